@@ -50,12 +50,12 @@ OF_AGENT = {
         ("tcp.progress_ends_backoff", "true"),
         ("tcp.limited_transmit", "false"),
         ("tcp.loss_to_one", "false"),
-        ("tcp.rtt_through_repairs", "false"),
+        ("tcp.rtt_through_recovery", "false"),
         ("tcp.jitter_per_burst", "false"),
     ],
     "Newreno": [
         ("tcp.loss_recovery", '"newreno"'),
-        ("tcp.repair_at_once", "true"),
+        ("tcp.retransmit_at_once", "true"),
         ("tcp.rearm_on_partial_acks", "false"),
         ("tcp.recovery_within_mark", "true"),
         ("tcp.deflate_below_threshold", "true"),
@@ -63,7 +63,7 @@ OF_AGENT = {
         ("tcp.progress_ends_backoff", "false"),
         ("tcp.limited_transmit", "true"),
         ("tcp.loss_to_one", "true"),
-        ("tcp.rtt_through_repairs", "true"),
+        ("tcp.rtt_through_recovery", "true"),
         ("tcp.jitter_per_burst", "true"),
     ],
 }

@@ -115,7 +115,7 @@ OF_ONE_WAY: list[Override] = [
     *_FULL_TCP_ALONE,
     ("tcp.limited_transmit", "true"),
     ("tcp.loss_to_one", "true"),
-    ("tcp.rtt_through_repairs", "true"),
+    ("tcp.rtt_through_recovery", "true"),
     ("tcp.jitter_per_burst", "true"),
 ]
 """Rules of ns-2's one-way agents that base.toml has FullTCP's in place of."""

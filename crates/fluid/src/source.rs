@@ -73,7 +73,7 @@ pub enum Law {
     Padhye {
         /// b.
         packets_per_ack: f64,
-        /// Least time-out, in seconds.
+        /// Least timeout, in seconds.
         min_rto_s: f64,
     },
     /// A constant rate, in packets/s.
@@ -139,7 +139,7 @@ impl Law {
     }
 }
 
-/// 1/Ŵ by J. Padhye et al., "Modeling TCP throughput", SIGCOMM 1998, with a time-out of R more than the least:
+/// 1/Ŵ by J. Padhye et al., "Modeling TCP throughput", SIGCOMM 1998, with a timeout of R more than the least:
 /// √(2bp/3) + (1 + T/R) min(1, 3 √(3bp/8)) p (1 + 32 p²).
 fn inverse_window(p: f64, rtt_s: f64, packets_per_ack: f64, min_rto_s: f64) -> f64 {
     let share = (3.0 * libm::sqrt(3.0 * packets_per_ack * p / 8.0)).min(1.0);

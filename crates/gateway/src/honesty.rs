@@ -16,7 +16,7 @@ pub const TOLERANCE: f64 = 0.05;
 /// The least lateness that counts: scheduling alone takes tens of microseconds.
 pub const MIN_LATE: Span = Span::from_micros(250);
 /// Applications may stand still for so long: less than people call an interruption, and less than
-/// the smallest retransmission time-out of Linux.
+/// the smallest retransmission timeout of Linux.
 pub const MAX_STALL_S: f64 = 0.1;
 /// Share of packets that may be late.
 pub const LATE_SHARE: f64 = 0.01;

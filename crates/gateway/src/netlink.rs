@@ -35,7 +35,7 @@ const UNICAST: u8 = 1;
 pub struct Metrics {
     /// Initial window, segments.
     pub initial_window: Option<u32>,
-    /// Smallest retransmission time-out, milliseconds.
+    /// Smallest retransmission timeout, milliseconds.
     pub min_rto_ms: Option<u32>,
     /// ACKs are never delayed.
     pub quick_ack: Option<u32>,

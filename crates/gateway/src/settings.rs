@@ -95,7 +95,7 @@ const SPOKEN_OF: &[&str] = &[
     "ecn_to_one",
     "frto",
     "after_timeout",
-    "rearm_on_repair",
+    "rearm_on_retransmit",
     "rearm_on_partial_acks",
     "rearm_on_each_ack",
     "backoff_forgets_rtt",
@@ -181,14 +181,11 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(tcp.window_reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
-    note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
-    note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
+    note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a timeout keeps what is sacked");
+    note(!tcp.rearm_on_retransmit, "repairs of the first missing segment restart the timer");
     note(tcp.rearm_on_each_ack, "only ACKs of new data restart the timer");
-    note(tcp.backoff_forgets_rtt, "time-outs forget no round trip");
-    note(
-        tcp.progress_ends_backoff,
-        "a round trip that was measured ends the doubling of time-outs",
-    );
+    note(tcp.backoff_forgets_rtt, "timeouts forget no round trip");
+    note(tcp.progress_ends_backoff, "a round trip that was measured ends the doubling of timeouts");
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
@@ -196,10 +193,10 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
     note(tcp.initial_ssthresh.is_some(), "slow start has no threshold at first");
-    note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
+    note(tcp.initial_rto != INITIAL_RTO, "the first timeout is after 1 s");
     note(
         !tcp.min_rto_bounds_variance,
-        "the smallest time-out bounds 4 rttvar, not the sum with srtt",
+        "the smallest timeout bounds 4 rttvar, not the sum with srtt",
     );
     if let Some(DelayedAckPlan {
         timeout,

@@ -80,7 +80,7 @@ fn counted(talk: impl Fn(&Outside)) -> (Emulated, bool) {
     let (enodeb, tunnel) = peer();
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     for socket in [&enodeb, &tunnel, &stranger] {
-        socket.set_read_timeout(Some(PATIENCE)).expect("a time-out is set");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
     }
     let IpAddr::V4(own) = enodeb.local_addr().expect("it is bound").ip() else { unreachable!() };
     let ends = |name, number: usize, device, address| Ends {

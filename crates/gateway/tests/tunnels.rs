@@ -43,7 +43,7 @@ fn told(
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
     // Error indications go to the port of GTP-U, wherever data came from.
     let (peer, indications) = peer();
-    peer.set_read_timeout(Some(PATIENCE)).expect("a time-out is set");
+    peer.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
     indications.set_nonblocking(true).expect("a socket can be non-blocking");
     // All of it is there before the first look, which goes over all devices and sockets.
     let last = message(Kind::EchoRequest, Some(LAST), &[], &[]);

@@ -57,8 +57,8 @@ impl Round {
         source.set_price_encoding(Encoding::OneBit(f64::from(self.ln_base_q24) / Q24));
         let (now, rtt) = (Time::ZERO, Span::from_micros(self.rtt_us.into()));
         for &(delivered, marked) in &self.acks {
-            let (prices, una, nxt, repairing) = (0, 0, 0, false);
-            let told = Marks { now, delivered, marked, prices, una, nxt, repairing };
+            let (prices, una, nxt, in_recovery) = (0, 0, 0, false);
+            let told = Marks { now, delivered, marked, prices, una, nxt, in_recovery };
             source.on_marks(&mut window, &told);
         }
         let charge = source.path_price().unwrap_or(0.0) * window.cwnd / rtt.as_secs();

@@ -1,7 +1,7 @@
-//! Wake-ups: starts, samples and time-outs. Arrivals of packets have a queue of their own, in
+//! Wake-ups: starts, samples and timeouts. Arrivals of packets have a queue of their own, in
 //! [`crate::transit`], because that one moves for every packet.
 //!
-//! At equal times arrivals come before timers (an ACK that arrives in the nanosecond of its time-out
+//! At equal times arrivals come before timers (an ACK that arrives in the nanosecond of its timeout
 //! stops it), and timers go by insertion.
 //!
 //! Most timers never fire: every ACK moves that of its sender. So they wait for their day in no order, and as a day

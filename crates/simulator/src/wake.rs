@@ -5,7 +5,7 @@
 pub enum Wake {
     /// A flow starts, or starts its next transfer.
     Start(u32),
-    /// Retransmission time-out of a flow's sender.
+    /// Retransmission timeout of a flow's sender.
     Retransmit(u32),
     /// Delayed acknowledgement of a flow's receiver, which is among [`AckTimers`](crate::ack_timers::AckTimers).
     DelayedAck(u32),

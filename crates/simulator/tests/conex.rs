@@ -114,7 +114,7 @@ fn each_loss_is_declared_once_but_for_what_is_on_its_way() {
             let declared = count(&output, place, "declared_loss_packets");
             assert!(again > 200.0, "{again} retransmissions");
             assert!(again - declared < IN_FLIGHT, "{declared} of {again}");
-            // Time-outs and estimates err on the safe side.
+            // Timeouts and estimates err on the safe side.
             assert!(declared <= 1.25 * again, "{declared} of {again}");
         }
     }

@@ -478,7 +478,7 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
 /// The answer of a request is a round trip of 1.02 s away, so that the request is repeated after a second and answered twice.
 /// Neither end measures a round trip by what it does not know; with timestamps the end that asks knows.
 #[test]
-fn a_path_longer_than_the_first_time_out_has_its_round_trip_from_the_beginning() {
+fn a_path_longer_than_the_first_timeout_has_its_round_trip_from_the_beginning() {
     for (traffic, timestamps) in
         [("pages", true), ("pages", false), ("greedy", true), ("greedy", false)]
     {

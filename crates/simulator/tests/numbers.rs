@@ -70,7 +70,7 @@ fn segments_per_round_trip(output: &RunOutput, round_trip_s: f64) -> f64 {
 /// Throughput × RTT / MSS = C / √p with C = √(3/2) = 1.22 for periodic losses and 1.31 for random
 /// ones, where every segment is acknowledged (M. Mathis et al., "The macroscopic behavior of the TCP
 /// congestion avoidance algorithm", CCR 27(3), 1997, table 1). Ours has a recovery of one round trip
-/// in which the window does not grow, one reduction for all losses of a window, and time-outs when a
+/// in which the window does not grow, one reduction for all losses of a window, and timeouts when a
 /// retransmission is lost: C comes out lower, and falls where losses are frequent. One run of some
 /// 1,000 losses or more for each p; its standard error is about 2 %.
 #[test]

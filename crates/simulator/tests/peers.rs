@@ -172,7 +172,7 @@ fn with_red_and_drops_thirty_six_flows_get_36_times_as_much_as_one() {
 const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.ecn_after_timeout", "false"),
     ("tcp.ecn_backoff", "false"),
-    ("tcp.ecn_on_repairs", "false"),
+    ("tcp.ecn_on_retransmits", "false"),
     ("tcp.grow_at_end", "false"),
     ("tcp.jitter_per_burst", "false"),
     ("tcp.limited_transmit_by_count", "false"),
@@ -180,7 +180,7 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.lost_in_flight", "false"),
     ("tcp.lower_at_each_timeout", "false"),
     ("tcp.lower_for_request", "false"),
-    ("tcp.rtt_through_repairs", "false"),
+    ("tcp.rtt_through_recovery", "false"),
     ("tcp.rtt_tick", "off"),
     ("tcp.scoreboard_per_recovery", "false"),
     ("tcp.whole_threshold", "false"),
@@ -192,7 +192,7 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
 #[test]
 fn each_trait_of_a_research_tcp_shows() {
     let (keep, careful) =
-        (("tcp.after_timeout", "keep-scoreboard"), ("tcp.rearm_on_repair", "true"));
+        (("tcp.after_timeout", "keep-scoreboard"), ("tcp.rearm_on_retransmit", "true"));
     let in_vain = |traits: &[(&str, &str)]| {
         let drops = [traits, &[("tcp.ecn", "false")], &BY_THE_RFCS].concat();
         let measured = measure("S2-drop", S2, &drops, 5);

@@ -71,7 +71,7 @@ fn the_balance_of_honest_flows_is_their_credit() {
     }
 }
 
-/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a repair or a time-out
+/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a repair or a timeout
 /// moves on by many segments, but duplicates have told of their marks.
 #[test]
 fn losses_without_congestion_are_not_declared() {

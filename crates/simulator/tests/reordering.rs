@@ -91,7 +91,7 @@ fn a_released_customer_overtakes_his_own_waiting_packets() {
 /// Where waiting packets and a release come together most often: the others leave a fifth of the link in
 /// priority, and the buffer has room for all that waits. Counted in the engine, 0.6 to 0.8 % of the heavy
 /// user's packets came after later ones there, all in four seconds of 300. With a buffer of 50 packets none
-/// did, since newcomers take the places of those that wait. What is sent again beyond what is lost, time-outs
+/// did, since newcomers take the places of those that wait. What is sent again beyond what is lost, timeouts
 /// in vain included, is below 4 % in the one case and below a thousandth in the other.
 #[test]
 fn senders_hardly_notice_that_the_scheduler_reorders() {

@@ -93,8 +93,8 @@ proptest! {
     #![proptest_config(exact(25))]
 
     /// A transfer ends, with every byte of it delivered once. And no sender stands still for longer than its
-    /// timer allows: the initial time-out or, once there is a sample, the shortest one and five round trips,
-    /// doubled with each time-out.
+    /// timer allows: the initial timeout or, once there is a sample, the shortest one and five round trips,
+    /// doubled with each timeout.
     #[test]
     fn every_sender_gets_its_bytes_through(path in any_path(), kb in 1..200u32) {
         let users = format!("traffic = {{ kind = \"transfer\", size = \"{kb} kB\" }}\n");
@@ -119,7 +119,7 @@ proptest! {
 
 /// Throughput × RTT / MSS = C / √p: C is at most 1.31 where losses are independent (Mathis et al., CCR 27(3),
 /// 1997, section 3), and with an ACK for every second segment, at p = 3 %, a round trip of 50 ms and a
-/// time-out of 250 ms, at least 0.64 by the model that knows of time-outs (Padhye et al., SIGCOMM 1998,
+/// timeout of 250 ms, at least 0.64 by the model that knows of timeouts (Padhye et al., SIGCOMM 1998,
 /// equation 30). One run of 300 s with 3,000 losses or more for each sender.
 #[test]
 fn throughput_at_random_loss_lies_between_the_models() {
@@ -138,7 +138,7 @@ const NS2_LINUX: &str = "window_reduction = \"ns2-linux\"\nloss_recovery = \"fac
     limited_transmit_by_count = false\nloss_to_one = false\nafter_timeout = \"keep-scoreboard\"\n\
     rearm_on_each_ack = true\nmax_rto = \"120 s\"\necn_to_one = false\nwindow_limit = \"65536 B\"\n";
 
-/// Twenty flows with such a sender, a round trip of 100 ms, and a link that is never full: packets and time-outs of a flow in a second.
+/// Twenty flows with such a sender, a round trip of 100 ms, and a link that is never full: packets and timeouts of a flow in a second.
 fn of_twenty_flows(controller: &str, ecn: bool, link: &str, seconds: u32) -> [f64; 2] {
     let text = format!(
         "version = 1\nprofile = \"classic\"\nwarm_up = \"0 s\"\nduration = \"{seconds} s\"\n\
@@ -177,10 +177,10 @@ fn the_sender_under_marks_is_ns2s_for_linux() {
     }
 }
 
-/// The same with packets lost at random, over 400 s, and time-outs a second of a flow.
+/// The same with packets lost at random, over 400 s, and timeouts a second of a flow.
 #[test]
 fn the_sender_under_losses_is_ns2s_for_linux() {
-    for (loss, [packets, time_outs]) in [
+    for (loss, [packets, timeouts]) in [
         (0.01, [130.0, 0.0]),
         (0.02, [88.31, 0.0]),
         (0.05, [46.10, 0.012]),
@@ -189,6 +189,6 @@ fn the_sender_under_losses_is_ns2s_for_linux() {
     ] {
         let got = of_twenty_flows(CUBIC_2_1, false, &format!("loss = {loss}"), 400);
         assert!((got[0] / packets - 1.0).abs() < 0.05, "{loss}: {got:.3?}");
-        assert!((got[1] - time_outs).abs() < 0.02, "{loss}: {got:.3?}");
+        assert!((got[1] - timeouts).abs() < 0.02, "{loss}: {got:.3?}");
     }
 }

@@ -31,7 +31,7 @@ pub struct FlowReport {
     pub sent: Option<u64>,
     /// Packets sent again.
     pub retransmits: Option<u64>,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: Option<u64>,
     /// UDP at a constant rate alone: packets sent before the last one that arrived, and not arrived themselves.
     pub lost: Option<u64>,

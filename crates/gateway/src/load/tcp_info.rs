@@ -25,7 +25,7 @@ pub struct Counts {
     pub sent: u64,
     /// Of them, those sent again.
     pub retransmits: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: Option<u64>,
 }
 

@@ -82,7 +82,7 @@ pub trait Control: Sender + Sized {
         false
     }
 
-    /// The new slow-start threshold after a loss: asked once per window of data and, on time-outs,
+    /// The new slow-start threshold after a loss: asked once per window of data and, on timeouts,
     /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
     /// down to it.
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64;
@@ -295,7 +295,7 @@ impl Controller {
         each!(self, own => own.ssthresh_on_congestion(window))
     }
 
-    /// Starts over with one segment after a time-out; ssthresh is the endpoint's.
+    /// Starts over with one segment after a timeout; ssthresh is the endpoint's.
     pub fn on_timeout(&mut self, window: &mut Window, now: Time) {
         let _ = now;
         window.cwnd = 1.0;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! C = 0.4, β = 0.7 unless set. The time t counts from the first ACK in congestion avoidance, and stands still
-//! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has
+//! while the sender does not fill its window (section 5.8). After a timeout, or when slow start has
 //! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
 //! Slow start counts up to two segments per ACK (RFC 3465), or follows a [`Detector`]
@@ -175,7 +175,7 @@ pub struct Rfc9438Cubic {
     /// Watches the first slow start.
     detector: Detector,
     /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
-    /// is known: at first and after a time-out.
+    /// is known: at first and after a timeout.
     w_max: Option<f64>,
     /// Window before the last congestion.
     cwnd_prior: f64,
@@ -278,7 +278,7 @@ impl Rfc9438Cubic {
         (self.beta * cwnd).max(MIN_SSTHRESH)
     }
 
-    /// Forgets the window before the time-out.
+    /// Forgets the window before the timeout.
     pub fn on_timeout(&mut self) {
         self.w_max = None;
         self.epoch = None;

@@ -20,7 +20,7 @@
 //! just lowered is at its threshold, and grows by a segment at once. What an ACK stands for is worked out by
 //! `a ← a + acknowledged − ⌊a/16⌋`, which rests at 31 where each segment is acknowledged, so that
 //! intervals are half of what they should be. And the interval is worked out again when cwnd has changed or 1/32 s has passed,
-//! while ACKs count on. A time-out forgets everything.
+//! while ACKs count on. A timeout forgets everything.
 //!
 //! Differs from the kernel: the cube root is exact; times are rounded down once, not those of sending and of arrival.
 

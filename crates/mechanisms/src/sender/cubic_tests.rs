@@ -90,7 +90,7 @@ fn fast_convergence_remembers_less_when_the_window_had_not_recovered() {
     assert_eq!(cubic.w_max, Some(80.0));
 }
 
-/// After a time-out K = 0: the window leaves its threshold along the convex branch at once.
+/// After a timeout K = 0: the window leaves its threshold along the convex branch at once.
 #[test]
 fn after_a_timeout_growth_starts_from_the_plateau() {
     let (mut cubic, mut window) = after_loss_at(1000.0);

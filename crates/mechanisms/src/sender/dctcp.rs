@@ -4,7 +4,7 @@
 //! ```text
 //! once per window of data:  M ← marked / delivered,  α ← (1 − g) α + g M     g = 1/16, α = 1 at first
 //! marks:                    ssthresh ← max((1 − α/2) cwnd, 2)                at most once per window
-//! loss, time-out:           ssthresh ← max(cwnd/2, 2)
+//! loss, timeout:           ssthresh ← max(cwnd/2, 2)
 //! growth:                   as Reno
 //! ```
 //!

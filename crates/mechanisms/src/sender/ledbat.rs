@@ -8,7 +8,7 @@
 //!             off_target = (TARGET − queuing)/TARGET
 //!             cwnd ← max(cwnd + GAIN off_target acked/cwnd, MIN_CWND)        in segments
 //! loss, mark: cwnd ← max(cwnd/2, MIN_CWND), once a round trip
-//! time-out:   cwnd ← 1
+//! timeout:   cwnd ← 1
 //! ```
 //!
 //! One-way delays are differences of two clocks, the receiver's and the sender's; what those differ by cancels. A queue

@@ -16,7 +16,7 @@
 //!
 //! C = 410/1024, β = 717/1024; divisions round down. The interval is worked out again when cwnd has
 //! changed or 1/32 s has passed. Slow start counts all segments acknowledged, and ends at ssthresh
-//! or by a [`Detector`]. A time-out forgets everything. While nothing is in flight t stands still
+//! or by a [`Detector`]. A timeout forgets everything. While nothing is in flight t stands still
 //! (`cubictcp_cwnd_event`), be it for a pause of the application or because one ACK acknowledges all.
 //!
 //! Differs from RFC 9438: the target is that of one *smallest* round trip ahead; the

@@ -95,7 +95,7 @@ fn fast_convergence_remembers_less() {
 }
 
 #[test]
-fn a_time_out_forgets_the_window_and_watches_slow_start_again() {
+fn a_timeout_forgets_the_window_and_watches_slow_start_again() {
     let mut cubic = LinuxCubic::new(SlowStartExit::LinuxHyStart(LinuxHyStartParams {}));
     let mut window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
     cubic.detector = Detector::Off;

@@ -122,7 +122,7 @@ pub struct Marks {
     /// Next segment to be sent for the first time.
     pub nxt: u64,
     /// Whether losses are being repaired, so that the window is not the controller's to move.
-    pub repairing: bool,
+    pub in_recovery: bool,
 }
 
 /// Smallest slow-start threshold, in segments (RFC 5681, equation 4).
@@ -153,7 +153,7 @@ mod tests {
     /// An ACK that delivers nothing, `now_ms` after the start.
     pub(super) fn marks_at(now_ms: u64, una: u64, nxt: u64) -> Marks {
         let now = Time::from_nanos(now_ms * 1_000_000);
-        Marks { now, delivered: 0, marked: 0, prices: 0, una, nxt, repairing: false }
+        Marks { now, delivered: 0, marked: 0, prices: 0, una, nxt, in_recovery: false }
     }
 
     fn all() -> [Controller; 12] {

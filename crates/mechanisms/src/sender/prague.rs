@@ -11,7 +11,7 @@
 //!   α ← (1 − g) α + g M        M the marked share, g = 1/16; α = 1 up to the first mark
 //! a mark, once per window of data and not sooner than R_virt:
 //!   cwnd ← max((1 − α/2) cwnd, 2),   ssthresh ← cwnd
-//! a loss, a time-out:
+//! a loss, a timeout:
 //!   ssthresh ← max(cwnd/2, 2)
 //! ```
 //!
@@ -120,7 +120,7 @@ impl Control for Prague {
         };
     }
 
-    /// Counts what an ACK delivers and, if the sender is not repairing losses, answers to marks.
+    /// Counts what an ACK delivers and, if the sender is not in_recovery losses, answers to marks.
     fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         self.marked_before |= marks.marked > 0;
         self.share.count(marks.delivered, marks.marked);
@@ -132,7 +132,7 @@ impl Control for Prague {
             }
             self.observed = Round::begin(self.reference, marks);
         }
-        if marks.marked > 0 && !marks.repairing && self.reduced.is_over(marks) {
+        if marks.marked > 0 && !marks.in_recovery && self.reduced.is_over(marks) {
             window.cwnd = (self.share.kept() * window.cwnd).max(MIN_SSTHRESH);
             window.ssthresh = window.cwnd;
             self.reduced = Round::begin(self.reference, marks);
@@ -193,7 +193,8 @@ mod tests {
                 credit -= f64::from(marked);
                 let nxt = una + window.cwnd as u64;
                 let prices = 0;
-                let marks = Marks { delivered: 1, marked, prices, now, una, nxt, repairing: false };
+                let marks =
+                    Marks { delivered: 1, marked, prices, now, una, nxt, in_recovery: false };
                 prague.on_marks(&mut window, &marks);
                 prague.on_ack(&mut window, &Ack { marked, srtt: Some(rtt), ..ack_at(0) });
             }
@@ -239,7 +240,7 @@ mod tests {
     fn marks_amid_a_repair_are_counted_and_lower_the_window_no_further() {
         let mut prague = prague(None);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
-        let marks = Marks { delivered: 4, marked: 1, repairing: true, ..marks_at(0, 1, 10) };
+        let marks = Marks { delivered: 4, marked: 1, in_recovery: true, ..marks_at(0, 1, 10) };
         prague.on_marks(&mut window, &marks);
         assert_eq!(window.cwnd, 10.0);
         assert_eq!(prague.alpha(), 1.0 - 0.75 / 16.0);

@@ -14,7 +14,7 @@
 //! growth, wait until the round trip is over.
 //!
 //! "TCP/RM only modifies TCP's congestion avoidance algorithm", and "TCP's normal reaction to packet loss is unchanged"
-//! (5.6.3). So slow start is NewReno's, and a mark in it halves the window. And a loss, or a time-out, halves it in a
+//! (5.6.3). So slow start is NewReno's, and a mark in it halves the window. And a loss, or a timeout, halves it in a
 //! round trip too that a mark has cut by κ. RFC 3168's once per window holds where a mark weighs what a loss does.
 //!
 //! A kernel with our program has it, too (`bpf/tcprm.bpf.c`), with TCP's smoothed round trip. It counts segments and not

@@ -11,7 +11,7 @@
 //!                         diff > β      cwnd ← cwnd − 1
 //! slow start:             cwnd doubles every other round trip, until diff > γ; then
 //!                         cwnd ← min(cwnd, cwnd base_rtt/rtt + 1)
-//! loss, time-out:         ssthresh ← max(cwnd/2, 2)
+//! loss, timeout:         ssthresh ← max(cwnd/2, 2)
 //! ```
 //!
 //! By Little's law `diff` is what the flow has in queues: it moves neither with the rate nor with the round

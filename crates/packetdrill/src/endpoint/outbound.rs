@@ -80,9 +80,9 @@ impl Endpoint {
         while let Some(packet) = sent.next() {
             match packet {
                 Sent::Request => {
-                    // The first answer is to the request, those that follow come of its time-outs.
+                    // The first answer is to the request, those that follow come of its timeouts.
                     let first = self.marks_nothing_sent();
-                    self.send_request(if first { Cause::Request } else { Cause::TimeOut });
+                    self.send_request(if first { Cause::Request } else { Cause::Timeout });
                 }
                 Sent::Segment { number, bytes, pushed, capable, reduced } => {
                     let next = sent.peek().and_then(|next| match next {

@@ -38,7 +38,7 @@ words! {
         /// Each that ACKs tell, and not what is sent again because the timer ran out: of that the receiver has
         /// fed nothing back.
         Told = "told",
-        /// One for each fast recovery and for each time-out, however many segments it repairs.
+        /// One for each fast recovery and for each timeout, however many segments it repairs.
         Event = "event",
     }
 }

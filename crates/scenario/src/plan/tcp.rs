@@ -17,7 +17,7 @@ words! {
         NewReno = "newreno",
         /// Fast retransmit and fast recovery alone, RFC 5681.
         Reno = "reno",
-        /// Fast retransmit alone: a loss found by duplicates is answered as a time-out is, from a window of one
+        /// Fast retransmit alone: a loss found by duplicates is answered as a timeout is, from a window of one
         /// segment (Jacobson 1988).
         Tahoe = "tahoe",
         /// Forward acknowledgement: as sack, but a segment counts as lost as soon as one that was
@@ -52,7 +52,7 @@ words! {
 }
 
 words! {
-    /// What is sent again after a time-out.
+    /// What is sent again after a timeout.
     pub enum AfterTimeoutPlan {
         /// Everything from the first missing segment on.
         GoBackN = "go-back-n",
@@ -120,7 +120,7 @@ parameters! {
         /// A congestion mark ends slow start, RFC 3168, section 6.1.2. Else only a loss does, and marks are answered from
         /// then on. Not for senders that answer each mark.
         pub ecn_in_slow_start: bool = "true",
-        /// The first congestion mark after a time-out lowers the window also while that is being repaired, and
+        /// The first congestion mark after a timeout lowers the window also while that is being repaired, and
         /// an ACK that echoes one lets it grow no further, as in ns-2. Else a repair of everything, as the
         /// stronger measure, is answer enough.
         pub ecn_after_timeout: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
@@ -128,30 +128,30 @@ parameters! {
         /// segment waits, as in ns-2. With ecn_to_one.
         pub ecn_backoff: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With ecn_backoff, a mark at a window of one segment leaves the wait doubled as often as it was, also by
-        /// time-outs, whatever round trip its ACK shows, and each further one doubles that once more, as in ns-2. Else
+        /// timeouts, whatever round trip its ACK shows, and each further one doubles that once more, as in ns-2. Else
         /// a round trip ends all doubling, and marks in a row double anew: once, twice, three times.
         pub ecn_backoff_lasts: bool = "false",
         /// What is sent again is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
         /// RFC 3168, section 6.1.5. Always so for dctcp and prague.
-        pub ecn_on_repairs: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        pub ecn_on_retransmits: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A loss may lower the window below two segments, to half of what it was, as in ns-2. With
         /// window_reduction immediate only.
         pub loss_to_one: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery sack and window_reduction immediate, what is lost counts as in flight until ACKs say that as much has left
         /// the network: one segment for each ACK of a fast recovery, two if it acknowledges data, as in
-        /// ns-2. Where half a window is lost, nothing may be sent until the time-out.
+        /// ns-2. Where half a window is lost, nothing may be sent until the timeout.
         pub lost_in_flight: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery sack, what is sacked is remembered for one fast recovery, as in ns-2: in it
         /// whatever is missing below something that is sacked is lost, at its end all is forgotten, and none
-        /// begins before more is acknowledged than was out at the last time-out. Else RFC 6675.
+        /// begins before more is acknowledged than was out at the last timeout. Else RFC 6675.
         pub scoreboard_per_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Outside of a fast recovery the first two duplicate ACKs let go of one segment each, and further
-        /// ones of none (RFC 3042 to the letter), also while a time-out is being repaired, as in ns-2. Else
+        /// ones of none (RFC 3042 to the letter), also while a timeout is being repaired, as in ns-2. Else
         /// what duplicate ACKs tell to have arrived does not count as in flight. With limited_transmit.
         pub limited_transmit_by_count: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The slow-start threshold is a whole number of segments, rounded down, as in ns-2.
         pub whole_threshold: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Every time-out lowers the slow-start threshold to half of the window there is, as in ns-2. Else
+        /// Every timeout lowers the slow-start threshold to half of the window there is, as in ns-2. Else
         /// further ones of the same data leave it as it is, RFC 5681, section 3.1.
         pub lower_at_each_timeout: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A lost connection request lowers the slow-start threshold to two segments, as in ns-2.
@@ -162,31 +162,31 @@ parameters! {
         /// Without timestamps, the segment whose round trip is being measured goes on being measured while
         /// others are sent again in a fast recovery, and the result counts when that ends, as in ns-2. Else
         /// whatever is sent again ends the measurement.
-        pub rtt_through_repairs: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        pub rtt_through_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The host's random delay (host_jitter) holds up all together what the window lets go, and not
         /// what duplicate ACKs let go before a fast recovery, nor the first that is sent again in it, as
         /// ns-2 does with overhead_. Else each packet has a delay of its own.
         pub jitter_per_burst: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
+        /// Find out first whether a timeout was premature, F-RTO with SACK, RFC 5682.
         pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What is sent again after a time-out (rack keeps to what is late): everything from the first missing segment on, in order,
+        /// What is sent again after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
         /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
         /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
         pub after_timeout: AfterTimeoutPlan =
             { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
         /// Whenever the first missing segment is sent again, the retransmission timer starts anew, the
         /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
-        pub rearm_on_repair: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        pub rearm_on_retransmit: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is sent again at once, RFC 6582,
-        /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the time-out.
-        pub repair_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the timeout.
+        pub retransmit_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
         /// segments are missing goes on at one a round trip, the slow but steady variant, as in Linux and in ns-2's
-        /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a time-out, the impatient variant that
+        /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a timeout, the impatient variant that
         /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
         pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With loss_recovery newreno and ECN, a fast recovery that begins while a mark is being answered is part of that, as in
-        /// ns-2: it lowers the window no further, ends with what was out at the mark, and begins after a time-out, too, where
+        /// ns-2: it lowers the window no further, ends with what was out at the mark, and begins after a timeout, too, where
         /// else none does. Else it ends with all that is out when it begins.
         pub recovery_within_mark: bool = "false",
         /// With loss_recovery newreno, a partial ACK that acknowledges more than duplicates have let go of takes the rest from the
@@ -196,16 +196,16 @@ parameters! {
         /// With loss_recovery reno, three duplicates begin a fast recovery also where segments are missing that were sent before the last
         /// one began, each of which halves the window, as in 4.3BSD and in ns-2's Agent/TCP/FullTcp. While a mark is being answered the
         /// window halves and the threshold stays, and marks are not answered before all is acknowledged that was out when the last fast
-        /// recovery began, nor lets an echo of one the window grow. A time-out halves a window as duplicates have widened it; one that
+        /// recovery began, nor lets an echo of one the window grow. A timeout halves a window as duplicates have widened it; one that
         /// follows the answer to a mark leaves the threshold, and marks are not answered while it is repaired. Else none begins before
         /// that, RFC 6582, section 3.2, step 2.
         pub repeated_recovery: bool = "false",
-        /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a time-out is being
+        /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a timeout is being
         /// repaired and for what was out then, and the next ACK of new data brings the window back to the slow-start threshold where it
         /// is above that, as in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
         pub inflation_after_timeout: bool = "false",
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
-        /// the time-out, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
+        /// the timeout, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
         pub progress_ends_backoff: bool = "false",
         /// With loss_recovery fack, a segment is lost when one so many above it is sacked, or after as many duplicate ACKs
         /// for the first that is missing. Linux: three; ns-2's Agent/TCP/Linux: four (scoreboard1.cc).
@@ -224,7 +224,7 @@ parameters! {
         pub delayed_ack: OrOff = { linux: "40 ms", classic: "off", linux_2_6_29: "40 ms" },
         /// So many ACKs at the start of a connection are not delayed.
         pub quick_acks: u32 = { linux: "16", classic: "0", linux_2_6_29: "16" },
-        /// As many again are not delayed after a silence of a retransmission time-out and after a
+        /// As many again are not delayed after a silence of a retransmission timeout and after a
         /// segment that had arrived before, as in Linux.
         pub quick_acks_again: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With quick_acks_again, so too after a segment out of order and, with ECN, after one that is not
@@ -247,34 +247,34 @@ parameters! {
         /// The window may grow if it was full at some time in the last round trip, and in slow start
         /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
         pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// After a pause of more than a retransmission time-out, in which nothing was on its way, the window
+        /// After a pause of more than a retransmission timeout, in which nothing was on its way, the window
         /// halves for each of them, down to the initial window, RFC 2861, as in Linux
         /// (`tcp_slow_start_after_idle`).
         pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// So many connection requests may be lost before the first window is one segment, RFC 5681,
         /// section 3.1. Linux since 3.1: one.
         pub forgiven_requests: u32 = { linux: "1", classic: "0", linux_2_6_29: "0" },
-        /// Tick of the clock that measures round trips for the time-out, in whole ticks and fractions of
+        /// Tick of the clock that measures round trips for the timeout, in whole ticks and fractions of
         /// an eighth and a quarter of one that are rounded down, Jacobson 1988, appendix A, as in ns-2
         /// (tcpTick_, 10 ms unless set), or "off" for an exact clock.
         pub rtt_tick: OrOff = { linux: "off", classic: "1 ms", linux_2_6_29: "off" },
-        /// Smallest retransmission time-out.
+        /// Smallest retransmission timeout.
         pub min_rto: Span = "200 ms",
-        /// Largest retransmission time-out.
+        /// Largest retransmission timeout.
         pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
-        /// Retransmission time-out before the first round-trip sample.
+        /// Retransmission timeout before the first round-trip sample.
         pub initial_rto: Span = { linux: "1 s", classic: "3 s", linux_2_6_29: "3 s" },
-        /// The fourth doubling of the time-out in a row and each further one forget the smoothed round trip: the next
+        /// The fourth doubling of the timeout in a row and each further one forget the smoothed round trip: the next
         /// sample counts as the first, RFC 6298, section 5, as in ns-2.
         pub backoff_forgets_rtt: bool = "false",
-        /// With timestamps, every ACK is a sample of the round trip for the time-out, duplicates too. Their echo is of what arrived in
-        /// order last, so that time-outs grow while something is missing, as in ns-2's Agent/TCP/Linux (tcp-linux.cc,
+        /// With timestamps, every ACK is a sample of the round trip for the timeout, duplicates too. Their echo is of what arrived in
+        /// order last, so that timeouts grow while something is missing, as in ns-2's Agent/TCP/Linux (tcp-linux.cc,
         /// time_processing). Else only what acknowledges new data, RFC 7323, section 4.1. Not with loss_recovery rack.
         pub rtt_on_each_ack: bool = "false",
         /// A round trip below the smoothed one by more than its deviation lets that grow by an eighth of the usual, as in Linux
         /// (tcp_rtt_estimator) and ns-2's Agent/TCP/Linux. Else RFC 6298.
         pub damp_rtt_falls: bool = "false",
-        /// The smallest time-out bounds the variance term, srtt + max(4 rttvar, min_rto), as in
+        /// The smallest timeout bounds the variance term, srtt + max(4 rttvar, min_rto), as in
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         pub min_rto_bounds_variance: bool =
             { linux: "true", classic: "false", linux_2_6_29: "true" },
@@ -366,7 +366,7 @@ pub struct DelayedAckPlan {
     pub timeout: Span,
     /// So many ACKs at the start of a connection are not delayed (Linux: 16).
     pub quick_acks: u32,
-    /// So many again after a silence of a time-out, and after a segment that came twice (Linux).
+    /// So many again after a silence of a timeout, and after a segment that came twice (Linux).
     pub quick_acks_again: bool,
     /// And after a segment out of order (Linux before 4.18).
     pub quick_acks_out_of_order: bool,
@@ -378,7 +378,7 @@ pub struct DelayedAckPlan {
     pub quick_push: bool,
 }
 
-/// Retransmission time-out (RFC 6298).
+/// Retransmission timeout (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoPlan {
     /// Before the first round-trip sample.

@@ -2,7 +2,7 @@
 
 use tidegate_scenario::{Issue, Scenario};
 
-use crate::{BASE, with};
+use super::{BASE, with};
 
 fn warnings(text: &str) -> Vec<String> {
     let scenario = Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"));

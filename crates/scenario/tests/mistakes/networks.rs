@@ -1,6 +1,6 @@
 //! Who sits where, and which way packets take.
 
-use crate::messages;
+use super::messages;
 
 #[test]
 fn a_file_without_a_network_or_users_says_so() {

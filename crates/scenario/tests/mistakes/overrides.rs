@@ -2,7 +2,7 @@
 
 use tidegate_scenario::{Issue, Scenario};
 
-use crate::{BASE, messages, overridden, with};
+use super::{BASE, messages, overridden, with};
 
 #[test]
 fn overrides_are_checked_like_the_file_but_have_no_line() {

@@ -1,6 +1,6 @@
 //! What senders and applications cannot be asked.
 
-use crate::{messages, overridden, with};
+use super::{messages, overridden, with};
 
 #[test]
 fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {

@@ -2,7 +2,7 @@
 
 use tidegate_scenario::Scenario;
 
-use crate::{BASE, issues, messages, with};
+use super::{BASE, issues, messages, with};
 
 #[test]
 fn each_mistake_is_told_with_place_expectation_and_remedy() {

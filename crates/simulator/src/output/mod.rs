@@ -152,7 +152,7 @@ tables! {
         packets_sent: U64;
         /// Of them, those sent again.
         retransmits: U64;
-        /// Retransmission time-outs in the measured time.
+        /// Retransmission timeouts in the measured time.
         timeouts: U64;
         /// Fast recoveries entered in the measured time.
         fast_recoveries: U64;
@@ -277,7 +277,7 @@ tables! {
         packets_delivered: U64;
         /// Of them, those that were marked CE.
         marks: U64;
-        /// Retransmission time-outs.
+        /// Retransmission timeouts.
         timeouts: U64;
         /// Mean congestion window over ACKs in segments, none without any.
         mean_cwnd_packets: F64 in "packets";

@@ -274,7 +274,7 @@ pub(crate) mod tests {
         "deflate_below_threshold",
         "ecn_after_timeout",
         "ecn_backoff",
-        "ecn_on_repairs",
+        "ecn_on_retransmits",
         "grow_at_end",
         "limited_transmit_by_count",
         "loss_to_one",
@@ -282,7 +282,7 @@ pub(crate) mod tests {
         "lower_at_each_timeout",
         "lower_for_request",
         "recovery_within_mark",
-        "rtt_through_repairs",
+        "rtt_through_recovery",
         "scoreboard_per_recovery",
         "whole_threshold",
     ];

@@ -1,4 +1,4 @@
-//! Round-trip times and the retransmission time-out (RFC 6298).
+//! Round-trip times and the retransmission timeout (RFC 6298).
 //!
 //! ```text
 //! first sample R:   srtt ← R,  rttvar ← R/2
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Optionally a sample below srtt by more than rttvar lets that grow by an eighth as much (Linux, `tcp_rtt_estimator`).
-//! Doubled by each time-out, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
+//! Doubled by each timeout, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
 //! and further ones forget srtt, so that the next sample counts as the first (section 5; ns-2, `TcpAgent::rtt_backoff`).
 
 use core::hint::select_unpredictable;
@@ -16,14 +16,14 @@ use core::hint::select_unpredictable;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
-/// The time-out of a connection whose handshake has shown no round trip is no shorter (RFC 6298, section 5.7; Linux,
+/// The timeout of a connection whose handshake has shown no round trip is no shorter (RFC 6298, section 5.7; Linux,
 /// `TCP_TIMEOUT_FALLBACK`).
 const AFTER_UNKNOWN: Span = Span::from_secs(3);
 
 /// So many doublings in a row forget the smoothed round trip, where they do.
 const FORGETS_FROM: u8 = 4;
 
-/// Estimator and time-out of one connection.
+/// Estimator and timeout of one connection.
 #[derive(Clone)]
 pub struct RoundTrip {
     min: Span,
@@ -33,16 +33,16 @@ pub struct RoundTrip {
     damp_falls: bool,
     /// The next sample counts as the first.
     fresh: bool,
-    /// How often the time-out was doubled since the last sample.
+    /// How often the timeout was doubled since the last sample.
     doubled: u8,
     /// Smoothed round-trip time, ns; 0 before the first sample.
     srtt_ns: u64,
     rttvar_ns: u64,
     rto_ns: u64,
-    /// The time-out that is in force: an ACK that is measured may start the timer as it was before.
+    /// The timeout that is in force: an ACK that is measured may start the timer as it was before.
     in_force_ns: u64,
     lags: bool,
-    /// The time-out was shorter at the beginning.
+    /// The timeout was shorter at the beginning.
     begins_shorter: bool,
     /// The clock that measures; 0 for one that is exact.
     tick_ns: u64,
@@ -93,7 +93,7 @@ impl RoundTrip {
         self.in_force_ns = if self.lags { before } else { self.rto_ns };
     }
 
-    /// The handshake has shown no round trip, since its packets were sent again: a time-out that was shorter than three
+    /// The handshake has shown no round trip, since its packets were sent again: a timeout that was shorter than three
     /// seconds at the beginning has these now, and another stays doubled.
     pub fn begin_unknown(&mut self) {
         if self.begins_shorter {
@@ -186,7 +186,7 @@ impl RoundTrip {
         self.damp_falls && falls && grows
     }
 
-    /// Doubles the time-out.
+    /// Doubles the timeout.
     pub fn back_off(&mut self) {
         self.double();
         self.fresh |= self.backoff_forgets && self.doubled >= FORGETS_FROM;
@@ -215,7 +215,7 @@ impl RoundTrip {
         }
     }
 
-    /// Takes a sample that leaves the time-out doubled as it is.
+    /// Takes a sample that leaves the timeout doubled as it is.
     pub fn sample_backed_off(&mut self, rtt: Span, now: Time) {
         let doubled = self.doubled;
         self.sample(rtt, now);
@@ -235,7 +235,7 @@ impl RoundTrip {
         self.srtt_ns
     }
 
-    /// The time-out in force.
+    /// The timeout in force.
     #[inline]
     pub fn rto(&self) -> Span {
         Span::from_nanos(self.in_force_ns)
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_may_leave_the_time_out_doubled() {
+    fn a_sample_may_leave_the_timeout_doubled() {
         let mut rt = RoundTrip::new(plan(false));
         rt.back_off();
         rt.back_off();

@@ -35,7 +35,7 @@ pub struct Scoreboard {
     /// All unsacked segments below are marked lost.
     lost_below: u64,
     /// No lost segment below waits for its retransmission.
-    repair_from: u64,
+    retransmit_from: u64,
 }
 
 /// Visits the words that hold segments `from..to`: word index, mask of the bits inside.
@@ -127,7 +127,7 @@ impl Scoreboard {
 
     /// Whether a segment between `una` and `nxt` was lost, and sent again.
     #[inline]
-    pub fn is_repaired(&self, segment: u64) -> bool {
+    pub fn is_retransmitted(&self, segment: u64) -> bool {
         self.bits(segment).retransmitted >> (segment & 63) & 1 == 1
     }
 
@@ -136,7 +136,7 @@ impl Scoreboard {
     pub fn advance(&mut self, una: u64, ack: u64) -> u32 {
         let already = if self.is_clean() { 0 } else { self.clear(una, ack) };
         self.lost_below = self.lost_below.max(ack);
-        self.repair_from = self.repair_from.max(ack);
+        self.retransmit_from = self.retransmit_from.max(ack);
         (ack - una) as u32 - already
     }
 
@@ -258,13 +258,13 @@ impl Scoreboard {
     }
 
     /// What was sent again is lost again.
-    pub fn lose_repair(&mut self, segment: u64) {
+    pub fn lose_retransmission(&mut self, segment: u64) {
         let bit = 1 << (segment & 63);
         let word = self.word(segment >> 6);
         if word.retransmitted & bit != 0 {
             word.retransmitted &= !bit;
             self.retransmitted -= 1;
-            self.repair_from = self.repair_from.min(segment);
+            self.retransmit_from = self.retransmit_from.min(segment);
         }
     }
 
@@ -277,7 +277,7 @@ impl Scoreboard {
             word.lost |= bit;
             self.lost += 1;
         }
-        self.repair_from = self.repair_from.min(una);
+        self.retransmit_from = self.retransmit_from.min(una);
     }
 
     /// One past the highest sacked segment, or 0.
@@ -285,7 +285,7 @@ impl Scoreboard {
         self.top[0]
     }
 
-    /// Time-out: everything in `una..end` that is not sacked is lost, retransmissions too (RFC 6675
+    /// Timeout: everything in `una..end` that is not sacked is lost, retransmissions too (RFC 6675
     /// section 5.1 keeps what is sacked).
     pub fn mark_all_lost(&mut self, una: u64, end: u64, nxt: u64) {
         let end = end.max(una);
@@ -301,7 +301,7 @@ impl Scoreboard {
             words_of(una, nxt).map(|(i, mask)| (self.word(i).lost & mask).count_ones()).sum();
         self.retransmitted = 0;
         self.lost_below = self.lost_below.max(end);
-        self.repair_from = una;
+        self.retransmit_from = una;
     }
 
     /// Forgets what was sacked between `una` and `nxt` (RFC 2018, section 8).
@@ -316,9 +316,9 @@ impl Scoreboard {
     }
 
     /// Takes back that a segment was sent again.
-    pub fn forget_repair(&mut self, segment: u64) {
+    pub fn forget_retransmission(&mut self, segment: u64) {
         if !self.words.is_empty() && !self.is_clean() {
-            self.lose_repair(segment);
+            self.lose_retransmission(segment);
         }
     }
 
@@ -334,21 +334,21 @@ impl Scoreboard {
         self.lost = 0;
         self.retransmitted = 0;
         self.lost_below = una;
-        self.repair_from = una;
+        self.retransmit_from = una;
     }
 
     /// The next lost segment to send again.
-    pub fn next_repair(&mut self, una: u64, nxt: u64) -> Option<u64> {
+    pub fn next_retransmit(&mut self, una: u64, nxt: u64) -> Option<u64> {
         if self.lost <= self.retransmitted {
             return None;
         }
-        let from = self.repair_from.max(una);
+        let from = self.retransmit_from.max(una);
         for (index, mask) in words_of(from, nxt.min(self.lost_below.max(una + 1))) {
             let word = self.word(index);
             let open = mask & word.lost & !word.retransmitted;
             if open != 0 {
                 let segment = (index << 6) + u64::from(open.trailing_zeros());
-                self.repair_from = segment;
+                self.retransmit_from = segment;
                 return Some(segment);
             }
         }
@@ -356,7 +356,7 @@ impl Scoreboard {
     }
 
     /// A lost segment was sent again.
-    pub fn on_repair(&mut self, una: u64, segment: u64, nxt: u64) {
+    pub fn on_retransmit(&mut self, una: u64, segment: u64, nxt: u64) {
         self.reserve(una, nxt);
         self.word(segment >> 6).retransmitted |= 1 << (segment & 63);
         self.retransmitted += 1;
@@ -383,7 +383,7 @@ mod tests {
         board.sack(10, 20, 15, 16, |_| {});
         board.mark_lost_below(10, 20, board.overtaken_below(None));
         assert_eq!(board.lost, 2, "10 and 11 have three above, 14 has one");
-        assert_eq!(board.next_repair(10, 20), Some(10));
+        assert_eq!(board.next_retransmit(10, 20), Some(10));
     }
 
     #[test]
@@ -440,9 +440,9 @@ mod tests {
                     }
                     _ => {
                         let want = lost.difference(&again).next().copied();
-                        prop_assert_eq!(board.next_repair(una, nxt), want);
+                        prop_assert_eq!(board.next_retransmit(una, nxt), want);
                         if let Some(segment) = want {
-                            board.on_repair(una, segment, nxt);
+                            board.on_retransmit(una, segment, nxt);
                             again.insert(segment);
                         }
                     }

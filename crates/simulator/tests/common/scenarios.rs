@@ -117,7 +117,7 @@ fn tcp() -> impl Strategy<Value = String> {
         ),
         one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
         one_of(
-            "rearm_on_repair",
+            "rearm_on_retransmit",
             vec![
                 "true",
                 "false",

@@ -57,7 +57,7 @@ pub fn telling(arrived: Codepoint) -> Ace {
 }
 
 /// What it tells of; `None` for combinations without a meaning.
-fn told(ace: Ace) -> Option<Codepoint> {
+fn reported(ace: Ace) -> Option<Codepoint> {
     match ace.get() {
         0b010 => Some(Codepoint::NotEct),
         0b011 => Some(Codepoint::Ect1),
@@ -94,7 +94,7 @@ impl Outcome {
 
     /// The same, with what is told of the ECN field of a packet that was sent as `sent`.
     fn with_feedback(self, ace: Ace, sent: Codepoint, checks: bool) -> Self {
-        let Some(arrived) = told(ace) else { return self };
+        let Some(arrived) = reported(ace) else { return self };
         let valid = !checks || is_plausible(sent, arrived);
         Outcome {
             capable: self.capable && valid,
@@ -143,7 +143,7 @@ pub enum Cause {
     /// A request has arrived.
     Request,
     /// Nobody has acknowledged the last answer in time.
-    TimeOut,
+    Timeout,
 }
 
 /// An answer.
@@ -163,7 +163,7 @@ pub struct Server {
     arrived: Codepoint,
     /// Answers sent, and those of them that timed out.
     answers: u8,
-    time_outs: u8,
+    timeouts: u8,
     /// A request, or an answer, was without the flags: the client may not know of the mode.
     bare: bool,
 }
@@ -186,10 +186,10 @@ impl Server {
     /// The next answer (section 3.2.3.2.2).
     pub fn answer(&mut self, cause: Cause) -> Answer {
         self.answers = self.answers.saturating_add(1);
-        self.time_outs = self.time_outs.saturating_add(u8::from(cause == Cause::TimeOut));
+        self.timeouts = self.timeouts.saturating_add(u8::from(cause == Cause::Timeout));
         let ace = match self.mode {
             Mode::None => Ace::NONE,
-            _ if self.time_outs > 1 => Ace::NONE,
+            _ if self.timeouts > 1 => Ace::NONE,
             Mode::Classic => Ace::CLASSIC_ANSWER,
             Mode::Accurate => telling(self.arrived),
         };
@@ -238,7 +238,7 @@ mod tests {
             let answer = server.answer(Cause::Request);
             assert_eq!((answer.ace, answer.option), (Ace::new(code), true));
             assert_eq!(Mode::agreed(answer.ace), Mode::Accurate);
-            assert_eq!(told(answer.ace), Some(arrived));
+            assert_eq!(reported(answer.ace), Some(arrived));
         }
     }
 
@@ -265,13 +265,13 @@ mod tests {
         assert_eq!([requests(true), requests(false)], [[7, 7, 0, 0], [7; 4]]);
     }
 
-    /// Section 3.2.3.2.2: without the option, and after another time-out without the flags.
+    /// Section 3.2.3.2.2: without the option, and after another timeout without the flags.
     #[test]
     fn an_answer_falls_back_in_steps_and_its_server_is_no_longer_ecn_capable() {
         let mut server = Server::default();
         server.on_request(Ace::ACCURATE_REQUEST, Codepoint::Ect0);
         let first = server.answer(Cause::Request);
-        let more = [(); 3].map(|()| server.answer(Cause::TimeOut));
+        let more = [(); 3].map(|()| server.answer(Cause::Timeout));
         let said = [first, more[0], more[1], more[2]].map(|a| (a.ace.get(), a.option));
         assert_eq!(said, [(4, true), (4, false), (0, false), (0, false)]);
         let outcome = server.on_acknowledged(Ace::new(2), Codepoint::NotEct, true, true);
@@ -311,14 +311,17 @@ mod tests {
         server.on_request(Ace::ACCURATE_REQUEST, Codepoint::NotEct);
         server.answer(Cause::Request);
         let sent = Codepoint::Ect0;
-        let told = |ace, plain| {
+        let reported = |ace, plain| {
             let outcome = server.on_acknowledged(Ace::new(ace), sent, plain, true);
             (outcome.capable, outcome.deaf, outcome.marked)
         };
         let nothing = (true, false, false);
-        assert_eq!([told(4, true), told(6, true)], [nothing, (true, false, true)]);
-        assert_eq!([told(0, true), told(2, true)], [(false, true, false), (false, false, false)]);
-        assert_eq!([1, 5, 7].map(|ace| told(ace, true)), [nothing; 3]);
-        assert_eq!([0, 6].map(|ace| told(ace, false)), [nothing; 2], "a counter, with data");
+        assert_eq!([reported(4, true), reported(6, true)], [nothing, (true, false, true)]);
+        assert_eq!(
+            [reported(0, true), reported(2, true)],
+            [(false, true, false), (false, false, false)]
+        );
+        assert_eq!([1, 5, 7].map(|ace| reported(ace, true)), [nothing; 3]);
+        assert_eq!([0, 6].map(|ace| reported(ace, false)), [nothing; 2], "a counter, with data");
     }
 }

@@ -21,7 +21,7 @@ mod reader;
 mod received;
 
 pub use handshake::Outcome;
-pub use reader::{Arrived, Reader, ToldMarks};
+pub use reader::{Arrived, Reader, ReportedMarks};
 pub use received::{Fitted, MarkCounters, OptionRoom};
 
 use crate::packet::{Packet, flags};

@@ -50,7 +50,7 @@ pub struct Arrived {
 
 /// Marks of which an ACK tells for the first time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ToldMarks {
+pub struct ReportedMarks {
     /// The sender has to answer.
     pub congestion: bool,
     /// Segments that were marked.
@@ -142,10 +142,10 @@ impl Reader {
 
     /// An ACK arrives.
     #[inline(never)]
-    pub fn read(&mut self, ack: &Arrived) -> ToldMarks {
+    pub fn read(&mut self, ack: &Arrived) -> ReportedMarks {
         let newer = core::mem::take(&mut self.newer) || ack.progresses;
         if self.outcome.deaf || !newer && !self.may_be_newer(ack) {
-            return ToldMarks::default();
+            return ReportedMarks::default();
         }
         let known = self.bytes[1];
         let by_option = self.read_option(ack);
@@ -166,7 +166,7 @@ impl Reader {
             false => self.estimated_bytes(segments, ack),
         };
         self.told_bytes += bytes;
-        ToldMarks { congestion: segments > 0, segments, bytes }
+        ReportedMarks { congestion: segments > 0, segments, bytes }
     }
 
     /// Whether an ACK without the option that moves on by so many segments tells of no mark, however often ACE may
@@ -317,16 +317,16 @@ mod tests {
             reader.read(&super::tests::ack(3, 4));
             reader.note_newer();
             let (mut other, before) = (reader.clone(), format!("{reader:?}"));
-            let told = reader.read(&ack);
+            let reported = reader.read(&ack);
             if other.has_no_news(ack.ace, delivered.into()) {
                 other.pass_over(ack.delivered, ack.delivered_bytes);
                 assert_eq!(
-                    (told, format!("{other:?}")),
-                    (ToldMarks::default(), format!("{reader:?}"))
+                    (reported, format!("{other:?}")),
+                    (ReportedMarks::default(), format!("{reader:?}"))
                 );
                 passed_over += 1;
             } else {
-                assert!(told.congestion || delivered > 7, "{marked} of {delivered}");
+                assert!(reported.congestion || delivered > 7, "{marked} of {delivered}");
             }
             assert_ne!(before, format!("{reader:?}"));
         }
@@ -336,11 +336,11 @@ mod tests {
     #[test]
     fn ace_says_how_many_of_up_to_seven_packets_were_marked() {
         let mut reader = reader();
-        let told = [(1, 2), (1, 1), (3, 4), (9, 7)].map(|(marked, delivered)| {
-            let told = reader.read(&ack(marked, delivered));
-            (told.segments, told.bytes)
+        let reported = [(1, 2), (1, 1), (3, 4), (9, 7)].map(|(marked, delivered)| {
+            let reported = reader.read(&ack(marked, delivered));
+            (reported.segments, reported.bytes)
         });
-        assert_eq!(told, [(1, 1_000), (0, 0), (2, 2_000), (6, 6_000)]);
+        assert_eq!(reported, [(1, 1_000), (0, 0), (2, 2_000), (6, 6_000)]);
     }
 
     /// Appendix A.2.1: of nine packets two were marked at least, and at most; of ten, two or ten.
@@ -364,13 +364,13 @@ mod tests {
     fn the_option_says_how_often_ace_has_wrapped() {
         let mut reader = reader();
         reader.read(&with_option(ack(0, 1), [1_000, 0, 0]));
-        let told = reader.read(&with_option(ack(18, 40), [23_000, 18_000, 0]));
-        assert_eq!((told.segments, told.bytes), (18, 18_000));
-        let told = reader.read(&with_option(ack(18, 40), [63_000, 18_000, 0]));
-        assert_eq!(told, ToldMarks::default(), "none of forty");
+        let reported = reader.read(&with_option(ack(18, 40), [23_000, 18_000, 0]));
+        assert_eq!((reported.segments, reported.bytes), (18, 18_000));
+        let reported = reader.read(&with_option(ack(18, 40), [63_000, 18_000, 0]));
+        assert_eq!(reported, ReportedMarks::default(), "none of forty");
         // Short segments: twelve of 700 B are no fewer than nine full ones, and twelve modulo 8 is four.
-        let told = reader.read(&with_option(ack(30, 12), [63_000, 26_400, 0]));
-        assert_eq!((told.segments, told.bytes), (12, 8_400));
+        let reported = reader.read(&with_option(ack(30, 12), [63_000, 26_400, 0]));
+        assert_eq!((reported.segments, reported.bytes), (12, 8_400));
     }
 
     /// Section 3.2.3.2.5: somebody takes marks out of the flags.
@@ -393,20 +393,20 @@ mod tests {
     #[test]
     fn the_counters_of_the_option_wrap() {
         let mut reader = reader();
-        let mut told = ToldMarks::default();
+        let mut reported = ReportedMarks::default();
         for n in 1..=5_000_u32 {
             let counters = [0, n * 8 * 1_000, 0];
             let next = reader.read(&with_option(ack(8 * n, 8), counters));
-            told = ToldMarks { bytes: told.bytes + next.bytes, ..next };
+            reported = ReportedMarks { bytes: reported.bytes + next.bytes, ..next };
         }
-        assert_eq!((told.segments, told.bytes), (8, 40_000_000));
+        assert_eq!((reported.segments, reported.bytes), (8, 40_000_000));
     }
 
     #[test]
     fn an_ack_that_another_has_overtaken_says_nothing() {
         let mut reader = reader();
         reader.read(&ack(2, 4));
-        assert_eq!(reader.read(&ack(1, 0)), ToldMarks::default());
+        assert_eq!(reader.read(&ack(1, 0)), ReportedMarks::default());
         reader.note_newer();
         assert_eq!(reader.read(&ack(3, 0)).segments, 1, "unless its own timestamp is newer");
     }
@@ -418,11 +418,11 @@ mod tests {
         let mut reader = reader();
         reader.read(&ack(0, 1));
         let duplicate = |marked| Arrived { progresses: false, ..ack(marked, 1) };
-        let told: Vec<_> = [0, 0, 1, 1, 1, 1, 0, 2, 2, 2, 2, 2]
+        let reported: Vec<_> = [0, 0, 1, 1, 1, 1, 0, 2, 2, 2, 2, 2]
             .map(|marked| reader.read(&duplicate(marked)).segments)
             .into_iter()
             .collect();
-        assert_eq!(told, [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(reported, [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
         assert_eq!(reader.read(&ack(2, 1)).segments, 0);
     }
 
@@ -454,7 +454,7 @@ mod tests {
         let mut reader = Reader::new(MSS);
         let outcome = Outcome { deaf: true, capable: false, ..Outcome::plain(Mode::Accurate) };
         reader.begin(outcome, false);
-        assert_eq!(reader.read(&ack(3, 4)), ToldMarks::default());
+        assert_eq!(reader.read(&ack(3, 4)), ReportedMarks::default());
         assert!(!reader.may_be_capable());
     }
 }

@@ -294,8 +294,8 @@ mod tests {
         received.note(Codepoint::NotEct, 1_000);
         received.note(Codepoint::Ce, 0);
         assert_eq!(received.ace(), Ace::new(5 + 3), "packets without payload count");
-        let told = counters(received.on_ack(ROOM, ROUND_TRIP, ms(0)));
-        assert_eq!(told, Some([1_001, 2_000, 1_001]));
+        let reported = counters(received.on_ack(ROOM, ROUND_TRIP, ms(0)));
+        assert_eq!(reported, Some([1_001, 2_000, 1_001]));
     }
 
     /// Where one of ECT(0) and ECT(1) is used alone, two fields say everything.
@@ -323,19 +323,23 @@ mod tests {
     #[test]
     fn a_sparing_receiver_tells_of_changes_twice_and_else_three_times_in_a_round_trip() {
         let mut received = MarkCounters::new(OptionPlan::Changes);
-        let told = |received: &mut MarkCounters, arrived, at| {
+        let reported = |received: &mut MarkCounters, arrived, at| {
             received.note(arrived, 1_000);
             received.on_ack(ROOM, ROUND_TRIP, ms(at)).is_some()
         };
-        let first = [0, 1, 2].map(|at| told(&mut received, Codepoint::Ect0, at));
+        let first = [0, 1, 2].map(|at| reported(&mut received, Codepoint::Ect0, at));
         assert_eq!(first, [true, true, false]);
-        assert!(told(&mut received, Codepoint::Ce, 3) && told(&mut received, Codepoint::Ect0, 4));
         assert!(
-            told(&mut received, Codepoint::Ect0, 5) && !told(&mut received, Codepoint::Ect0, 6)
+            reported(&mut received, Codepoint::Ce, 3)
+                && reported(&mut received, Codepoint::Ect0, 4)
         );
-        assert!([34, 35].map(|at| told(&mut received, Codepoint::Ect0, at)) == [false, true]);
+        assert!(
+            reported(&mut received, Codepoint::Ect0, 5)
+                && !reported(&mut received, Codepoint::Ect0, 6)
+        );
+        assert!([34, 35].map(|at| reported(&mut received, Codepoint::Ect0, at)) == [false, true]);
         received.note(Codepoint::Ect0, REPEAT_BYTES);
-        assert!(told(&mut received, Codepoint::Ect0, 36));
+        assert!(reported(&mut received, Codepoint::Ect0, 36));
     }
 
     /// Section 3.2.3.2.2, as in Linux.

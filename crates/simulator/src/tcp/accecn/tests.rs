@@ -34,7 +34,7 @@ fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
 }
 
 /// Lets the packets of one ACK arrive, and reads that.
-fn exchange(received: &mut MarkCounters, reader: &mut Reader, marked: &[bool]) -> ToldMarks {
+fn exchange(received: &mut MarkCounters, reader: &mut Reader, marked: &[bool]) -> ReportedMarks {
     for &marked in marked {
         received.note(if marked { Codepoint::Ce } else { Codepoint::Ect0 }, MSS);
     }
@@ -64,9 +64,9 @@ proptest! {
     fn with_the_option_every_ack_says_exactly_what_was_marked(acks in marks(60)) {
         let (mut received, mut reader) = pair(OptionPlan::Each);
         for marked in acks {
-            let told = exchange(&mut received, &mut reader, &marked);
+            let reported = exchange(&mut received, &mut reader, &marked);
             let segments = marked.iter().filter(|marked| **marked).count() as u32;
-            prop_assert_eq!((told.segments, told.bytes), (segments, u64::from(segments * MSS)));
+            prop_assert_eq!((reported.segments, reported.bytes), (segments, u64::from(segments * MSS)));
         }
         prop_assert!(reader.may_be_capable(), "nobody has changed anything");
     }
@@ -76,8 +76,8 @@ proptest! {
     fn without_it_an_ack_of_up_to_seven_packets_does(acks in marks(7)) {
         let (mut received, mut reader) = pair(OptionPlan::Off);
         for marked in acks {
-            let told = exchange(&mut received, &mut reader, &marked);
-            prop_assert_eq!(told.segments as usize, marked.iter().filter(|marked| **marked).count());
+            let reported = exchange(&mut received, &mut reader, &marked);
+            prop_assert_eq!(reported.segments as usize, marked.iter().filter(|marked| **marked).count());
         }
     }
 
@@ -97,9 +97,9 @@ proptest! {
             }
             let marked: Vec<bool> = (0..if many { length } else { 5 }).map(|_| packet()).collect();
             let counted = marked.iter().filter(|marked| **marked).count() as u32;
-            let told = exchange(&mut received, &mut reader, &marked).segments;
-            prop_assert!(told >= counted && told as usize <= marked.len());
-            prop_assert_eq!((told - counted) % 8, 0);
+            let reported = exchange(&mut received, &mut reader, &marked).segments;
+            prop_assert!(reported >= counted && reported as usize <= marked.len());
+            prop_assert_eq!((reported - counted) % 8, 0);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
 //! when a segment is out of order, fills a hole or comes again, and for
 //! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
-//! grants them anew after a silence of a retransmission time-out and after a segment that came
+//! grants them anew after a silence of a retransmission timeout and after a segment that came
 //! twice, both signs that the sender is in slow start again).
 //!
 //! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
@@ -94,7 +94,7 @@ struct Delaying {
     adapted: Option<AckDelay>,
     /// The window it offers, where it is tuned.
     window: Option<ReceiveWindow>,
-    /// The receiver's own retransmission time-out, for the silence after which it acknowledges
+    /// The receiver's own retransmission timeout, for the silence after which it acknowledges
     /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
     silence: RoundTrip,
     /// How the connection request was answered, until the first segment arrives.

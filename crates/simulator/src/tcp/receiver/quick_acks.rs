@@ -42,13 +42,13 @@ impl Receiver {
         *last_arrival = core::hint::select_unpredictable(in_order, packet.at, *last_arrival);
         let latched = self.ecn && !self.each_mark && self.counted.is_none();
         if latched && delay.quick_acks_again && !delay.quick_acks_out_of_order {
-            self.note_mark_or_repair(packet, delay.quick_acks);
+            self.note_mark_or_retransmit(packet, delay.quick_acks);
         }
     }
 
     /// Linux since 4.18: two quick ACKs for the first of the marks that the sender has not answered, whose
     /// window may be very small, and for a segment that is not ECN-capable where others were, a retransmission.
-    fn note_mark_or_repair(&mut self, packet: &Packet, most: u32) {
+    fn note_mark_or_retransmit(&mut self, packet: &Packet, most: u32) {
         let capable = packet.has(flags::ECT) || packet.has(flags::CE);
         let news = if capable {
             packet.has(flags::CE) && !self.echo_congestion

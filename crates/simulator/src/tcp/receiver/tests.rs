@@ -64,7 +64,7 @@ fn quick_acks_come_again_after_a_silence_and_after_a_repeated_segment() {
         reply == Reply::Now
     };
     assert!(!quick_after(100, 1));
-    assert!(quick_after(300, 1), "the time-out is at least 200 ms");
+    assert!(quick_after(300, 1), "the timeout is at least 200 ms");
     assert!(quick_after(100, 0));
 }
 

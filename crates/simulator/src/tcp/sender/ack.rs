@@ -3,10 +3,10 @@
 use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::feedback::{Stage, Told};
+use super::feedback::{AckSample, RecoveryState};
 use super::outstanding::Lost;
 use super::phase::Phase;
-use super::recovery::{Inflation, Next, Turn};
+use super::recovery::{LossOutcome, RecoveryOutcome, WindowInflation};
 use super::samples::Samples;
 use super::{Purpose, Sender};
 use crate::packet::{OptionStore, Options, Packet, Parcel, SackBlocks, flags};
@@ -89,7 +89,7 @@ impl Sender {
         self.detection.probes()
             && packet.flags & (flags::SYN | flags::ECE | BLOCKS) == BLOCKS
             && packet.number == out.una()
-            && recovery.repairs_beyond(out.una())
+            && recovery.recovers_beyond(out.una())
             && out.are_full()
             && OptionStore::has_blocks_alone(packet.word)
             && self.conex.is_none()
@@ -106,18 +106,18 @@ impl Sender {
     fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
         let in_flight = self.outstanding.count();
         let mut samples = None;
-        let told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
-        self.note(&told, door.now);
-        self.grow(&told, in_flight, door.now);
+        let ack = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
+        self.note(&ack, door.now);
+        self.grow(&ack, in_flight, door.now);
         self.count_ack();
         self.send_after_progress(door);
     }
 
     /// What is to be declared of what an ACK tells.
     #[inline]
-    fn expose(&mut self, told: &Told, now: Time) {
+    fn expose(&mut self, ack: &AckSample, now: Time) {
         if let Some(conex) = &mut self.conex {
-            conex.on_ack(told, &self.ecn, &self.outstanding, now);
+            conex.on_ack(ack, &self.ecn, &self.outstanding, now);
             if conex.goes() {
                 self.stop();
             }
@@ -130,15 +130,15 @@ impl Sender {
         let (packet, now) = (&parcel.packet(door.now), door.now);
         let in_flight = self.in_flight();
         let mut samples = None;
-        let mut told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
-        told.prices = self.feedback.prices_of(packet);
-        self.ecn.pass_over(told.delivered, told.delivered_bytes);
-        self.expose(&told, now);
-        self.note(&told, now);
-        if self.ecn.answers_in_proportion() || told.prices != 0 {
-            self.count_marks(&told, now);
+        let mut ack = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
+        ack.prices = self.feedback.prices_of(packet);
+        self.ecn.pass_over(ack.delivered, ack.delivered_bytes);
+        self.expose(&ack, now);
+        self.note(&ack, now);
+        if self.ecn.answers_in_proportion() || ack.prices != 0 {
+            self.count_marks(&ack, now);
         }
-        self.grow_after(&told, in_flight, now);
+        self.grow_after(&ack, in_flight, now);
         self.count_ack();
         self.send_after_progress(door);
     }
@@ -151,20 +151,20 @@ impl Sender {
         let blocks = door.network.options.take_blocks(packet.word);
         let in_flight = self.in_flight();
         let mut samples = None;
-        let told = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);
-        self.note(&told, now);
+        let ack = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);
+        self.note(&ack, now);
         let (lost, wait) = self.look_for_losses(now);
         if self.recovery.phase() == Phase::Open {
             if self.outstanding.board().lost() > 0 {
                 self.enter_recovery(door);
-            } else if self.detection.expects_reordering() && told.delivered > 0 {
-                self.grow_after(&told, in_flight, now);
+            } else if self.detection.expects_reordering() && ack.delivered > 0 {
+                self.grow_after(&ack, in_flight, now);
             }
         }
         if self.recovery.phase() == Phase::Recovery {
-            self.reduce(&told, &lost);
+            self.reduce(&ack, &lost);
         }
-        self.set_timer(&told, wait, door);
+        self.set_timer(&ack, wait, door);
         self.count_ack();
         door.prompt = self.recovery.phase() == Phase::Open;
         self.send(door);
@@ -178,63 +178,63 @@ impl Sender {
         let earlier = self.ecn.backoff_lasts().then(|| self.feedback.round_trip().clone());
         let departed = self.outstanding.board().sacked();
         let mut samples = None;
-        let told = self.read(packet, options, &mut samples);
-        self.expose(&told, now);
+        let ack = self.read(packet, options, &mut samples);
+        self.expose(&ack, now);
         if self.recovery.phase() == Phase::Recovery {
-            self.window.on_ack_in_recovery(&told);
+            self.window.on_ack_in_recovery(&ack);
         }
-        self.note(&told, now);
-        match self.recovery.inflation(&told, self.detection.duplicates(), &self.outstanding) {
-            Inflation::None => {}
-            Inflation::One => self.window.widen(),
-            Inflation::Ends => self.window.come_down_to_threshold(),
+        self.note(&ack, now);
+        match self.recovery.inflation(&ack, self.detection.duplicates(), &self.outstanding) {
+            WindowInflation::None => {}
+            WindowInflation::One => self.window.widen(),
+            WindowInflation::Ends => self.window.come_down_to_threshold(),
         }
         let by_count = self.window.limits_by_count() || self.recovery.repeats();
         let by_count = by_count && self.recovery.phase() != Phase::Recovery;
-        if told.advances() && by_count && !self.feedback.uses_sack() {
+        if ack.advances() && by_count && !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
         }
-        if self.ecn.answers_in_proportion() || told.prices != 0 {
-            self.count_marks(&told, now);
+        if self.ecn.answers_in_proportion() || ack.prices != 0 {
+            self.count_marks(&ack, now);
         }
         let rests = self.end_answered_reduction(now);
         let looks_back = self.recovery.looks_back();
-        let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
-        if told.congestion && !(rests && self.window.ends_apart()) && self.looks_at_echo(&told) {
-            self.answer_echo(&told, earlier, door);
+        let outcome = if looks_back { self.look_back(&ack, now) } else { RecoveryOutcome::None };
+        if ack.congestion && !(rests && self.window.ends_apart()) && self.looks_at_echo(&ack) {
+            self.answer_echo(&ack, earlier, door);
         }
         let probing = self.recovery.phase() == Phase::Probing;
-        let (lost, wait) = self.find_losses(&told, door);
-        let next = self.next(&told, &lost);
+        let (lost, wait) = self.find_losses(&ack, door);
+        let next = self.next(&ack, &lost);
         match next {
-            Next::Enter => self.enter_recovery(door),
-            Next::Grow if !rests && !probing && self.grows_despite_echo(&told) => {
-                self.grow_after(&told, in_flight, now);
+            LossOutcome::EnterRecovery => self.enter_recovery(door),
+            LossOutcome::Grow if !rests && !probing && self.grows_despite_echo(&ack) => {
+                self.grow_after(&ack, in_flight, now);
             }
             _ => {}
         }
-        self.reduce_or_leave(&told, &lost, departed, now);
-        if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && told.advances() {
-            self.deflate(told.acknowledged, departed);
+        self.reduce_or_leave(&ack, &lost, departed, now);
+        if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && ack.advances() {
+            self.deflate(ack.acknowledged, departed);
         }
-        if self.recovery.repairs_at_once(&told) {
-            // It may have been sent again after a time-out.
-            self.outstanding.forget_repair_of_first();
+        if self.recovery.retransmits_at_once(&ack) {
+            // It may have been sent again after a timeout.
+            self.outstanding.forget_retransmission_of_first();
             door.prompt = true;
-            self.repair_next(door);
+            self.retransmit_next(door);
             door.prompt = false;
         }
-        self.set_timer(&told, wait, door);
-        if told.advances() && self.recovery.progress_ends_backoff() {
+        self.set_timer(&ack, wait, door);
+        if ack.advances() && self.recovery.progress_ends_backoff() {
             self.feedback.end_backoff();
         }
         self.count_ack();
-        match turn {
-            Turn::OnlyNew => self.ask_with_new(door),
+        match outcome {
+            RecoveryOutcome::OnlyNew => self.ask_with_new(door),
             // In ns-2 the ACK that begins a fast recovery lets go of its repair alone.
-            _ if next == Next::Enter && self.window.counts_by_acks() => {}
+            _ if next == LossOutcome::EnterRecovery && self.window.counts_by_acks() => {}
             _ => {
-                door.prompt = !told.advances() && self.recovery.phase() == Phase::Open;
+                door.prompt = !ack.advances() && self.recovery.phase() == Phase::Open;
                 self.send(door);
             }
         }
@@ -242,20 +242,20 @@ impl Sender {
 
     /// Whether an echo is looked at: with recoveries that repeat, one that goes on until it is answered is where new data is
     /// acknowledged alone.
-    fn looks_at_echo(&self, told: &Told) -> bool {
-        told.advances() || !self.recovery.repeats() || self.ecn.counts_marks()
+    fn looks_at_echo(&self, ack: &AckSample) -> bool {
+        ack.advances() || !self.recovery.repeats() || self.ecn.counts_marks()
     }
 
     /// Whether an ACK that echoes a mark which is not answered lets the window grow: not with recoveries that repeat.
-    pub(super) fn grows_despite_echo(&self, told: &Told) -> bool {
-        !told.congestion || !self.recovery.repeats()
+    pub(super) fn grows_despite_echo(&self, ack: &AckSample) -> bool {
+        !ack.congestion || !self.recovery.repeats()
     }
 
-    /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.
+    /// Sends new segments, whose ACK tells whether a timeout was right; if there is none, it counts as right.
     #[cold]
     fn ask_with_new(&mut self, door: &mut Door) {
         if !self.send_only_new(door) {
-            self.recovery.take_time_out_as_right();
+            self.recovery.take_timeout_as_genuine();
             self.send(door);
         }
     }
@@ -266,58 +266,58 @@ impl Sender {
         packet: &Packet,
         options: &Options,
         samples: &'a mut Option<Samples>,
-    ) -> Told<'a> {
+    ) -> AckSample<'a> {
         let Sender { feedback, ecn, outstanding, recovery, .. } = self;
         let stage = match recovery.phase() {
-            Phase::Loss => Stage::AllLost,
-            Phase::Recovery if !recovery.would_end_at(packet.number) => Stage::Repairing,
-            _ => Stage::Open,
+            Phase::Loss => RecoveryState::Loss,
+            Phase::Recovery if !recovery.would_end_at(packet.number) => RecoveryState::Recovery,
+            _ => RecoveryState::Open,
         };
         let (ignores_sacks, none) = (recovery.ignores_sacks(), SackBlocks::default());
         let sack = if ignores_sacks { &none } else { &options.sack };
-        let mut told = feedback.read(packet, (sack, options), stage, ecn, outstanding, samples);
+        let mut ack = feedback.read(packet, (sack, options), stage, ecn, outstanding, samples);
         if ignores_sacks {
-            told.duplicate = feedback.is_duplicate(&told, options);
+            ack.duplicate = feedback.is_duplicate(&ack, options);
         }
-        told
+        ack
     }
 
     /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.
     #[inline(always)]
-    fn note(&mut self, told: &Told, now: Time) {
-        if self.detection.note(told, self.outstanding.una()) {
+    fn note(&mut self, ack: &AckSample, now: Time) {
+        if self.detection.note(ack, self.outstanding.una()) {
             self.reduce_for_tail(now);
         }
     }
 
     #[inline(never)]
-    fn count_marks(&mut self, told: &Told, now: Time) {
+    fn count_marks(&mut self, ack: &AckSample, now: Time) {
         self.window.count_marks(&Marks {
             now,
-            delivered: told.delivered,
-            marked: told.marked,
-            prices: told.prices,
+            delivered: ack.delivered,
+            marked: ack.marked,
+            prices: ack.prices,
             una: self.outstanding.una(),
             nxt: self.outstanding.nxt(),
-            repairing: self.recovery.phase() != Phase::Open,
+            in_recovery: self.recovery.phase() != Phase::Open,
         });
     }
 
     /// What the ACK shows to be lost, and how long until more may be.
     #[inline]
-    fn find_losses(&mut self, told: &Told, door: &Door) -> (Lost, Option<Span>) {
+    fn find_losses(&mut self, ack: &AckSample, door: &Door) -> (Lost, Option<Span>) {
         if self.recovery.phase() == Phase::Probing {
-            (self.judge_probing(told, door), None)
+            (self.judge_probing(ack, door), None)
         } else {
             self.look_for_losses(door.now)
         }
     }
 
     #[cold]
-    fn judge_probing(&mut self, told: &Told, door: &Door) -> Lost {
+    fn judge_probing(&mut self, ack: &AckSample, door: &Door) -> Lost {
         let (out, lost_before) = (&self.outstanding, self.outstanding.board().lost());
         let has_more = self.stream.ready(out.nxt()) > 0 && out.count() <= self.window.limit();
-        if let Some(finding) = self.recovery.judge_probing(told, out, has_more) {
+        if let Some(finding) = self.recovery.judge_probing(ack, out, has_more) {
             self.answer(finding, door);
         }
         let segments = self.outstanding.board().lost().saturating_sub(lost_before);
@@ -327,33 +327,33 @@ impl Sender {
     #[inline(always)]
     pub(super) fn look_for_losses(&mut self, now: Time) -> (Lost, Option<Span>) {
         let points = self.recovery.points();
-        let judgement = self.detection.judge(&self.outstanding, points, &self.feedback, now);
-        judgement.map_or((Lost::default(), None), |judgement| {
-            (self.outstanding.lose(&judgement, now), judgement.wait)
+        let detected = self.detection.judge(&self.outstanding, points, &self.feedback, now);
+        detected.map_or((Lost::default(), None), |detected| {
+            (self.outstanding.lose(&detected, now), detected.wait)
         })
     }
 
-    fn next(&self, told: &Told, lost: &Lost) -> Next {
+    fn next(&self, ack: &AckSample, lost: &Lost) -> LossOutcome {
         let after_mark = self.recovery.phase() == Phase::Loss && self.recovery.is_within_mark();
-        if after_mark && told.duplicate && self.detection.duplicates() == DUP_THRESH {
-            return Next::Enter;
+        if after_mark && ack.duplicate && self.detection.duplicates() == DUP_THRESH {
+            return LossOutcome::EnterRecovery;
         }
         let slow_start = self.window.get().in_slow_start();
         let reorders = self.detection.expects_reordering();
-        let delivers = told.advances() || (reorders && told.delivered > 0);
-        self.recovery.advance(told, lost, &self.outstanding, delivers, slow_start)
+        let delivers = ack.advances() || (reorders && ack.delivered > 0);
+        self.recovery.advance(ack, lost, &self.outstanding, delivers, slow_start)
     }
 
     #[inline(always)]
-    fn grow(&mut self, told: &Told, in_flight: u32, now: Time) {
+    fn grow(&mut self, ack: &AckSample, in_flight: u32, now: Time) {
         let srtt = self.feedback.round_trip().srtt();
-        self.window.grow(told, in_flight, srtt, &self.outstanding, now);
+        self.window.grow(ack, in_flight, srtt, &self.outstanding, now);
     }
 
     /// The same where something has been amiss.
     #[inline(never)]
-    pub(super) fn grow_after(&mut self, told: &Told, in_flight: u32, now: Time) {
-        self.grow(told, in_flight, now);
+    pub(super) fn grow_after(&mut self, ack: &AckSample, in_flight: u32, now: Time) {
+        self.grow(ack, in_flight, now);
     }
 
     /// A partial ACK of so many segments, when duplicates stood for so many: what they let go of is taken back but for one
@@ -368,23 +368,23 @@ impl Sender {
 
     /// Sets the timer anew after progress, or to look again for losses after `wait`.
     #[inline(always)]
-    fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
+    fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, door: &mut Door) {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, door.now + wait, door);
-        } else if (told.advances() && !self.recovery.leaves_timer())
+        } else if (ack.advances() && !self.recovery.leaves_timer())
             || self.timer.restarts_on_each_ack()
-            || self.head_is_younger(told, door.now)
+            || self.head_is_younger(ack, door.now)
         {
             self.rearm(door);
         }
     }
 
     /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
-    /// data that arrives would put off the time-out of a retransmission for ever.
-    fn head_is_younger(&self, told: &Told, now: Time) -> bool {
+    /// data that arrives would put off the timeout of a retransmission for ever.
+    fn head_is_younger(&self, ack: &AckSample, now: Time) -> bool {
         let out = &self.outstanding;
-        let rtt = told.samples.and_then(Samples::of_first_sacked);
+        let rtt = ack.samples.and_then(Samples::of_first_sacked);
         let Some(rtt) = rtt.filter(|_| !out.is_empty()) else { return false };
         out.sent_at(out.una()).is_some_and(|sent| rtt > now.since(sent))
     }

@@ -11,8 +11,8 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
-use super::feedback::{Feedback, Told};
-use super::outstanding::{Judgement, LateRepairs, Memory, Outstanding};
+use super::feedback::{AckSample, Feedback};
+use super::outstanding::{LossDetection, LostRetransmissions, Outstanding, SegmentHistory};
 use super::phase::{Phase, Points};
 use super::rack::Rack;
 use crate::memory::prefetch;
@@ -65,11 +65,11 @@ impl Detection {
     }
 
     /// What has to be remembered of segments for it.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> SegmentHistory {
         match self {
-            Detection::Holes { forward: Some(_), .. } => Memory::Repairs,
-            Detection::Time(_) => Memory::Times,
-            _ => Memory::None,
+            Detection::Holes { forward: Some(_), .. } => SegmentHistory::Retransmissions,
+            Detection::Time(_) => SegmentHistory::SendTimes,
+            _ => SegmentHistory::None,
         }
     }
 
@@ -138,17 +138,17 @@ impl Detection {
     /// Takes note of an ACK that acknowledges up to `una`. Returns whether it shows that the probe which
     /// is out has repaired a loss at the tail.
     #[inline(always)]
-    pub fn note(&mut self, told: &Told, una: u64) -> bool {
+    pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
         match self {
             Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } => {
-                if told.advances() {
+                if ack.advances() {
                     *duplicates = 0;
                 } else {
-                    *duplicates += u32::from(told.duplicate);
+                    *duplicates += u32::from(ack.duplicate);
                 }
                 false
             }
-            Detection::Time(rack) => rack.note(told, una),
+            Detection::Time(rack) => rack.note(ack, una),
         }
     }
 
@@ -160,10 +160,10 @@ impl Detection {
         points: &Points,
         feedback: &Feedback,
         now: Time,
-    ) -> Option<Judgement> {
+    ) -> Option<LossDetection> {
         match self {
             Detection::Duplicates(duplicates) => head_is_lost(*duplicates, out, points)
-                .then_some(Judgement { head: true, ..Judgement::NOTHING }),
+                .then_some(LossDetection { head: true, ..LossDetection::NOTHING }),
             Detection::Holes { for_one_recovery: true, duplicates, .. } => {
                 let below = match points.phase {
                     Phase::Recovery => out.board().highest_sacked(),
@@ -174,7 +174,7 @@ impl Detection {
                     }
                     _ => 0,
                 };
-                (below > 0).then_some(Judgement { below, ..Judgement::NOTHING })
+                (below > 0).then_some(LossDetection { below, ..LossDetection::NOTHING })
             }
             Detection::Holes { duplicates, forward, .. } => {
                 (out.board().sacked() > 0).then(|| judge_holes(*duplicates, *forward, out))
@@ -184,9 +184,9 @@ impl Detection {
     }
 
     /// What counts as lost when the retransmission timer runs out, where that is told by time.
-    pub fn judge_time_out(&self, out: &Outstanding, now: Time) -> Option<Judgement> {
+    pub fn judge_timeout(&self, out: &Outstanding, now: Time) -> Option<LossDetection> {
         match self {
-            Detection::Time(rack) => Some(rack.judge_time_out(out, now)),
+            Detection::Time(rack) => Some(rack.judge_timeout(out, now)),
             _ => None,
         }
     }
@@ -225,14 +225,14 @@ fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
     }
 }
 
-fn judge_holes(duplicates: u32, forward: Option<u32>, out: &Outstanding) -> Judgement {
+fn judge_holes(duplicates: u32, forward: Option<u32>, out: &Outstanding) -> LossDetection {
     let board = out.board();
     let head = if duplicates >= forward.unwrap_or(DUP_THRESH) { out.una() + 1 } else { 0 };
-    let overtaken = LateRepairs::Overtaken(board.highest_sacked());
-    Judgement {
+    let overtaken = LostRetransmissions::Overtaken(board.highest_sacked());
+    LossDetection {
         below: board.overtaken_below(forward).max(head),
-        repairs: if forward.is_some() { overtaken } else { LateRepairs::None },
-        ..Judgement::NOTHING
+        retransmissions: if forward.is_some() { overtaken } else { LostRetransmissions::None },
+        ..LossDetection::NOTHING
     }
 }
 
@@ -273,15 +273,16 @@ mod tests {
         }
 
         /// An ACK of nothing new that reports this block, and what it shows to be lost.
-        fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> Judgement {
+        fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> LossDetection {
             let blocks: SackBlocks = [block, (0, 0), (0, 0)];
             let reading = Reading { now, min_rtt: Span::from_millis(100) };
             let mut samples = None;
             self.out.take(0, &blocks, reading, &mut samples);
-            let told = Told { duplicate: true, samples: samples.as_ref(), ..Told::default() };
-            self.detection.note(&told, self.out.una());
+            let ack =
+                AckSample { duplicate: true, samples: samples.as_ref(), ..AckSample::default() };
+            self.detection.note(&ack, self.out.una());
             let judged = self.detection.judge(&self.out, points, &self.feedback, now);
-            judged.unwrap_or(Judgement::NOTHING)
+            judged.unwrap_or(LossDetection::NOTHING)
         }
     }
 
@@ -339,8 +340,9 @@ mod tests {
             let mut samples = None;
             let reading = Reading { now: ms(400), ..reading };
             bench.out.take(before + 1, &SackBlocks::default(), reading, &mut samples);
-            let told = Told { acknowledged: 1, samples: samples.as_ref(), ..Told::default() };
-            bench.detection.note(&told, bench.out.una());
+            let ack =
+                AckSample { acknowledged: 1, samples: samples.as_ref(), ..AckSample::default() };
+            bench.detection.note(&ack, bench.out.una());
             let open = points(Phase::Open, 0, 0);
             bench.detection.judge(&bench.out, &open, &bench.feedback, ms(400)).unwrap().wait
         };
@@ -356,8 +358,8 @@ mod tests {
         {
             let mut detection = Bench::new("rack").detection;
             detection.on_probe(end, again);
-            let told = Told { acknowledged: 1, delivered: 1, ..Told::default() };
-            assert_eq!(detection.note(&told, una), repaired);
+            let ack = AckSample { acknowledged: 1, delivered: 1, ..AckSample::default() };
+            assert_eq!(detection.note(&ack, una), repaired);
         }
     }
 }

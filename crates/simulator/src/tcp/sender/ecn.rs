@@ -5,7 +5,7 @@ use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 use super::outstanding::ArrivedData;
 use crate::packet::{Packet, ReceivedBytes, flags};
 use crate::tcp::accecn::handshake::{Client, Mode};
-use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ToldMarks};
+use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ReportedMarks};
 
 /// How the receiver tells of marks.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ enum Feedback {
 struct Counted {
     client: Client,
     reader: Reader,
-    /// Without SACK, packets beyond what is acknowledged whose duplicates have told of their marks, also before a time-out.
+    /// Without SACK, packets beyond what is acknowledged whose duplicates have told of their marks, also before a timeout.
     beyond: u32,
 }
 
@@ -36,9 +36,9 @@ impl Counted {
             self.beyond += u32::from(duplicate);
             return u32::from(duplicate);
         }
-        let told = acknowledged.saturating_sub(self.beyond).max(1);
+        let ack = acknowledged.saturating_sub(self.beyond).max(1);
         self.beyond = self.beyond.saturating_sub(acknowledged - 1);
-        told
+        ack
     }
 }
 
@@ -75,7 +75,7 @@ pub struct Ecn {
     /// The next new segment says that the window was reduced.
     announces: bool,
     /// What is sent again is as a new segment is.
-    on_repairs: bool,
+    on_retransmits: bool,
     /// A mark ends slow start.
     ends_slow_start: bool,
     /// Marks that find a window of one segment.
@@ -102,7 +102,7 @@ impl Ecn {
             in_proportion,
             falls_back,
             announces: false,
-            on_repairs: plan.ecn_on_repairs,
+            on_retransmits: plan.ecn_on_retransmits,
             ends_slow_start: plan.ecn_in_slow_start,
             at_one: match (plan.ecn_backoff && plan.ecn_to_one, plan.ecn_backoff_lasts) {
                 (false, _) => AtOne::Ignored,
@@ -148,28 +148,28 @@ impl Ecn {
         option: Option<ReceivedBytes>,
         arrivals: &ArrivedData,
         unnamed: Unnamed,
-    ) -> ToldMarks {
+    ) -> ReportedMarks {
         let congestion = packet.has(flags::ECE);
         match &mut self.feedback {
-            Feedback::None => ToldMarks::default(),
-            Feedback::Latched => ToldMarks { congestion, ..ToldMarks::default() },
+            Feedback::None => ReportedMarks::default(),
+            Feedback::Latched => ReportedMarks { congestion, ..ReportedMarks::default() },
             Feedback::Each if congestion => {
-                ToldMarks { congestion, segments: arrivals.delivered, bytes: arrivals.bytes }
+                ReportedMarks { congestion, segments: arrivals.delivered, bytes: arrivals.bytes }
             }
-            Feedback::Each => ToldMarks::default(),
+            Feedback::Each => ReportedMarks::default(),
             Feedback::Counted(counted) => {
                 let ArrivedData { acknowledged, delivered, bytes, .. } = *arrivals;
-                let told = match unnamed {
+                let ack = match unnamed {
                     Unnamed::No => delivered,
                     _ => counted.told_of(acknowledged, unnamed == Unnamed::Duplicate),
                 };
                 counted.reader.read(&Arrived {
                     ace: Ace::of(packet),
                     option,
-                    delivered: told,
+                    delivered: ack,
                     delivered_bytes: match u64::from(delivered) {
-                        0 => counted.reader.bytes_of(told),
-                        delivered => bytes * u64::from(told) / delivered,
+                        0 => counted.reader.bytes_of(ack),
+                        delivered => bytes * u64::from(ack) / delivered,
                     },
                     progresses: acknowledged > 0 || delivered > 0,
                 })
@@ -253,8 +253,8 @@ impl Ecn {
     }
 
     /// The flags of what is sent again.
-    pub fn flags_of_repair(&mut self) -> u32 {
-        if self.on_repairs && !self.counts_marks() {
+    pub fn retransmit_flags(&mut self) -> u32 {
+        if self.on_retransmits && !self.counts_marks() {
             self.flags_of_new()
         } else {
             self.flags_of_control()
@@ -365,11 +365,11 @@ mod tests {
     fn all_that_an_echo_delivers_was_marked_where_each_mark_is_echoed() {
         let echo = Packet { flags: flags::ACK | flags::ECE, ..Packet::default() };
         let arrivals = ArrivedData { delivered: 2, bytes: 2_920, ..ArrivedData::default() };
-        let told = ["reno", "prague"].map(|controller| {
-            let told = ecn(controller).read(&echo, None, &arrivals, Unnamed::No);
-            (told.congestion, told.segments, told.bytes)
+        let ack = ["reno", "prague"].map(|controller| {
+            let ack = ecn(controller).read(&echo, None, &arrivals, Unnamed::No);
+            (ack.congestion, ack.segments, ack.bytes)
         });
-        assert_eq!(told, [(true, 0, 0), (true, 2, 2_920)]);
+        assert_eq!(ack, [(true, 0, 0), (true, 2, 2_920)]);
         assert_eq!(ecn("prague").flags_of_control(), flags::ECT);
     }
 

@@ -13,7 +13,7 @@ use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told<'a> {
+pub struct AckSample<'a> {
     /// Segments by which the acknowledgement moved.
     pub acknowledged: u32,
     /// Segments that have arrived, and were not known to.
@@ -46,7 +46,7 @@ pub struct Told<'a> {
     pub samples: Option<&'a Samples>,
 }
 
-impl Told<'_> {
+impl AckSample<'_> {
     /// Whether new data is acknowledged.
     #[inline]
     pub fn advances(&self) -> bool {
@@ -62,7 +62,7 @@ const UNKNOWN: Span = Span::from_nanos(u64::MAX);
 enum Clock {
     /// The timestamp that each ACK echoes (RFC 7323).
     Echo {
-        /// Duplicates are samples for the time-out, too.
+        /// Duplicates are samples for the timeout, too.
         duplicates: bool,
     },
     /// One segment at a time, and when it was sent (RFC 6298, section 3).
@@ -76,13 +76,13 @@ enum Clock {
 
 /// What an ACK finds under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RecoveryState {
     /// Nothing that matters here.
     Open,
     /// A fast recovery that it does not end.
-    Repairing,
-    /// After a time-out everything is lost: duplicates stand for nothing.
-    AllLost,
+    Recovery,
+    /// After a timeout everything is lost: duplicates stand for nothing.
+    Loss,
 }
 
 /// Reads ACKs, and keeps what takes several of them.
@@ -93,10 +93,10 @@ pub struct Feedback {
     /// The shortest round trip, where each segment's is known.
     min_rtt: Span,
     /// While everything is sent again: how many segments the blocks of the last duplicate named, if
-    /// there was an ACK of new data since the time-out.
+    /// there was an ACK of new data since the timeout.
     named: Maybe,
     /// A measurement goes on through the repairs of a fast recovery, and counts when that ends.
-    through_repairs: bool,
+    through_recovery: bool,
     /// ACKs tell of prices, beside their options or in their word.
     reads_prices: bool,
     /// The connection was requested more than once.
@@ -119,7 +119,7 @@ impl Feedback {
             round_trip: RoundTrip::new(plan.rto()),
             min_rtt: UNKNOWN,
             named: Maybe::NONE,
-            through_repairs: plan.rtt_through_repairs,
+            through_recovery: plan.rtt_through_recovery,
             reads_prices: false,
             request_repeated: false,
         }
@@ -147,7 +147,7 @@ impl Feedback {
         self.sack
     }
 
-    /// Round-trip time, smoothed, and the time-out.
+    /// Round-trip time, smoothed, and the timeout.
     #[inline]
     pub fn round_trip(&self) -> &RoundTrip {
         &self.round_trip
@@ -172,11 +172,11 @@ impl Feedback {
         packet: &Packet,
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
-    ) -> Told<'a> {
+    ) -> AckSample<'a> {
         let arrivals = out.take_expected(packet.number, self.reading(packet.at), samples);
         let samples = samples.as_ref();
         let rtt = self.measure(packet, &arrivals, samples, false);
-        Told {
+        AckSample {
             acknowledged: arrivals.acknowledged,
             delivered: arrivals.delivered,
             sacked: 0,
@@ -204,12 +204,12 @@ impl Feedback {
         blocks: &SackBlocks,
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
-    ) -> Told<'a> {
+    ) -> AckSample<'a> {
         let arrivals = out.take_blocks(blocks, self.reading(packet.at), samples);
         let samples = samples.as_ref();
         let rtt = self.measure(packet, &arrivals, samples, false);
         let ArrivedData { delivered, sacked, bytes, overtaken_by, .. } = arrivals;
-        Told {
+        AckSample {
             delivered,
             sacked,
             departed: delivered,
@@ -219,7 +219,7 @@ impl Feedback {
             echo: packet.stamp,
             rtt,
             samples,
-            ..Told::default()
+            ..AckSample::default()
         }
     }
 
@@ -229,15 +229,15 @@ impl Feedback {
         &mut self,
         packet: &Packet,
         (sack, options): (&SackBlocks, &Options),
-        stage: Stage,
+        stage: RecoveryState,
         ecn: &mut Ecn,
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
-    ) -> Told<'a> {
+    ) -> AckSample<'a> {
         let arrivals = out.take(packet.number, sack, self.reading(packet.at), samples);
         let samples = samples.as_ref();
         let ArrivedData { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
-        let rtt = self.measure(packet, &arrivals, samples, stage == Stage::Repairing);
+        let rtt = self.measure(packet, &arrivals, samples, stage == RecoveryState::Recovery);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
         let unnamed = match (self.sack, duplicate) {
@@ -248,10 +248,10 @@ impl Feedback {
         let mut departed = delivered;
         if !self.sack {
             departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
-            out.count_unnamed(acknowledged, duplicate, stage == Stage::AllLost);
+            out.count_unnamed(acknowledged, duplicate, stage == RecoveryState::Loss);
         }
         let marks = ecn.read(packet, options.received_bytes, &arrivals, unnamed);
-        Told {
+        AckSample {
             acknowledged,
             delivered,
             sacked,
@@ -276,22 +276,22 @@ impl Feedback {
     /// Whether an ACK is a duplicate that was read without its blocks, while everything is sent again, whatever is
     /// sacked: if it moves nothing, and its blocks name more or less than before, once one of new data has come.
     #[inline(never)]
-    pub fn is_duplicate(&mut self, told: &Told, options: &Options) -> bool {
+    pub fn is_duplicate(&mut self, ack: &AckSample, options: &Options) -> bool {
         if !self.sack {
-            return told.duplicate;
+            return ack.duplicate;
         }
         let named = options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum();
         let named = Maybe::some(named);
-        let duplicate = !told.advances() && self.named != Maybe::NONE && self.named != named;
+        let duplicate = !ack.advances() && self.named != Maybe::NONE && self.named != named;
         if duplicate {
             self.named = named;
-        } else if told.advances() {
+        } else if ack.advances() {
             self.named = Maybe::some(0);
         }
         duplicate
     }
 
-    /// Takes the round-trip time that an ACK shows; one that leaves a fast recovery under way is `repairing`.
+    /// Takes the round-trip time that an ACK shows; one that leaves a fast recovery under way is `in_recovery`.
     /// Returns the controller's share.
     #[inline(always)]
     fn measure(
@@ -299,15 +299,17 @@ impl Feedback {
         packet: &Packet,
         arrivals: &ArrivedData,
         samples: Option<&Samples>,
-        repairing: bool,
+        in_recovery: bool,
     ) -> Option<Span> {
         let now = packet.at;
         let echoed = (arrivals.acknowledged > 0).then(|| now.since(packet.stamp));
         let (estimate, rtt) = match &mut self.clock {
             Clock::Echo { duplicates: true } => (Some(now.since(packet.stamp)), echoed),
             Clock::Echo { duplicates: false } => (echoed, echoed),
-            Clock::OneSegment(_) if repairing && self.through_repairs && self.sack => (None, None),
-            Clock::OneSegment(timed) if repairing && self.through_repairs => {
+            Clock::OneSegment(_) if in_recovery && self.through_recovery && self.sack => {
+                (None, None)
+            }
+            Clock::OneSegment(timed) if in_recovery && self.through_recovery => {
                 timed.take_if(|(segment, _)| packet.number > *segment);
                 (None, None)
             }
@@ -369,15 +371,15 @@ impl Feedback {
 
     /// A segment is sent again: a round trip over that means nothing (Karn).
     #[inline]
-    pub fn on_repair(&mut self) {
-        if !self.through_repairs {
+    pub fn on_retransmit(&mut self) {
+        if !self.through_recovery {
             self.stop_measuring();
         }
     }
 
     /// A fast recovery begins: where a measurement goes on through repairs, it ends here.
     pub fn on_recovery(&mut self) {
-        if self.through_repairs {
+        if self.through_recovery {
             self.stop_measuring();
         }
     }
@@ -389,18 +391,18 @@ impl Feedback {
         }
     }
 
-    /// The time-out is what round trips make of it.
+    /// The timeout is what round trips make of it.
     pub fn end_backoff(&mut self) {
         self.round_trip.end_backoff();
     }
 
-    /// A time-out.
+    /// A timeout.
     pub fn back_off(&mut self) {
         self.round_trip.back_off();
         self.named = Maybe::NONE;
     }
 
-    /// A mark doubles the time-out so often, as it was before the mark's ACK, and then counts the round trip `rtt` of
+    /// A mark doubles the timeout so often, as it was before the mark's ACK, and then counts the round trip `rtt` of
     /// that, which leaves it doubled.
     pub fn back_off_before(
         &mut self,
@@ -431,7 +433,7 @@ mod tests {
     use super::*;
     use crate::packet::flags;
     use crate::tcp::accecn::Ace;
-    use crate::tcp::sender::outstanding::Memory;
+    use crate::tcp::sender::outstanding::SegmentHistory;
     use crate::tcp::tests::classic_with;
 
     fn ms(n: u64) -> Time {
@@ -443,7 +445,7 @@ mod tests {
     }
 
     /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
-    fn reader(options: &str, memory: Memory) -> (Feedback, Ecn, Outstanding) {
+    fn reader(options: &str, memory: SegmentHistory) -> (Feedback, Ecn, Outstanding) {
         let plan = classic_with(options);
         let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
         for n in 0..10 {
@@ -455,44 +457,51 @@ mod tests {
 
     #[test]
     fn without_timestamps_one_segment_is_timed_at_a_time() {
-        let (mut feedback, _, mut out) = reader("", Memory::None);
+        let (mut feedback, _, mut out) = reader("", SegmentHistory::None);
         let mut rtt = |feedback: &mut Feedback, number, at| {
             feedback.read_expected(&ack(number, at), &mut out, &mut None).rtt
         };
         let both = [rtt(&mut feedback, 1, 100), rtt(&mut feedback, 2, 101)];
         assert_eq!(both, [Some(Span::from_millis(100)), None]);
         feedback.on_sent(10, ms(110));
-        feedback.on_repair();
+        feedback.on_retransmit();
         assert_eq!(rtt(&mut feedback, 3, 120), None, "Karn");
     }
 
     #[test]
     fn the_times_of_segments_tell_more_than_the_echo_of_a_delayed_ack() {
         for (options, memory, want) in [
-            ("timestamps = true", Memory::None, 100),
-            ("timestamps = true, loss_recovery = \"rack\"", Memory::Times, 99),
+            ("timestamps = true", SegmentHistory::None, 100),
+            ("timestamps = true, loss_recovery = \"rack\"", SegmentHistory::SendTimes, 99),
         ] {
             let (mut feedback, _, mut out) = reader(options, memory);
             let mut samples = None;
-            let told = feedback.read_expected(&ack(2, 100), &mut out, &mut samples);
-            assert_eq!(told.rtt, Some(Span::from_millis(want)), "{options}");
+            let sample = feedback.read_expected(&ack(2, 100), &mut out, &mut samples);
+            assert_eq!(sample.rtt, Some(Span::from_millis(want)), "{options}");
         }
     }
 
-    /// ns-2, tcp-linux.cc, `time_processing`: the time-out grows while something is missing.
+    /// ns-2, tcp-linux.cc, `time_processing`: the timeout grows while something is missing.
     #[test]
-    fn duplicates_are_samples_for_the_time_out_alone() {
+    fn duplicates_are_samples_for_the_timeout_alone() {
         for (each, want_ms) in [("false", 200), ("true", 550)] {
             let options =
                 format!("timestamps = true, loss_recovery = 'fack', rtt_on_each_ack = {each}");
-            let (mut feedback, mut ecn, mut out) = reader(&options, Memory::Repairs);
+            let (mut feedback, mut ecn, mut out) =
+                reader(&options, SegmentHistory::Retransmissions);
             (0..20).for_each(|_| feedback.round_trip.sample(Span::from_millis(100), ms(0)));
             let duplicate = Packet { stamp: ms(0), ..ack(0, 500) };
             let read = (&[(1, 2), (0, 0), (0, 0)], &Options::default());
             let mut samples = None;
-            let told =
-                feedback.read(&duplicate, read, Stage::Open, &mut ecn, &mut out, &mut samples);
-            assert_eq!((told.duplicate, told.rtt), (true, None));
+            let ack = feedback.read(
+                &duplicate,
+                read,
+                RecoveryState::Open,
+                &mut ecn,
+                &mut out,
+                &mut samples,
+            );
+            assert_eq!((ack.duplicate, ack.rtt), (true, None));
             let rto_ms = feedback.round_trip().rto().as_nanos() / 1_000_000;
             assert!(rto_ms.abs_diff(want_ms) < 5, "{each}: {rto_ms}");
         }
@@ -501,11 +510,11 @@ mod tests {
     /// With blocks or without.
     #[test]
     fn prices_are_read_in_recovery_too() {
-        let (mut feedback, mut ecn, mut out) = reader("", Memory::None);
+        let (mut feedback, mut ecn, mut out) = reader("", SegmentHistory::None);
         feedback.read_prices();
         let beside_blocks =
             Options { word: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
-        for stage in [Stage::Open, Stage::Repairing, Stage::AllLost] {
+        for stage in [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss] {
             let mut prices = |packet: &Packet, options: &Options| {
                 let (blocks, mut samples) = ((&options.sack, options), None);
                 feedback.read(packet, blocks, stage, &mut ecn, &mut out, &mut samples).prices
@@ -519,14 +528,15 @@ mod tests {
     /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
     #[test]
     fn duplicates_stand_for_segments_that_nobody_names() {
-        let (mut feedback, mut ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
+        let (mut feedback, mut ecn, mut out) =
+            reader("loss_recovery = \"newreno\"", SegmentHistory::None);
         let mut read = |number| {
             let (packet, options) = (ack(number, 100), Options::default());
             let blocks = (&options.sack, &options);
             let (ecn, out) = (&mut ecn, &mut out);
             let mut samples = None;
-            let told = feedback.read(&packet, blocks, Stage::Open, ecn, out, &mut samples);
-            (told.departed, told.delivered, told.duplicate)
+            let ack = feedback.read(&packet, blocks, RecoveryState::Open, ecn, out, &mut samples);
+            (ack.departed, ack.delivered, ack.duplicate)
         };
         assert_eq!([read(0), read(0), read(0)].map(|(departed, ..)| departed), [1; 3]);
         assert_eq!(read(5), (2, 5, false));
@@ -537,30 +547,32 @@ mod tests {
     #[test]
     fn what_duplicates_stood_for_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
-        let (mut feedback, mut ecn, mut out) = reader(accurate, Memory::None);
+        let (mut feedback, mut ecn, mut out) = reader(accurate, SegmentHistory::None);
         let marked = [0, 0, 0, 0, 0, 0, 0, 0, 0, 10].map(|number| {
             // The receiver has counted from 5 on.
             let packet = Packet { flags: flags::ACK | Ace::new(5).flags(), ..ack(number, 100) };
             let (options, mut samples) = (Options::default(), None);
             let blocks = (&options.sack, &options);
-            feedback.read(&packet, blocks, Stage::Open, &mut ecn, &mut out, &mut samples).marked
+            feedback
+                .read(&packet, blocks, RecoveryState::Open, &mut ecn, &mut out, &mut samples)
+                .marked
         });
         assert_eq!(marked, [0; 10]);
     }
 
-    /// A time-out forgets what duplicates stood for, but not that they have told of it.
+    /// A timeout forgets what duplicates stood for, but not that they have told of it.
     #[test]
-    fn what_was_told_before_a_time_out_is_not_taken_for_marked() {
+    fn what_was_told_before_a_timeout_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
-        let (mut feedback, mut ecn, mut out) = reader(accurate, Memory::None);
+        let (mut feedback, mut ecn, mut out) = reader(accurate, SegmentHistory::None);
         let mut read = |number, stage, out: &mut Outstanding| {
             let packet = Packet { flags: flags::ACK | Ace::new(5).flags(), ..ack(number, 100) };
             let (options, mut samples) = (Options::default(), None);
             let blocks = (&options.sack, &options);
             feedback.read(&packet, blocks, stage, &mut ecn, out, &mut samples).marked
         };
-        let before: u32 = (0..9).map(|_| read(0, Stage::Open, &mut out)).sum();
+        let before: u32 = (0..9).map(|_| read(0, RecoveryState::Open, &mut out)).sum();
         out.forget_unnamed();
-        assert_eq!([before, read(10, Stage::AllLost, &mut out)], [0, 0]);
+        assert_eq!([before, read(10, RecoveryState::Loss, &mut out)], [0, 0]);
     }
 }

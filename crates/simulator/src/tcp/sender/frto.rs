@@ -1,39 +1,39 @@
-//! Whether a time-out was premature: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
+//! Whether a timeout was premature: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
 //!
 //! ```text
-//! time-out                     send the first segment again
+//! timeout                     send the first segment again
 //! 1st ACK  all acknowledged    repair is over, cwnd = 2
 //!          advances            send two new segments
-//! 2nd ACK  advances, or sacks what was sent once and before    the time-out was premature
+//! 2nd ACK  advances, or sacks what was sent once and before    the timeout was premature
 //!          otherwise           everything not sacked is lost, cwnd = in flight + 3
 //! ```
 //!
-//! Details (the windows above, and ssthresh on repeated time-outs) as in Linux 2.6.29
+//! Details (the windows above, and ssthresh on repeated timeouts) as in Linux 2.6.29
 //! (`tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`).
 
-use super::feedback::Told;
+use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 
 /// What F-RTO knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frto {
-    /// Whether an ACK has advanced since the time-out.
+    /// Whether an ACK has advanced since the timeout.
     advanced: bool,
-    /// What was outstanding at the time-out ends here.
+    /// What was outstanding at the timeout ends here.
     outstanding_to: u64,
 }
 
-/// What an ACK after a time-out means.
+/// What an ACK after a timeout means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum FrtoOutcome {
     /// The first segment has not arrived: nothing new is to be sent.
     Hold,
     /// Two new segments are to be sent.
     SendTwo,
-    /// The time-out was right: what was sent before is lost, and so many segments may follow.
-    Right(u32),
+    /// The timeout was right: what was sent before is lost, and so many segments may follow.
+    Genuine(u32),
     /// It was premature.
-    Premature,
+    Spurious,
 }
 
 impl Frto {
@@ -42,33 +42,33 @@ impl Frto {
         Frto { advanced: false, outstanding_to }
     }
 
-    /// Whether an ACK has advanced since the time-out.
+    /// Whether an ACK has advanced since the timeout.
     pub fn has_advanced(&self) -> bool {
         self.advanced
     }
 
-    /// What was outstanding at the time-out ends here.
+    /// What was outstanding at the timeout ends here.
     pub fn outstanding_to(&self) -> u64 {
         self.outstanding_to
     }
 
     /// Judges an ACK. `has_more`: there are new segments that may be sent.
-    pub fn judge(&mut self, told: &Told, out: &Outstanding, has_more: bool) -> Finding {
+    pub fn judge(&mut self, ack: &AckSample, out: &Outstanding, has_more: bool) -> FrtoOutcome {
         if out.una() >= self.outstanding_to {
-            return Finding::Right(if self.advanced { 3 } else { 2 });
+            return FrtoOutcome::Genuine(if self.advanced { 3 } else { 2 });
         }
         if !self.advanced {
-            self.advanced = told.advances() && has_more;
-            return match (told.advances(), has_more) {
-                (false, _) => Finding::Hold,
-                (true, true) => Finding::SendTwo,
-                (true, false) => Finding::Right(2),
+            self.advanced = ack.advances() && has_more;
+            return match (ack.advances(), has_more) {
+                (false, _) => FrtoOutcome::Hold,
+                (true, true) => FrtoOutcome::SendTwo,
+                (true, false) => FrtoOutcome::Genuine(2),
             };
         }
-        let sacks_new = told.sacked > 0 && out.board().highest_sacked() > self.outstanding_to;
-        if sacks_new || (!told.advances() && told.sacked == 0) {
-            return Finding::Right(3);
+        let sacks_new = ack.sacked > 0 && out.board().highest_sacked() > self.outstanding_to;
+        if sacks_new || (!ack.advances() && ack.sacked == 0) {
+            return FrtoOutcome::Genuine(3);
         }
-        Finding::Premature
+        FrtoOutcome::Spurious
     }
 }

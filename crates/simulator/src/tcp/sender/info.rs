@@ -17,7 +17,7 @@ pub enum CongestionState {
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// After a time-out.
+    /// After a timeout.
     Loss,
 }
 
@@ -48,7 +48,7 @@ pub struct SenderInfo {
     pub srtt: Option<Span>,
     /// Smallest round-trip time, where the sender keeps it.
     pub min_rtt: Option<Span>,
-    /// Retransmission time-out.
+    /// Retransmission timeout.
     pub rto: Span,
     /// Marked packets of which accurate feedback has told.
     pub marked: u64,

@@ -13,7 +13,7 @@ pub struct Kernel {
     pub tick: Span,
     /// Segments of the smallest burst (`tcp_min_tso_segs`).
     pub least_burst: u32,
-    /// So many requests are repeated before the time-out begins to double (`tcp_syn_linear_timeouts`).
+    /// So many requests are repeated before the timeout begins to double (`tcp_syn_linear_timeouts`).
     pub even_requests: u32,
 }
 
@@ -32,7 +32,7 @@ impl Sender {
     }
 
     /// From now on the host's interface takes no segment, and TCP is told so: what would be sent waits. (That
-    /// Linux also reduces the window then, unless it does so already, is left out, and time-outs go on.)
+    /// Linux also reduces the window then, unless it does so already, is left out, and timeouts go on.)
     pub fn refuse_segments(&mut self) {
         self.window.close();
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What a part has learned goes on as a value; where an event moves several of them, the order stands in
-//! one place, [`ack`] or [`time_out`]. What a profile chooses is a variant of the part
+//! one place, [`ack`] or [`timeout`]. What a profile chooses is a variant of the part
 //! that it concerns, made with the sender. Sequence machinery in the style of RFC 6675 and of Linux.
 
 mod ack;
@@ -23,16 +23,16 @@ pub mod info;
 pub mod kernel;
 mod outstanding;
 mod phase;
-mod premature;
 mod rack;
 mod recovery;
 mod rules;
 mod samples;
+mod spurious_rto;
+mod state_changes;
 pub mod stream;
-mod time_out;
+mod timeout;
 mod timer;
 mod transmit;
-mod turns;
 mod undo;
 mod window;
 
@@ -63,7 +63,7 @@ pub struct SenderCounts {
     pub sent: u64,
     /// Of them, those sent again.
     pub retransmits: u64,
-    /// Time-outs.
+    /// Timeouts.
     pub timeouts: u64,
     /// Fast recoveries.
     pub recoveries: u64,
@@ -124,7 +124,7 @@ impl Sender {
             detection,
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
-            timer: Timer::new(plan.rearm_on_repair, plan.rearm_on_each_ack),
+            timer: Timer::new(plan.rearm_on_retransmit, plan.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
             established: Maybe::NONE,
             counts: SenderCounts::default(),

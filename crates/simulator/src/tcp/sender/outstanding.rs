@@ -12,18 +12,18 @@ use crate::tcp::short_segments::ShortSegments;
 
 /// What a sender remembers of each segment beside what the scoreboard does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum SegmentHistory {
     /// Nothing.
     None,
     /// In which order segments were sent again.
-    Repairs,
+    Retransmissions,
     /// When each was sent.
-    Times,
+    SendTimes,
 }
 
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
-struct Repair {
+struct Retransmission {
     segment: u64,
     at: Time,
     /// The next new segment at that time.
@@ -32,7 +32,7 @@ struct Repair {
 
 /// Which retransmissions are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LateRepairs {
+pub enum LostRetransmissions {
     /// None is known to be.
     None,
     /// Those sent before a segment that has arrived (Linux `tcp_mark_lost_retrans`; exact where nothing is
@@ -44,21 +44,25 @@ pub enum LateRepairs {
 
 /// What an ACK, or a timer, shows to be lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judgement {
+pub struct LossDetection {
     /// Everything below that has not arrived.
     pub below: u64,
     /// The first segment, once more if it was sent again.
     pub head: bool,
     /// Retransmissions.
-    pub repairs: LateRepairs,
+    pub retransmissions: LostRetransmissions,
     /// After so long, more may be.
     pub wait: Option<Span>,
 }
 
-impl Judgement {
+impl LossDetection {
     /// Nothing is.
-    pub const NOTHING: Judgement =
-        Judgement { below: 0, head: false, repairs: LateRepairs::None, wait: None };
+    pub const NOTHING: LossDetection = LossDetection {
+        below: 0,
+        head: false,
+        retransmissions: LostRetransmissions::None,
+        wait: None,
+    };
 }
 
 /// What was not known to be lost before.
@@ -67,13 +71,13 @@ pub struct Lost {
     /// Segments, whether they were sent again since or not.
     pub segments: u32,
     /// Retransmissions.
-    pub repairs: u32,
+    pub retransmissions: u32,
 }
 
 impl Lost {
     /// Whether anything is.
     pub fn any(&self) -> bool {
-        self.segments + self.repairs > 0
+        self.segments + self.retransmissions > 0
     }
 }
 
@@ -101,15 +105,15 @@ pub struct Outstanding {
     mss: u16,
     board: Scoreboard,
     short: ShortSegments,
-    memory: Memory,
+    memory: SegmentHistory,
     times: SendTimes,
     /// In the order sent.
-    repairs: VecDeque<Repair>,
+    retransmissions: VecDeque<Retransmission>,
 }
 
 impl Outstanding {
     /// Nothing was sent yet; full segments have `mss` bytes.
-    pub fn new(memory: Memory, mss: u64) -> Self {
+    pub fn new(memory: SegmentHistory, mss: u64) -> Self {
         Outstanding {
             una: 0,
             nxt: 0,
@@ -118,7 +122,7 @@ impl Outstanding {
             short: ShortSegments::default(),
             memory,
             times: SendTimes::default(),
-            repairs: VecDeque::new(),
+            retransmissions: VecDeque::new(),
         }
     }
 
@@ -126,7 +130,7 @@ impl Outstanding {
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         self.board.prefetch(self.una);
-        if self.memory == Memory::Times {
+        if self.memory == SegmentHistory::SendTimes {
             self.times.prefetch(self.una);
             self.times.prefetch(self.nxt);
         }
@@ -184,7 +188,7 @@ impl Outstanding {
     /// When a segment was sent last, where that is remembered.
     #[inline]
     pub fn sent_at(&self, segment: u64) -> Option<Time> {
-        (self.memory == Memory::Times).then(|| self.times.of(segment).0)
+        (self.memory == SegmentHistory::SendTimes).then(|| self.times.of(segment).0)
     }
 
     /// A new segment leaves that lacks so many bytes. Returns its number.
@@ -200,10 +204,10 @@ impl Outstanding {
     }
 
     /// A segment leaves that is lost.
-    pub fn repair(&mut self, segment: u64, now: Time) {
-        self.board.on_repair(self.una, segment, self.nxt);
-        if self.memory != Memory::None {
-            self.repairs.push_back(Repair { segment, at: now, nxt: self.nxt });
+    pub fn retransmit(&mut self, segment: u64, now: Time) {
+        self.board.on_retransmit(self.una, segment, self.nxt);
+        if self.memory != SegmentHistory::None {
+            self.retransmissions.push_back(Retransmission { segment, at: now, nxt: self.nxt });
         }
         self.note_time(segment, now, true);
     }
@@ -216,20 +220,20 @@ impl Outstanding {
 
     #[inline]
     fn note_time(&mut self, segment: u64, now: Time, again: bool) {
-        if self.memory == Memory::Times {
+        if self.memory == SegmentHistory::SendTimes {
             self.times.note(self.una, segment, now, again);
         }
     }
 
     /// Whether a lost segment waits for its retransmission.
     #[inline]
-    pub fn awaits_repair(&self) -> bool {
+    pub fn needs_retransmit(&self) -> bool {
         self.board.lost() > self.board.retransmitted()
     }
 
     /// The next that does.
-    pub fn next_repair(&mut self) -> Option<u64> {
-        self.board.next_repair(self.una, self.nxt)
+    pub fn next_retransmit(&mut self) -> Option<u64> {
+        self.board.next_retransmit(self.una, self.nxt)
     }
 
     /// Takes an ACK of new data in while nothing is sacked, lost or sent again.
@@ -241,7 +245,7 @@ impl Outstanding {
         samples: &mut Option<Samples>,
     ) -> ArrivedData {
         let una = self.una;
-        if self.memory == Memory::Times {
+        if self.memory == SegmentHistory::SendTimes {
             let samples = samples.insert(Samples::default());
             samples.arrive(&self.times, una, Named::ByNumber, reading);
             // The same once more tells nothing new, and whether it is cannot be guessed.
@@ -267,7 +271,7 @@ impl Outstanding {
     ) -> ArrivedData {
         let sacked_before = self.short_bytes(Scoreboard::is_sacked);
         let mut arrivals = match self.memory {
-            Memory::Times => {
+            SegmentHistory::SendTimes => {
                 self.take_timed(ack, blocks, reading, samples.insert(Samples::default()))
             }
             _ => self.take_by(ack, blocks, |_, _| {}),
@@ -364,7 +368,7 @@ impl Outstanding {
     }
 
     /// Without SACK, a duplicate ACK stands for one segment that has left the network, and one that
-    /// advances for those among it. After a time-out (`all_lost`) it stands for nothing: everything
+    /// advances for those among it. After a timeout (`all_lost`) it stands for nothing: everything
     /// counts as lost, and what is sent again in vain causes duplicates, too.
     pub fn count_unnamed(&mut self, acknowledged: u32, duplicate: bool, all_lost: bool) {
         let unnamed = self.board.sacked();
@@ -391,48 +395,49 @@ impl Outstanding {
         self.board.set_unnamed(0);
     }
 
-    /// Takes a judgement in. Returns what is news of it.
+    /// Takes a detected in. Returns what is news of it.
     #[inline]
-    pub fn lose(&mut self, judgement: &Judgement, now: Time) -> Lost {
-        let known = judgement.below <= self.board.lost_below().max(self.una);
-        if known && !judgement.head && self.repairs.is_empty() {
+    pub fn lose(&mut self, detected: &LossDetection, now: Time) -> Lost {
+        let known = detected.below <= self.board.lost_below().max(self.una);
+        if known && !detected.head && self.retransmissions.is_empty() {
             return Lost::default();
         }
-        self.lose_more(judgement, now)
+        self.lose_more(detected, now)
     }
 
-    fn lose_more(&mut self, judgement: &Judgement, now: Time) -> Lost {
+    fn lose_more(&mut self, detected: &LossDetection, now: Time) -> Lost {
         let (una, nxt) = (self.una, self.nxt);
         let lost_before = self.board.lost();
-        if judgement.below > una {
-            self.board.mark_lost_below(una, nxt, judgement.below);
+        if detected.below > una {
+            self.board.mark_lost_below(una, nxt, detected.below);
         }
-        if judgement.head {
+        if detected.head {
             self.board.mark_head_lost(una, nxt);
         }
-        let repairs = self.lose_repairs(judgement.repairs, now);
-        Lost { segments: self.board.lost() - lost_before, repairs }
+        let retransmissions = self.lose_retransmissions(detected.retransmissions, now);
+        Lost { segments: self.board.lost() - lost_before, retransmissions }
     }
 
     /// Returns how many, where the loss of a retransmission is news as any other (RFC 8985).
-    fn lose_repairs(&mut self, late: LateRepairs, now: Time) -> u32 {
+    fn lose_retransmissions(&mut self, late: LostRetransmissions, now: Time) -> u32 {
         let mut lost = 0;
-        while let Some(&repair) = self.repairs.front() {
+        while let Some(&retransmission) = self.retransmissions.front() {
             let is_late = match late {
-                LateRepairs::None => false,
-                LateRepairs::Overtaken(highest) => repair.nxt < highest,
-                LateRepairs::Older(than, age) => {
-                    (repair.at, repair.segment) < than && repair.at + age <= now
+                LostRetransmissions::None => false,
+                LostRetransmissions::Overtaken(highest) => retransmission.nxt < highest,
+                LostRetransmissions::Older(than, age) => {
+                    (retransmission.at, retransmission.segment) < than
+                        && retransmission.at + age <= now
                 }
             };
-            let is_open = self.is_open(&repair);
+            let is_open = self.is_open(&retransmission);
             if is_open && !is_late {
                 break;
             }
-            self.repairs.pop_front();
+            self.retransmissions.pop_front();
             if is_open {
-                self.board.lose_repair(repair.segment);
-                if let LateRepairs::Older(..) = late {
+                self.board.lose_retransmission(retransmission.segment);
+                if let LostRetransmissions::Older(..) = late {
                     lost += 1;
                 }
             }
@@ -441,30 +446,30 @@ impl Outstanding {
     }
 
     /// Whether a retransmission is the last of its segment, and neither arrived nor lost.
-    fn is_open(&self, repair: &Repair) -> bool {
-        repair.segment >= self.una
-            && self.board.is_repaired(repair.segment)
-            && self.sent_at(repair.segment).is_none_or(|at| at == repair.at)
+    fn is_open(&self, retransmission: &Retransmission) -> bool {
+        retransmission.segment >= self.una
+            && self.board.is_retransmitted(retransmission.segment)
+            && self.sent_at(retransmission.segment).is_none_or(|at| at == retransmission.at)
     }
 
-    /// After a time-out, everything below `end` is lost, but for what is sacked. With `go_back`, that, too.
+    /// After a timeout, everything below `end` is lost, but for what is sacked. With `go_back`, that, too.
     pub fn give_up(&mut self, end: u64, go_back: bool) {
         if go_back {
             self.board.forget_sacked(self.una, self.nxt);
         }
         self.board.mark_all_lost(self.una, end, self.nxt);
-        self.repairs.clear();
+        self.retransmissions.clear();
     }
 
     /// The first segment counts as not sent again, so that it can be.
-    pub fn forget_repair_of_first(&mut self) {
-        self.board.forget_repair(self.una);
+    pub fn forget_retransmission_of_first(&mut self) {
+        self.board.forget_retransmission(self.una);
     }
 
     /// Nothing is lost after all.
     pub fn forget_losses(&mut self) {
         self.board.forget_losses(self.una, self.nxt);
-        self.repairs.clear();
+        self.retransmissions.clear();
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 const READING: Reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
 
 /// Ten segments of 1000 bytes, but for the fourth, which has 100, and the eighth, which has 300.
-fn ten(memory: Memory) -> Outstanding {
+fn ten(memory: SegmentHistory) -> Outstanding {
     let mut out = Outstanding::new(memory, 1_000);
     for segment in 0..10 {
         let missing = [(3, 900), (7, 700)].iter().find(|(short, _)| *short == segment);
@@ -20,7 +20,7 @@ fn blocks(first: (u64, u64), second: (u64, u64)) -> SackBlocks {
 
 #[test]
 fn bytes_are_delivered_once_whether_they_are_sacked_or_acknowledged_first() {
-    let mut out = ten(Memory::None);
+    let mut out = ten(SegmentHistory::None);
     let mut take = |ack, blocks| out.take(ack, &blocks, READING, &mut None).bytes;
     assert_eq!(take(1, blocks((3, 5), (0, 0))), 1_000 + 1_100);
     assert_eq!(take(1, blocks((7, 8), (3, 5))), 300);
@@ -30,50 +30,53 @@ fn bytes_are_delivered_once_whether_they_are_sacked_or_acknowledged_first() {
 
 #[test]
 fn what_is_lost_is_in_flight_no_more() {
-    let mut out = ten(Memory::None);
+    let mut out = ten(SegmentHistory::None);
     out.take(0, &blocks((4, 7), (0, 0)), READING, &mut None);
-    let lost = out.lose(&Judgement { below: 4, ..Judgement::NOTHING }, Time::ZERO);
-    assert_eq!(lost, Lost { segments: 4, repairs: 0 });
-    assert_eq!((out.pipe(), out.next_repair()), (3, Some(0)));
+    let lost = out.lose(&LossDetection { below: 4, ..LossDetection::NOTHING }, Time::ZERO);
+    assert_eq!(lost, Lost { segments: 4, retransmissions: 0 });
+    assert_eq!((out.pipe(), out.next_retransmit()), (3, Some(0)));
 }
 
 #[test]
 fn a_repair_is_lost_when_something_sent_after_it_is_sacked() {
-    let mut out = ten(Memory::Repairs);
+    let mut out = ten(SegmentHistory::Retransmissions);
     let overtaken = |out: &mut Outstanding, highest| {
-        let repairs = LateRepairs::Overtaken(highest);
-        out.lose(&Judgement { below: 3, repairs, ..Judgement::NOTHING }, Time::ZERO);
+        let retransmissions = LostRetransmissions::Overtaken(highest);
+        out.lose(
+            &LossDetection { below: 3, retransmissions, ..LossDetection::NOTHING },
+            Time::ZERO,
+        );
         out.board().retransmitted()
     };
     out.take(0, &blocks((3, 10), (0, 0)), READING, &mut None);
     overtaken(&mut out, 10);
-    out.repair(0, Time::ZERO);
+    out.retransmit(0, Time::ZERO);
     assert_eq!(overtaken(&mut out, 10), 1, "nothing sent later has arrived");
     out.add(0, Time::ZERO);
     out.take(0, &blocks((10, 11), (3, 10)), READING, &mut None);
     assert_eq!(overtaken(&mut out, 11), 0);
-    assert_eq!(out.next_repair(), Some(0));
+    assert_eq!(out.next_retransmit(), Some(0));
 }
 
 #[test]
 fn a_repair_is_lost_when_it_is_old_enough_and_something_sent_later_has_arrived() {
-    let mut out = ten(Memory::Times);
+    let mut out = ten(SegmentHistory::SendTimes);
     let at = Time::from_nanos;
-    out.lose(&Judgement { below: 2, ..Judgement::NOTHING }, at(20));
-    out.repair(0, at(20));
-    out.repair(1, at(30));
+    out.lose(&LossDetection { below: 2, ..LossDetection::NOTHING }, at(20));
+    out.retransmit(0, at(20));
+    out.retransmit(1, at(30));
     let mut lose = |newest, now| {
-        let repairs = LateRepairs::Older((newest, 0), Span::from_nanos(100));
-        out.lose(&Judgement { repairs, ..Judgement::NOTHING }, now).repairs
+        let retransmissions = LostRetransmissions::Older((newest, 0), Span::from_nanos(100));
+        out.lose(&LossDetection { retransmissions, ..LossDetection::NOTHING }, now).retransmissions
     };
     assert_eq!(lose(at(10), at(200)), 0, "nothing sent later has arrived");
     assert_eq!([lose(at(40), at(119)), lose(at(40), at(120)), lose(at(40), at(130))], [0, 1, 1]);
 }
 
 #[test]
-fn after_a_time_out_what_is_sacked_counts_unless_all_is_sent_again() {
+fn after_a_timeout_what_is_sacked_counts_unless_all_is_sent_again() {
     for (go_back, sacked) in [(false, 2), (true, 0)] {
-        let mut out = ten(Memory::None);
+        let mut out = ten(SegmentHistory::None);
         out.take(0, &blocks((4, 6), (0, 0)), READING, &mut None);
         out.give_up(10, go_back);
         assert_eq!((out.board().sacked(), out.board().lost()), (sacked, 10 - sacked));

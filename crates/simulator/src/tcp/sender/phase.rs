@@ -13,9 +13,9 @@ pub enum Phase {
     Reducing,
     /// Fast recovery.
     Recovery,
-    /// After a time-out that may have been premature (F-RTO).
+    /// After a timeout that may have been premature (F-RTO).
     Probing,
-    /// After a time-out.
+    /// After a timeout.
     Loss,
 }
 

@@ -7,7 +7,7 @@
 //! rtt                   of the segment that arrived last
 //! reordering window     min(min_rtt/4, srtt); 0 as long as nothing was seen to be reordered, in recovery
 //!                       or from three sacked segments on
-//! probe time-out        min(2 srtt + (200 ms if one segment is out, else 8 ms), time-out)
+//! probe timeout        min(2 srtt + (200 ms if one segment is out, else 8 ms), timeout)
 //! ```
 //!
 //! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
@@ -25,8 +25,8 @@ use core::hint::select_unpredictable;
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::feedback::{Feedback, Told};
-use super::outstanding::{Judgement, LateRepairs, Outstanding};
+use super::feedback::{AckSample, Feedback};
+use super::outstanding::{LossDetection, LostRetransmissions, Outstanding};
 use super::phase::Phase;
 use crate::tcp::scoreboard::DUP_THRESH;
 
@@ -68,22 +68,22 @@ impl Rack {
 
     /// Takes note of an ACK. Returns whether the probe has repaired a loss.
     #[inline]
-    pub fn note(&mut self, told: &Told, una: u64) -> bool {
-        if let Some(samples) = &told.samples
+    pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
+        if let Some(samples) = &ack.samples
             && let Some(rtt) = samples.latest
         {
             self.advanced = true;
             self.rtt = rtt;
             self.newest = self.newest.max(samples.newest);
         }
-        if told.overtaken_by > 0 {
-            let seen = told.overtaken_by.min(MOST_REORDERING);
+        if ack.overtaken_by > 0 {
+            let seen = ack.overtaken_by.min(MOST_REORDERING);
             self.reordering = self.reordering.max(Some(seen.max(DUP_THRESH)));
             self.reorderings += 1;
         }
         let Some(probe) = self.probe.filter(|probe| una >= probe.end) else { return false };
         let repaired = probe.again && una > probe.end;
-        let awaited = probe.again && told.delivered > 0;
+        let awaited = probe.again && ack.delivered > 0;
         if !repaired && !awaited {
             self.probe = None;
         }
@@ -102,7 +102,7 @@ impl Rack {
         phase: Phase,
         feedback: &Feedback,
         now: Time,
-    ) -> Option<Judgement> {
+    ) -> Option<LossDetection> {
         if !core::mem::take(&mut self.advanced) {
             return None;
         }
@@ -121,8 +121,8 @@ impl Rack {
             }
             end += 1;
         }
-        let repairs = LateRepairs::Older(self.newest, grace);
-        Some(Judgement { below: end, head: false, repairs, wait })
+        let retransmissions = LostRetransmissions::Older(self.newest, grace);
+        Some(LossDetection { below: end, head: false, retransmissions, wait })
     }
 
     fn is_overtaken(&self, segment: u64, out: &Outstanding) -> bool {
@@ -137,12 +137,17 @@ impl Rack {
     }
 
     /// The first segment counts as lost, and what was sent more than a round trip ago.
-    pub fn judge_time_out(&self, out: &Outstanding, now: Time) -> Judgement {
+    pub fn judge_timeout(&self, out: &Outstanding, now: Time) -> LossDetection {
         let board = out.board();
         let recent = (board.lost_below().max(out.una() + 1)..out.nxt())
             .find(|segment| !board.is_sacked(*segment) && sent_at(out, *segment) + self.rtt > now);
-        let repairs = LateRepairs::Older((Time::NEVER, u64::MAX), self.rtt);
-        Judgement { below: recent.unwrap_or(out.nxt()), head: false, repairs, wait: None }
+        let retransmissions = LostRetransmissions::Older((Time::NEVER, u64::MAX), self.rtt);
+        LossDetection {
+            below: recent.unwrap_or(out.nxt()),
+            head: false,
+            retransmissions,
+            wait: None,
+        }
     }
 
     /// By how many segments the path is taken to reorder.
@@ -174,7 +179,7 @@ impl Rack {
 /// How long after the last ACK a probe is due while so many segments are out; `least` is what any timer of
 /// loss detection adds.
 #[inline]
-pub fn probe_time_out(srtt: Span, out: u32, least: Span) -> Span {
+pub fn probe_timeout(srtt: Span, out: u32, least: Span) -> Span {
     srtt * 2 + if out == 1 { LONGEST_ACK_DELAY } else { least }
 }
 
@@ -185,5 +190,5 @@ fn reordering_window(feedback: &Feedback) -> Span {
 }
 
 fn sent_at(out: &Outstanding, segment: u64) -> Time {
-    out.sent_at(segment).expect("times are remembered where losses are told by them")
+    out.sent_at(segment).expect("times are remembered where losses are ack by them")
 }

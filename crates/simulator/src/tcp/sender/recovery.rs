@@ -1,59 +1,59 @@
-//! Where a sender stands between a loss and its repair, and what ends that.
+//! Where a sender stands between a loss and its retransmission, and what ends that.
 //!
 //! ```text
 //!            a mark                    a loss                      all that was out then
 //! Open ──────────────► Reducing ─────────────────► Recovery ─────────────────────────► Open
-//!   │ time-out            │ answered: Open            │ time-out
+//!   │ timeout            │ answered: Open            │ timeout
 //!   ▼                     ▼                           ▼
 //! Probing (F-RTO) ─────► Loss ────────────────────────────────────────────────────────► Open
 //! ```
 //!
-//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). What a time-out means is a
-//! choice: [`super::time_out`].
+//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). What a timeout means is a
+//! choice: [`super::timeout`].
 
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
-use super::feedback::Told;
-use super::frto::{Finding, Frto};
+use super::feedback::AckSample;
+use super::frto::{Frto, FrtoOutcome};
 use super::outstanding::{Lost, Outstanding};
 use super::phase::{Phase, Points};
-use super::premature::{Premature, Step};
 use super::rules::{Rule, Rules};
+use super::spurious_rto::{SpuriousRto, SpuriousRtoOutcome};
 use super::undo::Undo;
 use crate::tcp::maybe::Maybe;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// What a time-out means.
+/// What a timeout means.
 #[derive(Clone, Copy, Debug)]
-pub enum TimeOuts {
+pub enum Timeouts {
     /// Everything is sent again.
     StartOver,
     /// F-RTO finds out first whether it was premature (RFC 5682; Linux since 2.6.21).
     Frto(Frto),
     /// What is late is lost, as in Linux since 4.18.
-    ByTime(Premature),
+    ByTime(SpuriousRto),
 }
 
 /// What an ACK ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum RecoveryOutcome {
     /// Nothing.
     None,
-    /// Nothing yet, and only new segments may follow: the next ACK tells whether a time-out was right.
+    /// Nothing yet, and only new segments may follow: the next ACK tells whether a timeout was right.
     OnlyNew,
     /// The repair: everything that was outstanding has arrived.
-    Leave,
+    Exit,
     /// The same, and it was in vain.
-    LeaveInVain,
-    /// The repair, which was in vain, though not everything has arrived.
-    TakeBack,
+    ExitSpurious,
+    /// The retransmission, which was in vain, though not everything has arrived.
+    Undo,
 }
 
-/// What an ACK does to the window while a time-out is being repaired, where duplicates let go of segments then.
+/// What an ACK does to the window while a timeout is being repaired, where duplicates let go of segments then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inflation {
+pub enum WindowInflation {
     /// Nothing.
     None,
     /// It widens by one.
@@ -64,11 +64,11 @@ pub enum Inflation {
 
 /// What follows from an ACK's losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum LossOutcome {
     /// Nothing.
     Stay,
     /// A fast recovery begins.
-    Enter,
+    EnterRecovery,
     /// The window may grow.
     Grow,
 }
@@ -77,18 +77,18 @@ pub enum Next {
 #[derive(Clone, Debug)]
 pub struct Recovery {
     points: Points,
-    time_outs: TimeOuts,
+    timeouts: Timeouts,
     rules: Rules,
-    /// Where the segments end that were out when a mark lowered the window, since the last time-out.
+    /// Where the segments end that were out when a mark lowered the window, since the last timeout.
     marked_to: Maybe,
     /// It has been a partial ACK's turn in this fast recovery.
     had_partial_ack: bool,
     /// Where the last fast recovery ended, if no mark has been answered nor the timer run out since: until more is acknowledged
     /// none is answered, where recoveries and marks go together.
-    repaired_to: Maybe,
+    recovered_to: Maybe,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
-    /// Duplicates have let go of segments while a time-out was being repaired, or would have, since the last ACK of new data.
+    /// Duplicates have let go of segments while a timeout was being repaired, or would have, since the last ACK of new data.
     inflated: bool,
     /// What the reduction under way may be taken back to.
     undo: Option<Box<Undo>>,
@@ -99,19 +99,19 @@ impl Recovery {
     pub fn new(plan: &TcpPlan) -> Self {
         let by_time = plan.loss_recovery == RecoveryPlan::Rack;
         let sack = plan.loss_recovery.is_selective();
-        let time_outs = match plan.frto && sack {
-            frto if by_time => TimeOuts::ByTime(Premature::new(frto)),
-            true => TimeOuts::Frto(Frto::default()),
-            false => TimeOuts::StartOver,
+        let timeouts = match plan.frto && sack {
+            frto if by_time => Timeouts::ByTime(SpuriousRto::new(frto)),
+            true => Timeouts::Frto(Frto::default()),
+            false => Timeouts::StartOver,
         };
         let partial_acks = plan.loss_recovery != RecoveryPlan::Reno;
         Recovery {
             points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
-            time_outs,
+            timeouts,
             rules: Rules::of(plan),
             marked_to: Maybe::NONE,
             had_partial_ack: false,
-            repaired_to: Maybe::NONE,
+            recovered_to: Maybe::NONE,
             marked_last: false,
             inflated: false,
             undo: None,
@@ -130,10 +130,10 @@ impl Recovery {
         &self.points
     }
 
-    /// What a time-out means.
+    /// What a timeout means.
     #[inline]
-    pub fn time_outs(&self) -> &TimeOuts {
-        &self.time_outs
+    pub fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
     }
 
     /// Whether the sender can send data.
@@ -150,7 +150,7 @@ impl Recovery {
 
     /// Whether nothing is under way but a fast recovery, if anything is, and that goes on while `una` is missing.
     #[inline]
-    pub fn repairs_beyond(&self, una: u64) -> bool {
+    pub fn recovers_beyond(&self, una: u64) -> bool {
         match self.points.phase {
             Phase::Open => true,
             Phase::Recovery => una < self.points.end,
@@ -161,7 +161,7 @@ impl Recovery {
     /// Whether a mark lowers the window now, when `una` is missing.
     pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {
-            Phase::Open => self.repaired_to.get().is_none_or(|end| una > end),
+            Phase::Open => self.recovered_to.get().is_none_or(|end| una > end),
             Phase::Loss => {
                 self.rules.have(Rule::MarkedInLoss)
                     && self.marked_to == Maybe::NONE
@@ -181,7 +181,7 @@ impl Recovery {
         if self.rules.have(Rule::WithinMark) || self.repeats() {
             // A fast recovery would be part of this, whatever was lost before.
             self.points.recover = 0;
-            self.repaired_to = Maybe::NONE;
+            self.recovered_to = Maybe::NONE;
         }
     }
 
@@ -195,7 +195,7 @@ impl Recovery {
         self.rules.have(Rule::GrowsAtEnd)
     }
 
-    /// Whether a loss that duplicates show is answered as a time-out is.
+    /// Whether a loss that duplicates show is answered as a timeout is.
     pub fn starts_over(&self) -> bool {
         self.rules.have(Rule::StartsOver)
     }
@@ -206,7 +206,7 @@ impl Recovery {
         self.goes_back() && self.points.phase == Phase::Loss
     }
 
-    /// After a time-out what is sacked counts for nothing.
+    /// After a timeout what is sacked counts for nothing.
     pub fn goes_back(&self) -> bool {
         self.rules.have(Rule::GoesBack)
     }
@@ -229,7 +229,7 @@ impl Recovery {
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
         self.marked_to = Maybe::NONE;
-        self.repaired_to = Maybe::NONE;
+        self.recovered_to = Maybe::NONE;
         self.inflated = false;
     }
 
@@ -240,7 +240,7 @@ impl Recovery {
             _ => self.marked_to.get(),
         };
         // Linux goes on with the reduction for a mark where there is one, to its end.
-        let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
+        let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
         let (within_mark, repeats) = (self.rules.have(Rule::WithinMark), self.repeats());
         let end = marked_to.filter(|_| by_time || within_mark).unwrap_or(nxt);
         self.go_on(Phase::Recovery, end);
@@ -251,7 +251,7 @@ impl Recovery {
             (false, true) => 0,
             (false, false) => nxt,
         });
-        self.repaired_to = if within_mark || repeats { Maybe::some(end) } else { Maybe::NONE };
+        self.recovered_to = if within_mark || repeats { Maybe::some(end) } else { Maybe::NONE };
     }
 
     /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
@@ -260,7 +260,7 @@ impl Recovery {
         self.points.phase == Phase::Reducing || (in_loss && self.rules.have(Rule::WithinMark))
     }
 
-    /// Whether what the window came down for last was a mark, and a time-out leaves the threshold: where recoveries
+    /// Whether what the window came down for last was a mark, and a timeout leaves the threshold: where recoveries
     /// repeat (ns-2, `timeout_action`).
     pub fn lowered_for_mark_alone(&self) -> bool {
         self.marked_last && self.repeats()
@@ -271,18 +271,23 @@ impl Recovery {
         self.rules.have(Rule::Repeats)
     }
 
-    /// Any progress ends the doubling of the time-out.
+    /// Any progress ends the doubling of the timeout.
     pub fn progress_ends_backoff(&self) -> bool {
         self.rules.have(Rule::ProgressEndsBackoff)
     }
 
-    /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a time-out is being
+    /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a timeout is being
     /// repaired, and where that has ended with all that was out, for what was sent again in vain.
     #[inline]
-    pub fn inflation(&mut self, told: &Told, duplicates: u32, out: &Outstanding) -> Inflation {
-        if told.advances() {
+    pub fn inflation(
+        &mut self,
+        ack: &AckSample,
+        duplicates: u32,
+        out: &Outstanding,
+    ) -> WindowInflation {
+        if ack.advances() {
             let ends = core::mem::take(&mut self.inflated);
-            return if ends { Inflation::Ends } else { Inflation::None };
+            return if ends { WindowInflation::Ends } else { WindowInflation::None };
         }
         let counts = match self.points.phase {
             Phase::Loss => true,
@@ -290,10 +295,14 @@ impl Recovery {
             _ => false,
         };
         if !self.rules.have(Rule::Inflates) || !counts {
-            return Inflation::None;
+            return WindowInflation::None;
         }
         self.inflated |= duplicates >= DUP_THRESH;
-        if told.duplicate && duplicates > DUP_THRESH { Inflation::One } else { Inflation::None }
+        if ack.duplicate && duplicates > DUP_THRESH {
+            WindowInflation::One
+        } else {
+            WindowInflation::None
+        }
     }
 
     /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.
@@ -304,10 +313,10 @@ impl Recovery {
 
     /// Whether an ACK shows something to be missing that is sent again whatever is in flight.
     #[inline]
-    pub fn repairs_at_once(&self, told: &Told) -> bool {
-        self.rules.have(Rule::RepairsAtOnce)
+    pub fn retransmits_at_once(&self, ack: &AckSample) -> bool {
+        self.rules.have(Rule::RetransmitsAtOnce)
             && self.points.phase == Phase::Recovery
-            && told.advances()
+            && ack.advances()
     }
 
     /// New data is acknowledged. Returns whether the timer goes on as it was set.
@@ -325,51 +334,56 @@ impl Recovery {
     /// Whether an ACK is asked first what it ends.
     #[inline]
     pub fn looks_back(&self) -> bool {
-        matches!(self.time_outs, TimeOuts::ByTime(_))
+        matches!(self.timeouts, Timeouts::ByTime(_))
     }
 
     /// A kernel that tells losses by time looks first whether a repair is over, so that the ACK which ends
     /// it finds the sender open: it lets the window grow, and what it shows to be lost begins another.
     /// `has_more`: there are new segments that may be sent.
     #[inline]
-    pub fn look_back(&mut self, told: &Told, out: &Outstanding, has_more: bool) -> Turn {
-        let TimeOuts::ByTime(premature) = &mut self.time_outs else { return Turn::None };
-        premature.note(told);
+    pub fn look_back(
+        &mut self,
+        ack: &AckSample,
+        out: &Outstanding,
+        has_more: bool,
+    ) -> RecoveryOutcome {
+        let Timeouts::ByTime(spurious) = &mut self.timeouts else { return RecoveryOutcome::None };
+        spurious.note(ack);
         if !matches!(self.points.phase, Phase::Recovery | Phase::Loss) {
-            return Turn::None;
+            return RecoveryOutcome::None;
         }
         let over = out.una() >= self.points.end;
-        let in_vain = self.undo.as_ref().is_some_and(|undo| undo.is_in_vain(told.echo));
-        let taken_back = told.advances() && in_vain;
+        let is_spurious = self.undo.as_ref().is_some_and(|undo| undo.is_spurious(ack.echo));
+        let undone = ack.advances() && is_spurious;
         match self.points.phase {
             Phase::Recovery if over => {
-                if in_vain {
-                    Turn::LeaveInVain
+                if is_spurious {
+                    RecoveryOutcome::ExitSpurious
                 } else {
-                    Turn::Leave
+                    RecoveryOutcome::Exit
                 }
             }
-            Phase::Recovery if taken_back && out.board().retransmitted() == 0 => Turn::TakeBack,
-            Phase::Loss if taken_back => Turn::TakeBack,
-            Phase::Loss => match premature.judge(told, out, &mut self.points.end, has_more) {
-                Step::Premature => Turn::TakeBack,
-                Step::OnlyNew => Turn::OnlyNew,
-                Step::None if over => Turn::Leave,
-                Step::None => Turn::None,
+            Phase::Recovery if undone && out.board().retransmitted() == 0 => RecoveryOutcome::Undo,
+            Phase::Loss if undone => RecoveryOutcome::Undo,
+            Phase::Loss => match spurious.judge(ack, out, &mut self.points.end, has_more) {
+                SpuriousRtoOutcome::Spurious => RecoveryOutcome::Undo,
+                SpuriousRtoOutcome::OnlyNew => RecoveryOutcome::OnlyNew,
+                SpuriousRtoOutcome::None if over => RecoveryOutcome::Exit,
+                SpuriousRtoOutcome::None => RecoveryOutcome::None,
             },
-            _ => Turn::None,
+            _ => RecoveryOutcome::None,
         }
     }
 
     /// What an ACK means that comes while F-RTO asks.
     pub fn judge_probing(
         &mut self,
-        told: &Told,
+        ack: &AckSample,
         out: &Outstanding,
         has_more: bool,
-    ) -> Option<Finding> {
-        match &mut self.time_outs {
-            TimeOuts::Frto(frto) => Some(frto.judge(told, out, has_more)),
+    ) -> Option<FrtoOutcome> {
+        match &mut self.timeouts {
+            Timeouts::Frto(frto) => Some(frto.judge(ack, out, has_more)),
             _ => None,
         }
     }
@@ -378,36 +392,36 @@ impl Recovery {
     /// `delivers`: what lets a window grow; `slow_start`: the window is below its threshold.
     pub fn advance(
         &self,
-        told: &Told,
+        ack: &AckSample,
         lost: &Lost,
         out: &Outstanding,
         delivers: bool,
         slow_start: bool,
-    ) -> Next {
+    ) -> LossOutcome {
         let any_lost = out.board().lost() > 0;
         match self.points.phase {
-            Phase::Open | Phase::Reducing if any_lost => Next::Enter,
-            Phase::Open if delivers => Next::Grow,
-            Phase::Loss if lost.repairs > 0 => Next::Enter,
-            Phase::Loss if delivers && self.grows_in_loss(told, slow_start) => Next::Grow,
-            _ => Next::Stay,
+            Phase::Open | Phase::Reducing if any_lost => LossOutcome::EnterRecovery,
+            Phase::Open if delivers => LossOutcome::Grow,
+            Phase::Loss if lost.retransmissions > 0 => LossOutcome::EnterRecovery,
+            Phase::Loss if delivers && self.grows_in_loss(ack, slow_start) => LossOutcome::Grow,
+            _ => LossOutcome::Stay,
         }
     }
 
     /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
-    fn grows_in_loss(&self, told: &Told, slow_start: bool) -> bool {
-        let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
-        by_time || !told.congestion || (slow_start && !self.rules.have(Rule::MarkedInLoss))
+    fn grows_in_loss(&self, ack: &AckSample, slow_start: bool) -> bool {
+        let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
+        by_time || !ack.congestion || (slow_start && !self.rules.have(Rule::MarkedInLoss))
     }
 
     /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
     #[inline]
-    pub fn is_over(&self, told: &Told, una: u64) -> bool {
+    pub fn is_over(&self, ack: &AckSample, una: u64) -> bool {
         let reached = una >= self.points.end;
         match self.points.phase {
-            Phase::Recovery if !self.points.partial_acks => told.advances(),
-            Phase::Recovery => reached && told.advances(),
-            Phase::Loss => reached && !matches!(self.time_outs, TimeOuts::ByTime(_)),
+            Phase::Recovery if !self.points.partial_acks => ack.advances(),
+            Phase::Recovery => reached && ack.advances(),
+            Phase::Loss => reached && !matches!(self.timeouts, Timeouts::ByTime(_)),
             _ => false,
         }
     }
@@ -419,7 +433,7 @@ impl Recovery {
 
     /// A reduction begins that may turn out to be without reason; one that was `marked` has one.
     pub fn remember(&mut self, window: Window, marked: bool) {
-        if let TimeOuts::ByTime(_) = self.time_outs {
+        if let Timeouts::ByTime(_) = self.timeouts {
             self.undo = Some(Box::new(Undo::new(window, marked)));
         }
     }
@@ -442,48 +456,48 @@ impl Recovery {
     }
 
     /// A segment is sent again.
-    pub fn on_repair(&mut self, now: Time) {
+    pub fn on_retransmit(&mut self, now: Time) {
         if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(Rule::Stamped)) {
-            undo.on_repair(now);
+            undo.on_retransmit(now);
         }
     }
 
     /// The timer runs out, and F-RTO asks whether it was too early.
     pub fn begin_probing(&mut self, out: &Outstanding) {
-        let repairing = matches!(self.points.phase, Phase::Recovery | Phase::Loss);
+        let in_recovery = matches!(self.points.phase, Phase::Recovery | Phase::Loss);
         let outstanding_to =
-            if repairing && self.points.end > out.una() { self.points.end } else { out.nxt() };
-        self.time_outs = TimeOuts::Frto(Frto::begin(outstanding_to));
+            if in_recovery && self.points.end > out.una() { self.points.end } else { out.nxt() };
+        self.timeouts = Timeouts::Frto(Frto::begin(outstanding_to));
         self.go_on(Phase::Probing, out.nxt());
     }
 
-    /// The window from which a time-out lowers the threshold, if it does: further time-outs of the same
+    /// The window from which a timeout lowers the threshold, if it does: further timeouts of the same
     /// data leave it as it is (RFC 5681, section 3.1), and so does one amid a reduction.
     pub fn lowered_from(&self, cwnd: f64) -> Option<f64> {
-        match (self.points.phase, &self.time_outs) {
+        match (self.points.phase, &self.timeouts) {
             (Phase::Open, _) => Some(cwnd),
-            (Phase::Recovery | Phase::Loss, TimeOuts::StartOver)
+            (Phase::Recovery | Phase::Loss, Timeouts::StartOver)
                 if self.rules.have(Rule::LowersEachTime) =>
             {
                 Some(cwnd)
             }
-            // Linux: another time-out while probing, after progress.
-            (Phase::Probing, TimeOuts::Frto(frto)) if frto.has_advanced() => Some(2.0),
+            // Linux: another timeout while probing, after progress.
+            (Phase::Probing, Timeouts::Frto(frto)) if frto.has_advanced() => Some(2.0),
             _ => None,
         }
     }
 
     /// The timer runs out where losses are told by time. Returns whether the threshold comes down.
     pub fn lose_by_time(&mut self, out: &Outstanding) -> bool {
-        let TimeOuts::ByTime(premature) = &mut self.time_outs else { return false };
-        let again = premature.on_time_out(self.points.phase);
+        let Timeouts::ByTime(spurious) = &mut self.timeouts else { return false };
+        let again = spurious.on_timeout(self.points.phase);
         self.points.phase == Phase::Open || out.una() >= self.points.end || again
     }
 
-    /// F-RTO had nothing new to ask with: the time-out counts as right.
-    pub fn take_time_out_as_right(&mut self) {
-        if let TimeOuts::ByTime(premature) = &mut self.time_outs {
-            premature.take_as_right();
+    /// F-RTO had nothing new to ask with: the timeout counts as right.
+    pub fn take_timeout_as_genuine(&mut self) {
+        if let Timeouts::ByTime(spurious) = &mut self.timeouts {
+            spurious.take_as_genuine();
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Where a sender stands after ACKs, losses and time-outs.
+//! Where a sender stands after ACKs, losses and timeouts.
 
 use tidegate_mechanisms::units::Span;
 
 use super::*;
 use crate::packet::SackBlocks;
-use crate::tcp::sender::outstanding::Memory;
+use crate::tcp::sender::outstanding::SegmentHistory;
 use crate::tcp::sender::samples::{Reading, Samples};
 use crate::tcp::tests::classic_with;
 
 /// A recovery with these options, and segments up to `una` of `nxt` acknowledged.
 fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
-    let mut out = Outstanding::new(Memory::None, 1_460);
+    let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));
     let reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
     out.take(una, &SackBlocks::default(), reading, &mut None);
@@ -19,8 +19,8 @@ fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
     (recovery, out)
 }
 
-fn acknowledges(segments: u32) -> Told<'static> {
-    Told { acknowledged: segments, delivered: segments, ..Told::default() }
+fn acknowledges(segments: u32) -> AckSample<'static> {
+    AckSample { acknowledged: segments, delivered: segments, ..AckSample::default() }
 }
 
 #[test]
@@ -45,39 +45,40 @@ fn a_partial_ack_ends_renos_recovery_and_not_newrenos() {
 }
 
 #[test]
-fn after_a_time_out_congestion_echoes_keep_the_window_below_its_threshold() {
+fn after_a_timeout_congestion_echoes_keep_the_window_below_its_threshold() {
     let (mut recovery, out) = at("", 1, 10);
     recovery.go_on(Phase::Loss, 10);
-    let told = Told { congestion: true, ..acknowledges(1) };
-    let next = |slow_start| recovery.advance(&told, &Lost::default(), &out, true, slow_start);
-    assert_eq!((next(true), next(false)), (Next::Grow, Next::Stay));
+    let ack = AckSample { congestion: true, ..acknowledges(1) };
+    let next = |slow_start| recovery.advance(&ack, &Lost::default(), &out, true, slow_start);
+    assert_eq!((next(true), next(false)), (LossOutcome::Grow, LossOutcome::Stay));
 }
 
 /// RFC 5682, section 3.1 (with SACK).
 #[test]
-fn two_advancing_acks_after_a_time_out_show_that_it_was_premature() {
+fn two_advancing_acks_after_a_timeout_show_that_it_was_premature() {
     let (mut recovery, out) = at("frto = true", 1, 10);
     recovery.begin_probing(&out);
     let judged = recovery.judge_probing(&acknowledges(1), &out, true);
-    assert_eq!(judged, Some(Finding::SendTwo));
-    let again = recovery.judge_probing(&Told { duplicate: true, ..Told::default() }, &out, true);
-    assert_eq!(again, Some(Finding::Right(3)), "nothing advances");
+    assert_eq!(judged, Some(FrtoOutcome::SendTwo));
+    let again =
+        recovery.judge_probing(&AckSample { duplicate: true, ..AckSample::default() }, &out, true);
+    assert_eq!(again, Some(FrtoOutcome::Genuine(3)), "nothing advances");
     let judged = recovery.judge_probing(&acknowledges(1), &out, true);
-    assert_eq!(judged, Some(Finding::Premature));
+    assert_eq!(judged, Some(FrtoOutcome::Spurious));
     let (mut recovery, out) = at("frto = true", 1, 10);
     recovery.begin_probing(&out);
     let judged = recovery.judge_probing(&acknowledges(1), &out, false);
-    assert_eq!(judged, Some(Finding::Right(2)), "nothing to ask with");
+    assert_eq!(judged, Some(FrtoOutcome::Genuine(2)), "nothing to ask with");
 }
 
 #[test]
-fn an_arrival_of_what_was_sent_before_takes_a_time_out_back() {
+fn an_arrival_of_what_was_sent_before_takes_a_timeout_back() {
     let (mut recovery, out) = at("loss_recovery = \"rack\", frto = true", 1, 10);
     assert!(recovery.lose_by_time(&out));
     recovery.go_on(Phase::Loss, 10);
-    assert_eq!(recovery.look_back(&acknowledges(1), &out, true), Turn::OnlyNew);
+    assert_eq!(recovery.look_back(&acknowledges(1), &out, true), RecoveryOutcome::OnlyNew);
     let mut original = Samples::default();
     original.first_original = 4;
-    let told = Told { samples: Some(&original), ..acknowledges(1) };
-    assert_eq!(recovery.look_back(&told, &out, true), Turn::TakeBack);
+    let ack = AckSample { samples: Some(&original), ..acknowledges(1) };
+    assert_eq!(recovery.look_back(&ack, &out, true), RecoveryOutcome::Undo);
 }

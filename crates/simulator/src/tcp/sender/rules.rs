@@ -5,20 +5,20 @@ use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// After a time-out, what is sacked counts for nothing.
+    /// After a timeout, what is sacked counts for nothing.
     GoesBack,
-    /// Every time-out lowers the threshold.
+    /// Every timeout lowers the threshold.
     LowersEachTime,
-    /// A mark lowers the window also after a time-out.
+    /// A mark lowers the window also after a timeout.
     MarkedInLoss,
     /// A lost connection request lowers the threshold.
     LowersForRequest,
     /// The ACK that ends a fast recovery lets the window grow.
     GrowsAtEnd,
-    /// There is no fast recovery: what duplicates show to be lost is answered as a time-out is (Tahoe).
+    /// There is no fast recovery: what duplicates show to be lost is answered as a timeout is (Tahoe).
     StartsOver,
-    /// A partial ACK lets go of its repair, whatever is in flight.
-    RepairsAtOnce,
+    /// A partial ACK lets go of its retransmission, whatever is in flight.
+    RetransmitsAtOnce,
     /// Of a fast recovery the first partial ACK alone starts the timer anew (RFC 6582, impatient).
     IsImpatient,
     /// A fast recovery that begins while a mark is being answered is part of that.
@@ -27,9 +27,9 @@ pub enum Rule {
     Deflates,
     /// Fast recoveries may follow each other for what was sent before the first.
     Repeats,
-    /// Duplicates let go of segments while a time-out is being repaired.
+    /// Duplicates let go of segments while a timeout is being repaired.
     Inflates,
-    /// Any progress ends the doubling of the time-out.
+    /// Any progress ends the doubling of the timeout.
     ProgressEndsBackoff,
     /// Timestamps tell what was sent again in vain.
     Stamped,
@@ -54,7 +54,7 @@ impl Rules {
             (Rule::LowersForRequest, plan.lower_for_request),
             (Rule::GrowsAtEnd, plan.grow_at_end && !sack),
             (Rule::StartsOver, recovery == Tahoe),
-            (Rule::RepairsAtOnce, plan.repair_at_once && newreno),
+            (Rule::RetransmitsAtOnce, plan.retransmit_at_once && newreno),
             (Rule::IsImpatient, !plan.rearm_on_partial_acks && newreno),
             (Rule::WithinMark, plan.recovery_within_mark && newreno),
             (Rule::Deflates, plan.deflate_below_threshold && newreno),

@@ -11,8 +11,8 @@ use crate::tcp::Door;
 /// What a timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The retransmission time-out.
-    TimeOut,
+    /// The retransmission timeout.
+    Timeout,
     /// A tail loss probe.
     Probe,
     /// To tell what is lost from what is only late.
@@ -22,9 +22,9 @@ pub enum Purpose {
 /// The timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
-    restarts_on_repair: bool,
+    restarts_on_retransmit: bool,
     restarts_on_each_ack: bool,
-    /// So many requests are repeated before the time-out begins to double.
+    /// So many requests are repeated before the timeout begins to double.
     even_requests: u32,
     /// No less than this is added to what loss detection waits for.
     least: Span,
@@ -36,16 +36,16 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// One that is not set. `restarts_on_repair`: by every retransmission of the first segment (RFC 6675,
+    /// One that is not set. `restarts_on_retransmit`: by every retransmission of the first segment (RFC 6675,
     /// section 6), not only by the one that begins a fast recovery. `restarts_on_each_ack`: also by those that
     /// acknowledge nothing new.
-    pub fn new(restarts_on_repair: bool, restarts_on_each_ack: bool) -> Self {
+    pub fn new(restarts_on_retransmit: bool, restarts_on_each_ack: bool) -> Self {
         Timer {
-            restarts_on_repair,
+            restarts_on_retransmit,
             restarts_on_each_ack,
             even_requests: 0,
             least: Kernel::default().tick * 2,
-            purpose: Purpose::TimeOut,
+            purpose: Purpose::Timeout,
             deadline: Time::NEVER,
             wake_at: Time::NEVER,
         }
@@ -74,7 +74,7 @@ impl Timer {
         self.least = least;
     }
 
-    /// So many requests are repeated before the time-out begins to double.
+    /// So many requests are repeated before the timeout begins to double.
     pub fn even_requests(&self) -> u64 {
         u64::from(self.even_requests)
     }
@@ -86,8 +86,8 @@ impl Timer {
 
     /// Whether every retransmission of the first segment restarts it.
     #[inline]
-    pub fn restarts_on_repair(&self) -> bool {
-        self.restarts_on_repair
+    pub fn restarts_on_retransmit(&self) -> bool {
+        self.restarts_on_retransmit
     }
 
     /// Whether every ACK restarts it.
@@ -154,7 +154,7 @@ impl Timer {
             return None;
         }
         self.clear();
-        Some(core::mem::replace(&mut self.purpose, Purpose::TimeOut))
+        Some(core::mem::replace(&mut self.purpose, Purpose::Timeout))
     }
 }
 
@@ -176,12 +176,12 @@ mod tests {
             act(&mut Door { now, network: &mut network, timers, address, prompt: false });
         };
         for n in 0..100 {
-            door(ms(n), &mut timers, &mut |d| timer.set(Purpose::TimeOut, ms(n + 200), d));
+            door(ms(n), &mut timers, &mut |d| timer.set(Purpose::Timeout, ms(n + 200), d));
         }
         while let Some((at, _)) = timers.pop() {
             door(at, &mut timers, &mut |d| wakes.push((at, timer.on_wake(d))));
         }
-        assert_eq!(wakes, [(ms(200), None), (ms(299), Some(Purpose::TimeOut))]);
+        assert_eq!(wakes, [(ms(200), None), (ms(299), Some(Purpose::Timeout))]);
         assert!(!timer.is_set());
     }
 }

@@ -7,9 +7,9 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::Sender;
 use super::bursts::Bursts;
-use super::conex::{Leaving, Repair};
+use super::conex::{Leaving, Retransmission};
 use super::phase::Phase;
-use super::rack::probe_time_out;
+use super::rack::probe_timeout;
 use super::timer::Purpose;
 use crate::packet::flags;
 use crate::tcp::scoreboard::DUP_THRESH;
@@ -95,7 +95,7 @@ impl Sender {
         }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if probes {
-            self.schedule_probe(self.time_out_of_first(door.now), door);
+            self.schedule_probe(self.timeout_of_first(door.now), door);
         }
         probes
     }
@@ -110,9 +110,9 @@ impl Sender {
             if in_flight >= allowed && (allowed > 0 || !self.duplicates_let_go()) {
                 return (in_flight, false);
             }
-            if self.outstanding.awaits_repair()
+            if self.outstanding.needs_retransmit()
                 && self.recovery.phase() != Phase::Probing
-                && self.repair_next(door)
+                && self.retransmit_next(door)
             {
                 in_flight = self.in_flight();
                 continue;
@@ -207,20 +207,20 @@ impl Sender {
     }
 
     /// Sends the next lost segment again, if one is waiting for it.
-    pub(super) fn repair_next(&mut self, door: &mut Door) -> bool {
-        let Some(segment) = self.outstanding.next_repair() else { return false };
+    pub(super) fn retransmit_next(&mut self, door: &mut Door) -> bool {
+        let Some(segment) = self.outstanding.next_retransmit() else { return false };
         self.send_again(segment, door);
         true
     }
 
     pub(super) fn send_again(&mut self, segment: u64, door: &mut Door) {
-        self.outstanding.repair(segment, door.now);
-        self.feedback.on_repair();
-        self.recovery.on_repair(door.now);
+        self.outstanding.retransmit(segment, door.now);
+        self.feedback.on_retransmit();
+        self.recovery.on_retransmit(door.now);
         self.counts.retransmits += 1;
-        let flags = self.ecn.flags_of_repair();
+        let flags = self.ecn.retransmit_flags();
         self.depart(segment, true, flags, door);
-        if segment == self.outstanding.una() && self.timer.restarts_on_repair() {
+        if segment == self.outstanding.una() && self.timer.restarts_on_retransmit() {
             self.restart_timer(door);
         }
     }
@@ -258,7 +258,7 @@ impl Sender {
         let bytes = self.transmit.sizes.mss() - u64::from(out.missing_bytes(segment));
         if again {
             let by_acks = self.recovery.phase() == Phase::Recovery;
-            conex.on_repair(&Repair { segment, bytes, by_acks, now, srtt }, out);
+            conex.on_retransmit(&Retransmission { segment, bytes, by_acks, now, srtt }, out);
         }
         let in_flight = out.pipe();
         flags & !own | conex.declare(&Leaving { segment, bytes, again, in_flight, now })
@@ -267,8 +267,8 @@ impl Sender {
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
     pub(super) fn send_probe(&mut self, door: &mut Door) {
         if self.detection.is_probing() {
-            let at = self.time_out_of_first(door.now);
-            return self.timer.set(Purpose::TimeOut, at, door);
+            let at = self.timeout_of_first(door.now);
+            return self.timer.set(Purpose::Timeout, at, door);
         }
         let again = self.available() == 0;
         if again {
@@ -291,7 +291,7 @@ impl Sender {
         if idle && self.window.cwnd() >= 1.0 {
             return self.timer.clear();
         }
-        self.timer.set(Purpose::TimeOut, door.now + self.feedback.round_trip().rto(), door);
+        self.timer.set(Purpose::Timeout, door.now + self.feedback.round_trip().rto(), door);
     }
 
     /// Restarts the timer after progress.
@@ -305,7 +305,7 @@ impl Sender {
     }
 
     /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
-    /// that of the time-out otherwise.
+    /// that of the timeout otherwise.
     #[inline(never)]
     fn schedule_probe(&mut self, latest: Time, door: &mut Door) {
         let out = self.outstanding.count();
@@ -315,14 +315,14 @@ impl Sender {
         };
         // Whether something is missing cannot be guessed.
         let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
-        let probe_at = (door.now + probe_time_out(srtt, out, self.timer.least())).min(latest);
+        let probe_at = (door.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
         let at = select_unpredictable(quiet, probe_at, door.now + round_trip.rto());
-        let purpose = select_unpredictable(quiet, Purpose::Probe, Purpose::TimeOut);
+        let purpose = select_unpredictable(quiet, Purpose::Probe, Purpose::Timeout);
         self.timer.set(purpose, at, door);
     }
 
-    /// When the time-out of the first segment is due.
-    fn time_out_of_first(&self, now: Time) -> Time {
+    /// When the timeout of the first segment is due.
+    fn timeout_of_first(&self, now: Time) -> Time {
         let rto = self.feedback.round_trip().rto();
         let sent = self.outstanding.sent_at(self.outstanding.una()).unwrap_or(now);
         if sent + rto > now { sent + rto } else { now + rto }

@@ -18,7 +18,7 @@ pub struct Undo {
     /// The window, and the threshold to go back to; `None` if there was a reason besides, such as a mark.
     before: Option<Window>,
     /// When the first segment was sent again since, where timestamps tell whether in vain.
-    first_repair: Option<Time>,
+    first_retransmit: Option<Time>,
 }
 
 impl Undo {
@@ -26,7 +26,7 @@ impl Undo {
     pub fn new(window: Window, marked: bool) -> Self {
         let Window { cwnd, ssthresh } = window;
         let before = (!marked).then(|| Window { cwnd, ssthresh: ssthresh.max(0.75 * cwnd) });
-        Undo { before, first_repair: None }
+        Undo { before, first_retransmit: None }
     }
 
     /// Whatever the reduction was for, now there is a reason.
@@ -35,13 +35,13 @@ impl Undo {
     }
 
     /// A segment is sent again.
-    pub fn on_repair(&mut self, now: Time) {
-        self.first_repair.get_or_insert(now);
+    pub fn on_retransmit(&mut self, now: Time) {
+        self.first_retransmit.get_or_insert(now);
     }
 
     /// Whether an ACK with this echo shows that nothing was lost.
-    pub fn is_in_vain(&self, echo: Time) -> bool {
-        self.first_repair.is_some_and(|repair| echo < repair)
+    pub fn is_spurious(&self, echo: Time) -> bool {
+        self.first_retransmit.is_some_and(|first| echo < first)
     }
 
     /// The window to go back to.
@@ -58,10 +58,10 @@ mod tests {
     fn an_echo_from_before_the_first_repair_shows_that_it_was_in_vain() {
         let at = Time::from_nanos;
         let mut undo = Undo::new(Window { cwnd: 20.0, ssthresh: 8.0 }, false);
-        assert!(!undo.is_in_vain(at(5)), "nothing was sent again");
-        undo.on_repair(Time::from_nanos(10));
-        undo.on_repair(Time::from_nanos(20));
-        assert_eq!([at(9), at(10)].map(|echo| undo.is_in_vain(echo)), [true, false]);
+        assert!(!undo.is_spurious(at(5)), "nothing was sent again");
+        undo.on_retransmit(Time::from_nanos(10));
+        undo.on_retransmit(Time::from_nanos(20));
+        assert_eq!([at(9), at(10)].map(|echo| undo.is_spurious(echo)), [true, false]);
         assert_eq!(undo.before(), Some(Window { cwnd: 20.0, ssthresh: 15.0 }));
         undo.forbid();
         assert_eq!(undo.before(), None);

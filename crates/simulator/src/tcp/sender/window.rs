@@ -11,7 +11,7 @@ use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, SenderPa
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
-use super::feedback::Told;
+use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use super::phase::Phase;
 use crate::build;
@@ -182,7 +182,7 @@ impl SendWindow {
         }
     }
 
-    /// A fast recovery has begun, and its first repair, which does not count, has left.
+    /// A fast recovery has begun, and its first retransmission, which does not count, has left.
     pub fn begin_recovery(&mut self, out: &Outstanding) {
         if let Pipe::ByAcks(segments) = &mut self.pipe {
             *segments = out.count() as i32 - DUP_THRESH as i32;
@@ -190,9 +190,9 @@ impl SendWindow {
     }
 
     /// An ACK during a fast recovery.
-    pub fn on_ack_in_recovery(&mut self, told: &Told) {
+    pub fn on_ack_in_recovery(&mut self, ack: &AckSample) {
         if let Pipe::ByAcks(segments) = &mut self.pipe {
-            *segments -= 1 + i32::from(told.advances());
+            *segments -= 1 + i32::from(ack.advances());
         }
     }
 
@@ -206,7 +206,7 @@ impl SendWindow {
     #[inline(always)]
     pub fn grow(
         &mut self,
-        told: &Told,
+        ack: &AckSample,
         in_flight: u32,
         srtt: Option<Span>,
         out: &Outstanding,
@@ -217,13 +217,13 @@ impl SendWindow {
         let ack = Ack {
             now,
             acked: match self.grows_by {
-                GrowsBy::Acknowledged => told.acknowledged,
-                GrowsBy::Delivered => told.departed,
+                GrowsBy::Acknowledged => ack.acknowledged,
+                GrowsBy::Delivered => ack.departed,
             },
-            delivered_bytes: told.delivered_bytes,
-            marked: told.marked,
-            rtt: told.rtt,
-            one_way_delay: told.one_way_delay,
+            delivered_bytes: ack.delivered_bytes,
+            marked: ack.marked,
+            rtt: ack.rtt,
+            one_way_delay: ack.one_way_delay,
             srtt,
             in_flight,
             window_limited: self.limits(in_flight),
@@ -350,7 +350,7 @@ impl SendWindow {
     }
 
     /// Losses are repaired.
-    pub fn on_repaired(&mut self, now: Time) {
+    pub fn on_recovered(&mut self, now: Time) {
         self.controller.on_recovery_exit(&mut self.window, now);
     }
 
@@ -385,7 +385,7 @@ impl SendWindow {
         self.window.cwnd = inflated.min(self.window.ssthresh.max(self.window.cwnd));
     }
 
-    /// Lowers the threshold for a time-out, as from the given window.
+    /// Lowers the threshold for a timeout, as from the given window.
     pub fn lower_threshold(&mut self, cwnd: f64, in_flight: u32, now: Time) {
         let window = Window { cwnd, ..self.window };
         let ssthresh = self.controller.ssthresh_on_congestion(&window, now, in_flight);
@@ -402,7 +402,7 @@ impl SendWindow {
         self.pipe != Pipe::ByScoreboard
     }
 
-    /// Starts over with one segment after a time-out.
+    /// Starts over with one segment after a timeout.
     pub fn start_over(&mut self, now: Time) {
         self.controller.on_timeout(&mut self.window, now);
     }
@@ -415,7 +415,7 @@ impl SendWindow {
         }
     }
 
-    /// The application goes on after a `silence` of more than a time-out, in which everything was
+    /// The application goes on after a `silence` of more than a timeout, in which everything was
     /// acknowledged: the window halves for each of them (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`).
     /// What RFC 2861 says of a window that was not filled does not come about in Linux, where every ACK
     /// counts as if it had been.

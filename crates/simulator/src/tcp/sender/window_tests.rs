@@ -1,7 +1,7 @@
 //! How much may be in flight.
 
 use super::*;
-use crate::tcp::sender::outstanding::Memory;
+use crate::tcp::sender::outstanding::SegmentHistory;
 use crate::tcp::tests::classic_with;
 
 fn with(options: &str) -> SendWindow {
@@ -9,15 +9,15 @@ fn with(options: &str) -> SendWindow {
 }
 
 fn sent(segments: u64) -> Outstanding {
-    let mut out = Outstanding::new(Memory::None, 1_460);
+    let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..segments).for_each(|_| _ = out.add(0, Time::ZERO));
     out
 }
 
 /// What an ACK of one segment that finds so many in flight makes of the window.
 fn grown(window: &mut SendWindow, in_flight: u32) -> f64 {
-    let told = Told { acknowledged: 1, delivered: 1, ..Told::default() };
-    window.grow(&told, in_flight, None, &sent(10), Time::ZERO);
+    let ack = AckSample { acknowledged: 1, delivered: 1, ..AckSample::default() };
+    window.grow(&ack, in_flight, None, &sent(10), Time::ZERO);
     window.cwnd()
 }
 

@@ -57,7 +57,7 @@ pub struct Bench {
     written_bytes: u64,
     ecn: bool,
     ecn_fallback: bool,
-    ecn_on_repairs: bool,
+    ecn_on_retransmits: bool,
     scalable: bool,
     /// Its packets declare congestion.
     conex: bool,
@@ -110,7 +110,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            ecn_on_repairs: tcp.ecn_on_repairs,
+            ecn_on_retransmits: tcp.ecn_on_retransmits,
             scalable: tcp.is_scalable(),
             conex: !matches!(tcp.conex, ConexPlan::Off | ConexPlan::ReEcn(_)),
             re_ecn: matches!(tcp.conex, ConexPlan::ReEcn(_)),
@@ -180,7 +180,7 @@ impl Bench {
         let name = match wake {
             Wake::Retransmit(_) => {
                 let name = match self.connection.sender.awaits() {
-                    Purpose::TimeOut => "time-out",
+                    Purpose::Timeout => "timeout",
                     Purpose::Probe => "probe",
                     Purpose::Reordering => "late",
                 };
@@ -339,7 +339,7 @@ impl Bench {
         let again = packet.number < self.sent_below;
         self.sent_below = self.sent_below.max(packet.number + 1);
         // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders and in ns-2.
-        let capable = self.ecn && (!again || self.scalable || self.ecn_on_repairs);
+        let capable = self.ecn && (!again || self.scalable || self.ecn_on_retransmits);
         let mut suffix = String::from(if again { "r" } else { "" });
         if self.re_ecn {
             suffix += match (packet.has(flags::RE), packet.has(flags::ECT_1)) {

@@ -7,7 +7,7 @@
 //!      0 ms  open            > SYN                an event and what is sent because of it
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
-//!    420 ms  time-out        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
+//!    420 ms  timeout        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
 //!                                                 "probe", "late" (reordering) and "delayed"
 //! ```
 //!
@@ -55,7 +55,7 @@ fn measure(lines: &[String]) -> Vec<String> {
         let (time, rest) = line.split_once(" ms ").expect("a line begins with a time in ms");
         let event = rest.split(" >").next().unwrap_or_default();
         let event = event.split(" cwnd").next().unwrap_or_default();
-        if ["time-out", "probe", "late", "delayed"].contains(&event) {
+        if ["timeout", "probe", "late", "delayed"].contains(&event) {
             continue;
         }
         let time = Time::from_nanos((time.parse::<f64>().expect("ms") * 1e6) as u64);
@@ -111,7 +111,7 @@ fn the_time_at_which_segments_were_sent_tells_losses() {
 }
 
 #[test]
-fn a_time_out_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
+fn a_timeout_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
     replay(include_str!("loss_by_time.trace"));
 }
 
@@ -131,8 +131,8 @@ fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
 }
 
 #[test]
-fn time_outs_double_and_start_over_with_one_segment() {
-    replay(include_str!("time_out.trace"));
+fn timeouts_double_and_start_over_with_one_segment() {
+    replay(include_str!("timeout.trace"));
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! each later retransmission                  LEC −= payload, LEG += what LEC does not cover
 //! ```
 
-use super::super::feedback::Told;
+use super::super::feedback::AckSample;
 
 /// Duplicate ACKs that tell of a loss.
 const DUPLICATES: i64 = 3;
@@ -27,9 +27,9 @@ pub enum Estimate {
 }
 
 impl Estimate {
-    /// A segment is sent again. `duplicates` with so much in flight tell that it is lost; else a time-out does.
+    /// A segment is sent again. `duplicates` with so much in flight tell that it is lost; else a timeout does.
     /// Returns what is to be declared.
-    pub fn on_repair(&mut self, amount: i64, segment: i64, in_flight: Option<i64>) -> i64 {
+    pub fn on_retransmit(&mut self, amount: i64, segment: i64, in_flight: Option<i64>) -> i64 {
         if let (Estimate::Idle, Some(in_flight)) = (*self, in_flight) {
             *self = Estimate::FirstRoundTrip(in_flight - DUPLICATES * segment);
         }
@@ -48,14 +48,14 @@ impl Estimate {
     }
 
     /// An ACK. Returns what is to be declared.
-    pub fn on_ack(&mut self, told: &Told, segment: i64) -> i64 {
+    pub fn on_ack(&mut self, ack: &AckSample, segment: i64) -> i64 {
         let Estimate::FirstRoundTrip(missing) = self else { return 0 };
-        if told.advances() {
+        if ack.advances() {
             let missing = (*missing).max(0);
             *self = Estimate::Later(missing);
             return missing;
         }
-        *missing -= if told.duplicate { segment } else { 0 };
+        *missing -= if ack.duplicate { segment } else { 0 };
         0
     }
 
@@ -69,12 +69,12 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    fn duplicate() -> Told<'static> {
-        Told { duplicate: true, ..Told::default() }
+    fn duplicate() -> AckSample<'static> {
+        AckSample { duplicate: true, ..AckSample::default() }
     }
 
-    fn advance() -> Told<'static> {
-        Told { acknowledged: 3, ..Told::default() }
+    fn advance() -> AckSample<'static> {
+        AckSample { acknowledged: 3, ..AckSample::default() }
     }
 
     /// Ten in flight, of which the first and two more are lost: seven duplicates come, three of them before
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn what_no_duplicate_stands_for_is_declared_after_a_round_trip() {
         let mut estimate = Estimate::default();
-        assert_eq!(estimate.on_repair(1460, 1460, Some(10 * 1460)), 1460);
+        assert_eq!(estimate.on_retransmit(1460, 1460, Some(10 * 1460)), 1460);
         for _ in 0..4 {
             assert_eq!(estimate.on_ack(&duplicate(), 1460), 0);
         }
         assert_eq!(estimate.on_ack(&advance(), 1460), 2 * 1460);
-        let later = [(); 3].map(|()| estimate.on_repair(1460, 1460, Some(10 * 1460)));
+        let later = [(); 3].map(|()| estimate.on_retransmit(1460, 1460, Some(10 * 1460)));
         assert_eq!(later, [0, 0, 1460], "two were declared already");
         estimate.end();
-        assert_eq!(estimate.on_repair(1460, 1460, None), 1460, "a time-out");
+        assert_eq!(estimate.on_retransmit(1460, 1460, None), 1460, "a timeout");
     }
 }

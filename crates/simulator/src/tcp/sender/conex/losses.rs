@@ -6,7 +6,7 @@ use tidegate_scenario::plan::LossesPlan;
 #[derive(Clone, Copy, Debug)]
 pub struct Losses {
     plan: LossesPlan,
-    /// Nothing was sent again yet in this repair.
+    /// Nothing was sent again yet in this retransmission.
     fresh: bool,
     /// The last segment that was sent again was told by ACKs.
     by_acks: bool,
@@ -39,9 +39,9 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// A fast recovery of three segments, a time-out of two, and another fast recovery before that is repaired.
+    /// A fast recovery of three segments, a timeout of two, and another fast recovery before that is repaired.
     #[test]
-    fn what_counts_of_two_recoveries_and_a_time_out() {
+    fn what_counts_of_two_recoveries_and_a_timeout() {
         let cases = [
             (LossesPlan::Each, [true; 6]),
             (LossesPlan::Told, [true, true, true, false, false, true]),

@@ -38,7 +38,7 @@ use tidegate_scenario::plan::{
 };
 
 use super::ecn::Ecn;
-use super::feedback::Told;
+use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use crate::packet::flags;
 use crate::tcp::Sizes;
@@ -64,7 +64,7 @@ enum Unit {
 
 /// A segment that is about to be sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Repair {
+pub struct Retransmission {
     /// Its number.
     pub segment: u64,
     /// Its payload.
@@ -194,22 +194,22 @@ impl Conex {
 
     /// An ACK: what it tells of marks and, without SACK, of losses.
     #[inline(never)]
-    pub fn on_ack(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding, now: Time) {
+    pub fn on_ack(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding, now: Time) {
         self.under_way.on_ack(out.una());
-        let (mark, segment) = (self.marked(told, ecn, out), self.full(1));
-        let loss = self.estimate.as_mut().map_or(0, |estimate| estimate.on_ack(told, segment));
+        let (mark, segment) = (self.marked(ack, ecn, out), self.full(1));
+        let loss = self.estimate.as_mut().map_or(0, |estimate| estimate.on_ack(ack, segment));
         self.meet(Met { loss, mark }, now);
     }
 
-    fn marked(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding) -> i64 {
+    fn marked(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding) -> i64 {
         if ecn.counts_marks() {
-            return self.amount(told.marked, told.marked_bytes);
+            return self.amount(ack.marked, ack.marked_bytes);
         }
         match self.unit {
-            _ if !told.congestion => 0,
+            _ if !ack.congestion => 0,
             // Without SACK, what duplicates stand for has been delivered as well.
-            Unit::Payload if self.estimate.is_some() => self.full(told.departed),
-            Unit::Payload => told.delivered_bytes as i64,
+            Unit::Payload if self.estimate.is_some() => self.full(ack.departed),
+            Unit::Payload => ack.delivered_bytes as i64,
             // One that comes with the ACK of what follows all that is out tells of another mark.
             Unit::Packets | Unit::Wire { .. } if out.una() >= self.echo_end => {
                 self.echo_end = out.nxt() + 1;
@@ -251,12 +251,12 @@ impl Conex {
     }
 
     /// A segment is about to be sent again: it is lost, and so is what was declared on it.
-    pub fn on_repair(&mut self, repair: &Repair, out: &Outstanding) {
-        let Repair { segment, bytes, by_acks, now, srtt } = *repair;
+    pub fn on_retransmit(&mut self, retransmission: &Retransmission, out: &Outstanding) {
+        let Retransmission { segment, bytes, by_acks, now, srtt } = *retransmission;
         let (amount, full) = (self.amount(1, bytes), self.full(1));
         let in_flight = by_acks.then(|| self.full(out.count()));
         let news = match &mut self.estimate {
-            Some(estimate) => estimate.on_repair(amount, full, in_flight),
+            Some(estimate) => estimate.on_retransmit(amount, full, in_flight),
             None if self.losses.declares(by_acks) => amount,
             None => 0,
         };
@@ -265,7 +265,7 @@ impl Conex {
             credit.note_loss(now, srtt);
         }
         let met = if self.estimate.is_some() { amount } else { news };
-        let declared = self.under_way.on_repair(segment, amount, met);
+        let declared = self.under_way.on_retransmit(segment, amount, met);
         self.gauges += counted(declared, amount);
         if declared & flags::CREDIT != 0 {
             self.spend_credit(amount);
@@ -273,22 +273,22 @@ impl Conex {
     }
 
     /// What was sent again of the segments that are acknowledged was sent again in vain.
-    pub fn on_repairs_in_vain(&mut self, una: u64, now: Time) {
-        for repair in self.under_way.take_repairs_before(una) {
-            self.meet(Met { loss: -repair.met, mark: 0 }, now);
-            self.gauges -= counted(repair.declared, repair.amount);
+    pub fn on_spurious_retransmits(&mut self, una: u64, now: Time) {
+        for retransmission in self.under_way.take_retransmissions_before(una) {
+            self.meet(Met { loss: -retransmission.met, mark: 0 }, now);
+            self.gauges -= counted(retransmission.declared, retransmission.amount);
         }
     }
 
     /// The timer has run out: another repair begins.
-    pub fn on_time_out(&mut self) {
-        self.under_way.forget_repairs();
+    pub fn on_timeout(&mut self) {
+        self.under_way.forget_retransmissions();
         self.losses.begin();
     }
 
     /// Everything is repaired.
-    pub fn on_repaired(&mut self) {
-        self.under_way.forget_repairs();
+    pub fn on_recovered(&mut self) {
+        self.under_way.forget_retransmissions();
         self.losses.begin();
         if let Some(estimate) = &mut self.estimate {
             estimate.end();

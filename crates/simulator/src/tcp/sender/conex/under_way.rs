@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Repaired {
+pub struct RetransmittedLoss {
     segment: u64,
     /// What it counts for.
     pub amount: i64,
@@ -22,13 +22,13 @@ pub struct UnderWay {
     /// Segments and the flags that they carry, in the order sent.
     declared: VecDeque<(u64, u32)>,
     /// Of the repair under way.
-    repairs: Vec<Repaired>,
+    retransmitted: Vec<RetransmittedLoss>,
 }
 
 impl UnderWay {
     /// Nothing yet.
     pub fn new(repeats_lost: bool) -> Self {
-        UnderWay { repeats_lost, declared: VecDeque::new(), repairs: Vec::new() }
+        UnderWay { repeats_lost, declared: VecDeque::new(), retransmitted: Vec::new() }
     }
 
     /// A segment leaves with these flags.
@@ -46,20 +46,25 @@ impl UnderWay {
     }
 
     /// A segment is lost. Returns what was declared on it, as flags.
-    pub fn on_repair(&mut self, segment: u64, amount: i64, met: i64) -> u32 {
+    pub fn on_retransmit(&mut self, segment: u64, amount: i64, met: i64) -> u32 {
         let place = self.declared.iter().position(|(of, _)| *of == segment);
         let declared = place.and_then(|place| self.declared.remove(place)).map_or(0, |(_, of)| of);
-        self.repairs.push(Repaired { segment, amount, met, declared });
+        self.retransmitted.push(RetransmittedLoss { segment, amount, met, declared });
         declared
     }
 
     /// Another repair begins, or this one is over.
-    pub fn forget_repairs(&mut self) {
-        self.repairs.clear();
+    pub fn forget_retransmissions(&mut self) {
+        self.retransmitted.clear();
     }
 
     /// What was sent again of the segments before `una`, which have arrived.
-    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repaired> + use<> {
-        core::mem::take(&mut self.repairs).into_iter().filter(move |repair| repair.segment < una)
+    pub fn take_retransmissions_before(
+        &mut self,
+        una: u64,
+    ) -> impl Iterator<Item = RetransmittedLoss> + use<> {
+        core::mem::take(&mut self.retransmitted)
+            .into_iter()
+            .filter(move |retransmission| retransmission.segment < una)
     }
 }

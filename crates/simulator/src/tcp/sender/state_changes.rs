@@ -3,10 +3,10 @@
 use tidegate_mechanisms::units::Time;
 
 use super::Sender;
-use super::feedback::Told;
+use super::feedback::AckSample;
 use super::outstanding::Lost;
 use super::phase::Phase;
-use super::recovery::Turn;
+use super::recovery::RecoveryOutcome;
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
 use crate::tcp::round_trip::RoundTrip;
@@ -14,9 +14,14 @@ use crate::tcp::scoreboard::DUP_THRESH;
 
 impl Sender {
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
-    /// was outstanding. `earlier`: the time-out before that ACK, where its being doubled may outlast it.
+    /// was outstanding. `earlier`: the timeout before that ACK, where its being doubled may outlast it.
     #[inline(never)]
-    pub(super) fn answer_echo(&mut self, told: &Told, earlier: Option<RoundTrip>, door: &mut Door) {
+    pub(super) fn answer_echo(
+        &mut self,
+        ack: &AckSample,
+        earlier: Option<RoundTrip>,
+        door: &mut Door,
+    ) {
         if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
             return;
         }
@@ -29,7 +34,7 @@ impl Sender {
             let times = self.ecn.doublings(one, self.outstanding.una());
             match earlier.filter(|_| one) {
                 Some(earlier) => {
-                    self.feedback.back_off_before(earlier, times, told.rtt, door.now);
+                    self.feedback.back_off_before(earlier, times, ack.rtt, door.now);
                 }
                 None => (0..times).for_each(|_| self.feedback.back_off()),
             }
@@ -67,27 +72,27 @@ impl Sender {
 
     /// Ends what an ACK shows to be over, or to have been in vain.
     #[inline(never)]
-    pub(super) fn look_back(&mut self, told: &Told, now: Time) -> Turn {
+    pub(super) fn look_back(&mut self, ack: &AckSample, now: Time) -> RecoveryOutcome {
         let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
-        let turn = self.recovery.look_back(told, &self.outstanding, has_more);
-        match turn {
-            Turn::None | Turn::OnlyNew => {}
-            Turn::Leave => self.leave(now),
-            Turn::LeaveInVain => {
+        let outcome = self.recovery.look_back(ack, &self.outstanding, has_more);
+        match outcome {
+            RecoveryOutcome::None | RecoveryOutcome::OnlyNew => {}
+            RecoveryOutcome::Exit => self.leave(now),
+            RecoveryOutcome::ExitSpurious => {
                 self.take_declared_back(now);
                 self.leave(now);
                 self.undo();
             }
-            Turn::TakeBack => {
+            RecoveryOutcome::Undo => {
                 self.take_declared_back(now);
                 self.undo();
                 self.outstanding.forget_losses();
                 self.detection.look_again();
                 self.recovery.open();
-                self.window.on_repaired(now);
+                self.window.on_recovered(now);
             }
         }
-        turn
+        outcome
     }
 
     /// The window goes back to what it was before the reduction under way.
@@ -101,7 +106,7 @@ impl Sender {
     /// What has been sent again was not lost, and need not be declared.
     pub(super) fn take_declared_back(&mut self, now: Time) {
         if let Some(conex) = &mut self.conex {
-            conex.on_repairs_in_vain(self.outstanding.una(), now);
+            conex.on_spurious_retransmits(self.outstanding.una(), now);
         }
     }
 
@@ -113,7 +118,7 @@ impl Sender {
         let marked = self.recovery.is_within_mark();
         if self.recovery.phase() == Phase::Loss && marked {
             self.outstanding.take_as_departed(DUP_THRESH);
-            self.outstanding.forget_repair_of_first();
+            self.outstanding.forget_retransmission_of_first();
         }
         self.recovery.remember(self.window.get(), marked);
         self.ecn.on_loss(self.window.cwnd());
@@ -135,13 +140,13 @@ impl Sender {
         }
         self.recovery.enter(self.outstanding.nxt());
         self.feedback.on_recovery();
-        if !self.timer.restarts_on_repair() {
+        if !self.timer.restarts_on_retransmit() {
             self.restart_timer(door);
         }
         // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
         if self.window.is_reduced_at_once() {
             door.prompt = true;
-            self.repair_next(door);
+            self.retransmit_next(door);
             door.prompt = false;
         }
         self.window.begin_recovery(&self.outstanding);
@@ -149,31 +154,37 @@ impl Sender {
 
     /// Ends the repair that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
     /// segments that had `departed`.
-    pub(super) fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, departed: u32, now: Time) {
-        if self.recovery.is_over(told, self.outstanding.una()) {
+    pub(super) fn reduce_or_leave(
+        &mut self,
+        ack: &AckSample,
+        lost: &Lost,
+        departed: u32,
+        now: Time,
+    ) {
+        if self.recovery.is_over(ack, self.outstanding.una()) {
             let recovers = self.recovery.phase() == Phase::Recovery;
-            let grows = recovers && self.recovery.grows_at_end() && self.grows_despite_echo(told);
+            let grows = recovers && self.recovery.grows_at_end() && self.grows_despite_echo(ack);
             let keeps = recovers && self.recovery.repeats();
             self.leave(now);
             if keeps {
                 self.window.keep_inflation(departed);
             }
             if grows {
-                self.grow_after(told, self.window.allowed(), now);
+                self.grow_after(ack, self.window.allowed(), now);
             }
         } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing) {
-            self.reduce(told, lost);
+            self.reduce(ack, lost);
         }
     }
 
     /// Lets the window come down further, if it does so with every ACK.
     #[inline(always)]
-    pub(super) fn reduce(&mut self, told: &Told, lost: &Lost) {
+    pub(super) fn reduce(&mut self, ack: &AckSample, lost: &Lost) {
         if !self.window.is_reduced_at_once() {
             self.window.reduce(Progress {
-                delivered: told.departed,
+                delivered: ack.departed,
                 in_flight: self.in_flight(),
-                safe: told.advances() && !lost.any(),
+                safe: ack.advances() && !lost.any(),
             });
         }
     }
@@ -192,9 +203,9 @@ impl Sender {
         }
         self.recovery.open();
         self.detection.start_over();
-        self.window.on_repaired(now);
+        self.window.on_recovered(now);
         if let Some(conex) = &mut self.conex {
-            conex.on_repaired();
+            conex.on_recovered();
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The timer runs out: what the sender does then.
 //!
-//! RFC 6298, section 5. What a time-out means is a choice: everything is sent again, F-RTO asks first
-//! ([`super::frto`]), or what is late is lost ([`super::premature`]).
+//! RFC 6298, section 5. What a timeout means is a choice: everything is sent again, F-RTO asks first
+//! ([`super::frto`]), or what is late is lost ([`super::spurious_rto`]).
 
 use tidegate_mechanisms::units::Time;
 
 use super::Sender;
-use super::frto::Finding;
+use super::frto::FrtoOutcome;
 use super::phase::Phase;
-use super::recovery::TimeOuts;
+use super::recovery::Timeouts;
 use super::timer::Purpose;
 use crate::event_queue::Prospect;
 use crate::tcp::Door;
@@ -27,11 +27,11 @@ impl Sender {
             None => {}
             Some(Purpose::Probe) => self.send_probe(door),
             Some(Purpose::Reordering) => self.on_reordering_timer(door),
-            Some(Purpose::TimeOut) => self.on_time_out(door),
+            Some(Purpose::Timeout) => self.on_timeout(door),
         }
     }
 
-    fn on_time_out(&mut self, door: &mut Door) {
+    fn on_timeout(&mut self, door: &mut Door) {
         let requested = self.recovery.phase() == Phase::SynSent;
         if self.outstanding.is_empty() && !requested {
             // Nothing is missing: the window was below one segment (RFC 3168, section 6.1.2).
@@ -54,17 +54,17 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         if let Some(conex) = &mut self.conex {
-            conex.on_time_out();
+            conex.on_timeout();
         }
         self.detection.start_over();
         self.feedback.stop_measuring();
         self.ecn.on_loss(self.window.cwnd());
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
-        match self.recovery.time_outs() {
-            TimeOuts::StartOver => self.start_over(door),
-            TimeOuts::Frto(_) => self.ask_whether_premature(door),
-            TimeOuts::ByTime(_) => self.lose_by_time(door),
+        match self.recovery.timeouts() {
+            Timeouts::StartOver => self.start_over(door),
+            Timeouts::Frto(_) => self.begin_frto(door),
+            Timeouts::ByTime(_) => self.lose_by_time(door),
         }
     }
 
@@ -81,7 +81,7 @@ impl Sender {
         self.send(door);
     }
 
-    /// Duplicates have shown a loss where there is no fast recovery (Jacobson 1988): the same as after a time-out,
+    /// Duplicates have shown a loss where there is no fast recovery (Jacobson 1988): the same as after a timeout,
     /// but that the timer has not run out.
     pub(super) fn retransmit_alone(&mut self, door: &mut Door) {
         self.detection.start_over();
@@ -107,21 +107,21 @@ impl Sender {
         }
     }
 
-    fn ask_whether_premature(&mut self, door: &mut Door) {
+    fn begin_frto(&mut self, door: &mut Door) {
         self.lower_threshold(door);
-        self.outstanding.forget_repair_of_first();
+        self.outstanding.forget_retransmission_of_first();
         self.window.hold(self.in_flight() + 1);
         self.recovery.begin_probing(&self.outstanding);
         self.send_again(self.outstanding.una(), door);
     }
 
     /// What F-RTO has found out.
-    pub(super) fn answer(&mut self, finding: Finding, door: &Door) {
+    pub(super) fn answer(&mut self, finding: FrtoOutcome, door: &Door) {
         match finding {
-            Finding::Hold => self.window.hold(self.in_flight()),
-            Finding::SendTwo => self.window.allow(self.in_flight() + 2),
-            Finding::Right(allowed) => self.take_as_lost(allowed, door),
-            Finding::Premature => {
+            FrtoOutcome::Hold => self.window.hold(self.in_flight()),
+            FrtoOutcome::SendTwo => self.window.allow(self.in_flight() + 2),
+            FrtoOutcome::Genuine(allowed) => self.take_as_lost(allowed, door),
+            FrtoOutcome::Spurious => {
                 self.take_declared_back(door.now);
                 // The window comes down all the same, as for a congestion mark.
                 self.window.glide();
@@ -130,9 +130,9 @@ impl Sender {
         }
     }
 
-    /// The time-out was right: repair what was outstanding, and is not sacked.
+    /// The timeout was right: repair what was outstanding, and is not sacked.
     fn take_as_lost(&mut self, allowed: u32, door: &Door) {
-        let TimeOuts::Frto(frto) = self.recovery.time_outs() else { return };
+        let Timeouts::Frto(frto) = self.recovery.timeouts() else { return };
         let end = frto.outstanding_to();
         self.outstanding.give_up(end, self.recovery.goes_back());
         self.window.start_over(door.now);
@@ -141,10 +141,10 @@ impl Sender {
     }
 
     fn lose_by_time(&mut self, door: &mut Door) {
-        if let Some(judgement) = self.detection.judge_time_out(&self.outstanding, door.now) {
-            self.outstanding.lose(&judgement, door.now);
+        if let Some(detected) = self.detection.judge_timeout(&self.outstanding, door.now) {
+            self.outstanding.lose(&detected, door.now);
         }
-        self.outstanding.forget_repair_of_first();
+        self.outstanding.forget_retransmission_of_first();
         if self.recovery.lose_by_time(&self.outstanding) {
             let window = self.window.get();
             self.recovery.remember(window, false);
