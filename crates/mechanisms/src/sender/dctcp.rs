@@ -19,7 +19,7 @@
 //! (SIGCOMM 2010, equation (13)).
 //!
 //! Differs from RFC 8257, as Linux does: the window does not grow in the round trip that follows a
-//! reduction; segments are counted, not bytes, sacked ones included. All packets are ECN-capable, requests, ACKs and segments that are sent again
+//! reduction; segments are counted, not bytes, sacked ones included. All packets are ECN-capable, requests, ACKs and segments that are retransmitted
 //! too, for a queue above K drops what is not (section 3.6). A loss within a window that a mark has
 //! already reduced halves what is left.
 

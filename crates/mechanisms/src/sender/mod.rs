@@ -1,7 +1,7 @@
 //! Congestion controllers: how the window grows, and to what it shrinks.
 //!
 //! A controller decides on cwnd alone. Sequence numbers, loss recovery (how losses are found and
-//! repaired, and how the window glides down to ssthresh meanwhile) and timers live in the TCP
+//! recovered, and how the window glides down to ssthresh meanwhile) and timers live in the TCP
 //! endpoint, which tells a controller of four events:
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! on_timeout              the retransmission timer has expired            cwnd ← 1
 //! ```
 //!
-//! A scalable controller ([`Controller::is_scalable`]) is told of every mark besides, by `on_marks`,
+//! A scalable controller ([`Controller::is_scalable`]) receives a report of every mark besides, by `on_marks`,
 //! and answers to them in proportion instead of as to a loss.
 //!
 //! Windows are counted in segments, as Linux does, in floating point; bytes are segments times MSS.
@@ -115,13 +115,13 @@ pub struct Marks {
     pub delivered: u32,
     /// How many of them were marked.
     pub marked: u32,
-    /// What it tells of prices that packets carried ([`crate::price::Gathered::take`]), for those who read them; else 0.
+    /// The prices that packets carried, as it reports them ([`crate::price::Gathered::take`]), for those who read them; else 0.
     pub prices: u32,
     /// First segment not acknowledged, now.
     pub una: u64,
     /// Next segment to be sent for the first time.
     pub nxt: u64,
-    /// Whether losses are being repaired, so that the window is not the controller's to move.
+    /// Whether losses are being recovered, so that the window is not the controller's to move.
     pub in_recovery: bool,
 }
 

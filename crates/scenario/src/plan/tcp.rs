@@ -8,10 +8,10 @@ use tidegate_mechanisms::{parameters, words};
 use super::ConexPlan;
 
 words! {
-    /// How losses are found and repaired.
+    /// How losses are detected and recovered.
     pub enum RecoveryPlan {
         /// Selective acknowledgements, RFC 6675, without rules 3 and 4 of its NextSeg: what is not known to
-        /// be lost is not sent again ahead of time, as in ns-2.
+        /// be lost is not retransmitted ahead of time, as in ns-2.
         Sack = "sack",
         /// Partial acknowledgements, RFC 6582.
         NewReno = "newreno",
@@ -52,7 +52,7 @@ words! {
 }
 
 words! {
-    /// What is sent again after a timeout.
+    /// What is retransmitted after a timeout.
     pub enum AfterTimeoutPlan {
         /// Everything from the first missing segment on.
         GoBackN = "go-back-n",
@@ -62,7 +62,7 @@ words! {
 }
 
 words! {
-    /// How a receiver tells of the marks that it gets.
+    /// How a receiver reports the marks that it gets.
     pub enum FeedbackPlan {
         /// That there was one, until the sender says that it has answered: once per round trip, RFC 3168.
         Classic = "classic",
@@ -76,7 +76,7 @@ words! {
 words! {
     /// With which acknowledgements accurate feedback sends its option, the counters of bytes.
     pub enum OptionPlan {
-        /// With none: three bits count marked packets, which is exact as long as none that arrives tells of
+        /// With none: three bits count marked packets, which is exact as long as none that arrives reports
         /// more than seven.
         Off = "off",
         /// With two after a packet that was marked or not as the one before, and three times per round trip.
@@ -93,7 +93,7 @@ parameters! {
         /// Congestion controller.
         pub congestion_control: SenderParams =
             { linux: "cubic", classic: "reno", linux_2_6_29: "reno" },
-        /// How losses are found and repaired.
+        /// How losses are detected and recovered.
         pub loss_recovery: RecoveryPlan = { linux: "rack", classic: "sack", linux_2_6_29: "fack" },
         /// How the window shrinks after a congestion signal.
         pub window_reduction: ReductionPlan =
@@ -104,7 +104,7 @@ parameters! {
         pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// ECN, RFC 3168. Always on for senders that answer each mark: dctcp, prague, sbrm, direct-window and vegas-cp.
         pub ecn: bool = "false",
-        /// How the receiver tells of marks, whatever the controller is; what is not "classic" needs ECN. With
+        /// How the receiver reports marks, whatever the controller is; what is not "classic" needs ECN. With
         /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
         /// "dctcp" for those that answer each mark, which live by exact feedback, else "classic".
         pub feedback: Option<FeedbackPlan>,
@@ -120,8 +120,8 @@ parameters! {
         /// A congestion mark ends slow start, RFC 3168, section 6.1.2. Else only a loss does, and marks are answered from
         /// then on. Not for senders that answer each mark.
         pub ecn_in_slow_start: bool = "true",
-        /// The first congestion mark after a timeout lowers the window also while that is being repaired, and
-        /// an ACK that echoes one lets it grow no further, as in ns-2. Else a repair of everything, as the
+        /// The first congestion mark after a timeout lowers the window also during the recovery from it, and
+        /// an ACK that echoes one lets it grow no further, as in ns-2. Else a recovery of everything, as the
         /// stronger measure, is answer enough.
         pub ecn_after_timeout: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With a window of one segment, each further mark in a row doubles the time for which the next
@@ -131,7 +131,7 @@ parameters! {
         /// timeouts, whatever round trip its ACK shows, and each further one doubles that once more, as in ns-2. Else
         /// a round trip ends all doubling, and marks in a row double anew: once, twice, three times.
         pub ecn_backoff_lasts: bool = "false",
-        /// What is sent again is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
+        /// What is retransmitted is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
         /// RFC 3168, section 6.1.5. Always so for dctcp and prague.
         pub ecn_on_retransmits: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A loss may lower the window below two segments, to half of what it was, as in ns-2. With
@@ -146,7 +146,7 @@ parameters! {
         /// begins before more is acknowledged than was out at the last timeout. Else RFC 6675.
         pub scoreboard_per_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Outside of a fast recovery the first two duplicate ACKs let go of one segment each, and further
-        /// ones of none (RFC 3042 to the letter), also while a timeout is being repaired, as in ns-2. Else
+        /// ones of none (RFC 3042 to the letter), also during recovery from a timeout, as in ns-2. Else
         /// what duplicate ACKs tell to have arrived does not count as in flight. With limited_transmit.
         pub limited_transmit_by_count: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The slow-start threshold is a whole number of segments, rounded down, as in ns-2.
@@ -160,24 +160,24 @@ parameters! {
         /// ns-2.
         pub grow_at_end: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Without timestamps, the segment whose round trip is being measured goes on being measured while
-        /// others are sent again in a fast recovery, and the result counts when that ends, as in ns-2. Else
-        /// whatever is sent again ends the measurement.
+        /// others are retransmitted in a fast recovery, and the result counts when that ends, as in ns-2. Else
+        /// whatever is retransmitted ends the measurement.
         pub rtt_through_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The host's random delay (host_jitter) holds up all together what the window lets go, and not
-        /// what duplicate ACKs let go before a fast recovery, nor the first that is sent again in it, as
+        /// what duplicate ACKs let go before a fast recovery, nor the first that is retransmitted in it, as
         /// ns-2 does with overhead_. Else each packet has a delay of its own.
         pub jitter_per_burst: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Find out first whether a timeout was premature, F-RTO with SACK, RFC 5682.
+        /// Find out first whether a timeout was spurious, F-RTO with SACK, RFC 5682.
         pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What is sent again after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
+        /// What is retransmitted after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
         /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
         /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
         pub after_timeout: AfterTimeoutPlan =
             { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
-        /// Whenever the first missing segment is sent again, the retransmission timer starts anew, the
+        /// Whenever the first missing segment is retransmitted, the retransmission timer starts anew, the
         /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
         pub rearm_on_retransmit: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is sent again at once, RFC 6582,
+        /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is retransmitted at once, RFC 6582,
         /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the timeout.
         pub retransmit_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
@@ -197,11 +197,11 @@ parameters! {
         /// one began, each of which halves the window, as in 4.3BSD and in ns-2's Agent/TCP/FullTcp. While a mark is being answered the
         /// window halves and the threshold stays, and marks are not answered before all is acknowledged that was out when the last fast
         /// recovery began, nor lets an echo of one the window grow. A timeout halves a window as duplicates have widened it; one that
-        /// follows the answer to a mark leaves the threshold, and marks are not answered while it is repaired. Else none begins before
+        /// follows the answer to a mark leaves the threshold, and marks are not answered while it is recovered. Else none begins before
         /// that, RFC 6582, section 3.2, step 2.
         pub repeated_recovery: bool = "false",
         /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a timeout is being
-        /// repaired and for what was out then, and the next ACK of new data brings the window back to the slow-start threshold where it
+        /// recovered and for what was out then, and the next ACK of new data brings the window back to the slow-start threshold where it
         /// is above that, as in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
         pub inflation_after_timeout: bool = "false",
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
@@ -315,7 +315,7 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<Mistake> {
 }
 
 impl TcpPlan {
-    /// How the receiver tells of marks; `None` without ECN.
+    /// How the receiver reports marks; `None` without ECN.
     pub fn marks_told_by(&self) -> Option<FeedbackPlan> {
         let usual = || match self.congestion_control.is_scalable() {
             true => FeedbackPlan::Dctcp,

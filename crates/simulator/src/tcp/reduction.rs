@@ -1,4 +1,4 @@
-//! How the window comes down while losses are repaired, from the window at the loss to `ssthresh`.
+//! How the window comes down while losses are recovered, from the window at the loss to `ssthresh`.
 
 use tidegate_scenario::plan::ReductionPlan;
 

@@ -93,7 +93,7 @@ impl RoundTrip {
         self.in_force_ns = if self.lags { before } else { self.rto_ns };
     }
 
-    /// The handshake has shown no round trip, since its packets were sent again: a timeout that was shorter than three
+    /// The handshake has shown no round trip, since its packets were retransmitted: a timeout that was shorter than three
     /// seconds at the beginning has these now, and another stays doubled.
     pub fn begin_unknown(&mut self) {
         if self.begins_shorter {

@@ -66,7 +66,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Lost segments that were sent again and are not known to be lost again.
+    /// Lost segments that were retransmitted and are not known to be lost again.
     #[inline]
     pub fn retransmitted(&self) -> u32 {
         self.retransmitted
@@ -125,7 +125,7 @@ impl Scoreboard {
         self.bits(segment).sacked >> (segment & 63) & 1 == 1
     }
 
-    /// Whether a segment between `una` and `nxt` was lost, and sent again.
+    /// Whether a segment between `una` and `nxt` was lost, and retransmitted.
     #[inline]
     pub fn is_retransmitted(&self, segment: u64) -> bool {
         self.bits(segment).retransmitted >> (segment & 63) & 1 == 1
@@ -257,7 +257,7 @@ impl Scoreboard {
         self.lost_below = end;
     }
 
-    /// What was sent again is lost again.
+    /// What was retransmitted is lost again.
     pub fn lose_retransmission(&mut self, segment: u64) {
         let bit = 1 << (segment & 63);
         let word = self.word(segment >> 6);
@@ -315,7 +315,7 @@ impl Scoreboard {
         self.top = [0; DUP_THRESH as usize];
     }
 
-    /// Takes back that a segment was sent again.
+    /// Takes back that a segment was retransmitted.
     pub fn forget_retransmission(&mut self, segment: u64) {
         if !self.words.is_empty() && !self.is_clean() {
             self.lose_retransmission(segment);
@@ -355,7 +355,7 @@ impl Scoreboard {
         None
     }
 
-    /// A lost segment was sent again.
+    /// A lost segment was retransmitted.
     pub fn on_retransmit(&mut self, una: u64, segment: u64, nxt: u64) {
         self.reserve(una, nxt);
         self.word(segment >> 6).retransmitted |= 1 << (segment & 63);

@@ -7,7 +7,7 @@ use crate::memory::prefetch;
 /// Room for an initial window. Where there are many flows, most need no more.
 const LEAST: u64 = 16;
 
-/// A ring of times, indexed by segment; the lowest bit tells whether a segment was sent again.
+/// A ring of times, indexed by segment; the lowest bit tells whether a segment was retransmitted.
 #[derive(Default)]
 pub struct SendTimes {
     slots: Box<[u64]>,

@@ -14,7 +14,7 @@
 
 use super::{Ace, Codepoint};
 
-/// How marks are told of on a connection.
+/// How marks are reported on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Not at all.
@@ -46,7 +46,7 @@ impl Mode {
     }
 }
 
-/// How an answer, or the ACK of one, tells of the ECN field with which the packet before it arrived.
+/// How an answer, or the ACK of one, reports the ECN field with which the packet before it arrived.
 pub fn telling(arrived: Codepoint) -> Ace {
     Ace::new(match arrived {
         Codepoint::NotEct => 0b010,
@@ -56,7 +56,7 @@ pub fn telling(arrived: Codepoint) -> Ace {
     })
 }
 
-/// What it tells of; `None` for combinations without a meaning.
+/// What it reports; `None` for combinations without a meaning.
 fn reported(ace: Ace) -> Option<Codepoint> {
     match ace.get() {
         0b010 => Some(Codepoint::NotEct),
@@ -76,7 +76,7 @@ fn is_plausible(sent: Codepoint, arrived: Codepoint) -> bool {
 /// What a sender has to know of a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// How marks are told of.
+    /// How marks are reported.
     pub mode: Mode,
     /// Its packets may be ECN-capable.
     pub capable: bool,
@@ -178,7 +178,7 @@ impl Server {
         self.bare |= request == Ace::NONE;
     }
 
-    /// How marks are told of.
+    /// How marks are reported.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -208,7 +208,7 @@ impl Server {
     }
 
     /// What it has to know once the answer, which was sent as `sent`, is acknowledged: `plain`, without data
-    /// and SACK blocks, the ACK tells of the answer (section 3.2.2.1). `checks` whether the network may have
+    /// and SACK blocks, the ACK reports the answer (section 3.2.2.1). `checks` whether the network may have
     /// done what is told of.
     pub fn on_acknowledged(&self, ace: Ace, sent: Codepoint, plain: bool, checks: bool) -> Outcome {
         let outcome = self.outcome();

@@ -9,7 +9,7 @@
 //! more says it modulo 8, and the largest number is taken (`dSafer.cep`): marks are never missed, but up to
 //! seven eighths of what such an ACK delivers may count too much. Where more than four packets an
 //! ACK are the rule, as with ACKs that are thinned out, it is the smallest instead, as in Linux: there one mark in
-//! ten thousand would else count as many, and marks are missed where an ACK tells of eight and more.
+//! ten thousand would else count as many, and marks are missed where an ACK reports eight and more.
 //!
 //! Without SACK a duplicate delivers one packet, and the ACK that moves on again those that no duplicate stood for. A
 //! duplicate moves nothing that would tell whether another has overtaken it. One that was has a smaller count, which looks
@@ -108,7 +108,7 @@ impl Reader {
         }
     }
 
-    /// The handshake is over. A marked answer is the first that the client's counter tells of; a marked request
+    /// The handshake is over. A marked answer is the first that the client's counter reports; a marked request
     /// counts nowhere.
     pub fn begin(&mut self, outcome: Outcome, answered: bool) {
         self.outcome = outcome;
@@ -169,7 +169,7 @@ impl Reader {
         ReportedMarks { congestion: segments > 0, segments, bytes }
     }
 
-    /// Whether an ACK without the option that moves on by so many segments tells of no mark, however often ACE may
+    /// Whether an ACK without the option that moves on by so many segments reports no mark, however often ACE may
     /// have wrapped.
     #[inline]
     pub fn has_no_news(&self, ace: Ace, delivered: u64) -> bool {
@@ -185,7 +185,7 @@ impl Reader {
         self.note_delivered(delivered, delivered_bytes);
     }
 
-    /// Whether a duplicate tells of fewer marks than half of those that ACE can count: else it is older.
+    /// Whether a duplicate reports fewer marks than half of those that ACE can count: else it is older.
     fn may_be_newer(&self, ack: &Arrived) -> bool {
         ack.delivered > 0 && self.least(ack.ace) < ACE_MODULUS / 2
     }
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(reader.read(&ack(3, 0)).segments, 1, "unless its own timestamp is newer");
     }
 
-    /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two tell of marks, and then an ACK
+    /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two report marks, and then an ACK
     /// of all. One that was overtaken says nothing.
     #[test]
     fn duplicates_tell_of_a_packet_each() {

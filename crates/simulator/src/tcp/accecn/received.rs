@@ -1,4 +1,4 @@
-//! What a receiver counts, and how its ACKs tell of it. RFC 9768, sections 3.2.2.5.1 and 3.2.3.3.
+//! What a receiver counts, and how its ACKs report it. RFC 9768, sections 3.2.2.5.1 and 3.2.3.3.
 //!
 //! When the option goes along is a choice ([`OptionPlan`]); how many of its fields do, and how many SACK
 //! blocks beside it, is as in Linux (`tcp_options_fit_accecn`): all three counters if they fit, at least
@@ -92,7 +92,7 @@ pub struct MarkCounters {
     /// that are simulated let all options pass.
     wary: bool,
     blocked: bool,
-    /// The segment that came twice last, and whether the next ACK tells of it.
+    /// The segment that came twice last, and whether the next ACK reports it.
     twice: Option<u64>,
     tells_of_twice: bool,
 }

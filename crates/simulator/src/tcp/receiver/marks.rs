@@ -1,4 +1,4 @@
-//! How a receiver tells of congestion marks: by the echo of RFC 3168, one by one (RFC 8257), or by counters (RFC 9768).
+//! How a receiver reports congestion marks: by the echo of RFC 3168, one by one (RFC 8257), or by counters (RFC 9768).
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::OptionPlan;

@@ -71,7 +71,7 @@ impl Sender {
             && (out.una() + 1..=out.nxt()).contains(&packet.number)
     }
 
-    /// The same where marks are counted or prices read, and it tells of no mark.
+    /// The same where marks are counted or prices read, and it reports no mark.
     #[inline]
     fn has_no_news(&self, packet: &Packet) -> bool {
         packet.flags & (flags::SYN | flags::OPTIONS) == 0
@@ -80,7 +80,7 @@ impl Sender {
             && self.ecn.has_no_news(packet, packet.number - self.outstanding.una())
     }
 
-    /// Whether an ACK acknowledges nothing and tells of nothing but blocks, to a sender that tells losses by time and is open, or
+    /// Whether an ACK acknowledges nothing and reports nothing but blocks, to a sender that detects losses by time and is open, or
     /// in a fast recovery that goes on.
     #[inline]
     fn tells_of_blocks_alone(&self, packet: &Packet) -> bool {
@@ -218,7 +218,7 @@ impl Sender {
             self.deflate(ack.acknowledged, departed);
         }
         if self.recovery.retransmits_at_once(&ack) {
-            // It may have been sent again after a timeout.
+            // It may have been retransmitted after a timeout.
             self.outstanding.forget_retransmission_of_first();
             door.prompt = true;
             self.retransmit_next(door);
@@ -231,7 +231,7 @@ impl Sender {
         self.count_ack();
         match outcome {
             RecoveryOutcome::OnlyNew => self.ask_with_new(door),
-            // In ns-2 the ACK that begins a fast recovery lets go of its repair alone.
+            // In ns-2 the ACK that begins a fast recovery releases only its retransmission.
             _ if next == LossOutcome::EnterRecovery && self.window.counts_by_acks() => {}
             _ => {
                 door.prompt = !ack.advances() && self.recovery.phase() == Phase::Open;
@@ -251,7 +251,7 @@ impl Sender {
         !ack.congestion || !self.recovery.repeats()
     }
 
-    /// Sends new segments, whose ACK tells whether a timeout was right; if there is none, it counts as right.
+    /// Sends new segments, whose ACK tells whether a timeout was genuine; if there is none, it counts as genuine.
     #[cold]
     fn ask_with_new(&mut self, door: &mut Door) {
         if !self.send_only_new(door) {
@@ -282,7 +282,7 @@ impl Sender {
         ack
     }
 
-    /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.
+    /// Detection takes note; a loss at the tail that the probe has recovered shrinks the window.
     #[inline(always)]
     fn note(&mut self, ack: &AckSample, now: Time) {
         if self.detection.note(ack, self.outstanding.una()) {

@@ -1,4 +1,4 @@
-//! How a sender tells that segments are lost: by the count of what arrived after them, or by time.
+//! How a sender detects lost segments: by the count of what arrived after them, or by time.
 //!
 //! ```text
 //! Reno, NewReno    the third duplicate ACK: the first segment; NewReno: after it each partial ACK
@@ -88,7 +88,7 @@ impl Detection {
         }
     }
 
-    /// Whether what is sacked is forgotten as a repair ends.
+    /// Whether what is sacked is forgotten as recovery ends.
     pub fn forgets_scoreboard(&self) -> bool {
         matches!(self, Detection::Holes { for_one_recovery: true, .. })
     }
@@ -136,7 +136,7 @@ impl Detection {
     }
 
     /// Takes note of an ACK that acknowledges up to `una`. Returns whether it shows that the probe which
-    /// is out has repaired a loss at the tail.
+    /// is out has recovered a loss at the tail.
     #[inline(always)]
     pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
         match self {
@@ -191,7 +191,7 @@ impl Detection {
         }
     }
 
-    /// A repair is over, or begins anew.
+    /// Recovery is over, or begins anew.
     pub fn start_over(&mut self) {
         if let Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } = self {
             *duplicates = 0;

@@ -7,7 +7,7 @@ use crate::packet::{Packet, ReceivedBytes, flags};
 use crate::tcp::accecn::handshake::{Client, Mode};
 use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ReportedMarks};
 
-/// How the receiver tells of marks.
+/// How the receiver reports marks.
 #[derive(Clone, Debug)]
 enum Feedback {
     /// Not at all.
@@ -25,7 +25,7 @@ enum Feedback {
 struct Counted {
     client: Client,
     reader: Reader,
-    /// Without SACK, packets beyond what is acknowledged whose duplicates have told of their marks, also before a timeout.
+    /// Without SACK, packets beyond what is acknowledged whose duplicates have reported their marks, also before a timeout.
     beyond: u32,
 }
 
@@ -74,7 +74,7 @@ pub struct Ecn {
     falls_back: bool,
     /// The next new segment says that the window was reduced.
     announces: bool,
-    /// What is sent again is as a new segment is.
+    /// What is retransmitted is as a new segment is.
     on_retransmits: bool,
     /// A mark ends slow start.
     ends_slow_start: bool,
@@ -118,7 +118,7 @@ impl Ecn {
         self.ends_slow_start
     }
 
-    /// Whether the sender is told of every mark.
+    /// Whether the sender receives a report of every mark.
     #[inline]
     pub fn counts_marks(&self) -> bool {
         matches!(self.feedback, Feedback::Each | Feedback::Counted(_))
@@ -133,13 +133,13 @@ impl Ecn {
         }
     }
 
-    /// Whether the controller is told of every mark, and answers in proportion.
+    /// Whether the controller receives a report of every mark, and answers in proportion.
     #[inline]
     pub fn answers_in_proportion(&self) -> bool {
         self.in_proportion && self.counts_marks()
     }
 
-    /// What an ACK tells of marks. An echo of each says that all it delivers were marked (RFC 8257, section
+    /// The marks that an ACK reports. An echo of each says that all it delivers were marked (RFC 8257, section
     /// 3.3). Without SACK, marks of what duplicates stand for are told by those.
     #[inline]
     pub fn read(
@@ -177,7 +177,7 @@ impl Ecn {
         }
     }
 
-    /// Whether an ACK without options of so many new segments tells of no mark, whatever came before.
+    /// Whether an ACK without options of so many new segments reports no mark, whatever came before.
     #[inline]
     pub fn has_no_news(&self, packet: &Packet, delivered: u64) -> bool {
         match &self.feedback {
@@ -197,7 +197,7 @@ impl Ecn {
     }
 
     /// A reduction ends when so many segments more are acknowledged than were out when it began: the one
-    /// that announces it has to arrive before the next echo is news; not so where each mark is told.
+    /// that announces it has to arrive before the next echo is news; not so where each mark is reported.
     #[inline]
     pub fn segments_to_answer(&self) -> u64 {
         u64::from(!self.counts_marks())
@@ -252,7 +252,7 @@ impl Ecn {
         matches!(self.at_one, AtOne::Lasting(_))
     }
 
-    /// The flags of what is sent again.
+    /// The flags of what is retransmitted.
     pub fn retransmit_flags(&mut self) -> u32 {
         if self.on_retransmits && !self.counts_marks() {
             self.flags_of_new()
@@ -261,7 +261,7 @@ impl Ecn {
         }
     }
 
-    /// The flags of what is sent again: not ECN-capable by RFC 3168 (section 6.1.5), but of scalable senders
+    /// The flags of what is retransmitted: not ECN-capable by RFC 3168 (section 6.1.5), but of scalable senders
     /// all packets are, or a queue that marks many would drop those (RFC 8257, section 3.6), and in
     /// Linux all with accurate feedback.
     #[inline]

@@ -1,4 +1,4 @@
-//! What an ACK tells, read into one value. Whoever adds feedback (a price, counters of marks, a one-way
+//! What an ACK reports, read into one value. Whoever adds feedback (a price, counters of marks, a one-way
 //! delay) fills one more field of it.
 
 use tidegate_mechanisms::units::{Span, Time};
@@ -11,7 +11,7 @@ use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::maybe::Maybe;
 use crate::tcp::round_trip::RoundTrip;
 
-/// What an ACK tells.
+/// What an ACK reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSample<'a> {
     /// Segments by which the acknowledgement moved.
@@ -20,9 +20,9 @@ pub struct AckSample<'a> {
     pub delivered: u32,
     /// Of them, those that are sacked.
     pub sacked: u32,
-    /// Of them, those that were marked, where every mark is told.
+    /// Of them, those that were marked, where every mark is reported.
     pub marked: u32,
-    /// Of the payload delivered, bytes that were marked, where every mark is told.
+    /// Of the payload delivered, bytes that were marked, where every mark is reported.
     pub marked_bytes: u64,
     /// Segments that have left the network, by what duplicate ACKs without SACK stand for.
     pub departed: u32,
@@ -32,7 +32,7 @@ pub struct AckSample<'a> {
     pub overtaken_by: u32,
     /// It moves nothing and, with SACK, says something all the same.
     pub duplicate: bool,
-    /// It echoes congestion, or tells of marks for the first time.
+    /// It echoes congestion, or reports marks for the first time.
     pub congestion: bool,
     /// The timestamp that it echoes, if the connection has timestamps.
     pub echo: Time,
@@ -40,7 +40,7 @@ pub struct AckSample<'a> {
     pub rtt: Option<Span>,
     /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
     pub one_way_delay: Option<Span>,
-    /// What segments carried of prices, as the receiver tells it; 0 if it does not.
+    /// What segments carried of prices, as the receiver reports it; 0 if it does not.
     pub prices: u32,
     /// Round-trip times by segment, where the sender knows them.
     pub samples: Option<&'a Samples>,
@@ -92,12 +92,12 @@ pub struct Feedback {
     round_trip: RoundTrip,
     /// The shortest round trip, where each segment's is known.
     min_rtt: Span,
-    /// While everything is sent again: how many segments the blocks of the last duplicate named, if
+    /// While everything is retransmitted: how many segments the blocks of the last duplicate named, if
     /// there was an ACK of new data since the timeout.
     named: Maybe,
-    /// A measurement goes on through the repairs of a fast recovery, and counts when that ends.
+    /// A measurement goes on through a fast recovery, and counts when that ends.
     through_recovery: bool,
-    /// ACKs tell of prices, beside their options or in their word.
+    /// ACKs report prices, beside their options or in their word.
     reads_prices: bool,
     /// The connection was requested more than once.
     request_repeated: bool,
@@ -125,18 +125,18 @@ impl Feedback {
         }
     }
 
-    /// From now on ACKs tell of prices.
+    /// From now on ACKs report prices.
     pub fn read_prices(&mut self) {
         self.reads_prices = true;
     }
 
-    /// Whether ACKs tell of prices.
+    /// Whether ACKs report prices.
     #[inline]
     pub fn reads_prices(&self) -> bool {
         self.reads_prices
     }
 
-    /// What an ACK without options tells of prices.
+    /// The prices that an ACK without options reports.
     #[inline]
     pub fn prices_of(&self, packet: &Packet) -> u32 {
         if self.reads_prices { packet.word } else { 0 }
@@ -273,7 +273,7 @@ impl Feedback {
         }
     }
 
-    /// Whether an ACK is a duplicate that was read without its blocks, while everything is sent again, whatever is
+    /// Whether an ACK is a duplicate that was read without its blocks, while everything is retransmitted, whatever is
     /// sacked: if it moves nothing, and its blocks name more or less than before, once one of new data has come.
     #[inline(never)]
     pub fn is_duplicate(&mut self, ack: &AckSample, options: &Options) -> bool {
@@ -369,7 +369,7 @@ impl Feedback {
         }
     }
 
-    /// A segment is sent again: a round trip over that means nothing (Karn).
+    /// A segment is retransmitted: a round trip over that means nothing (Karn).
     #[inline]
     pub fn on_retransmit(&mut self) {
         if !self.through_recovery {
@@ -377,7 +377,7 @@ impl Feedback {
         }
     }
 
-    /// A fast recovery begins: where a measurement goes on through repairs, it ends here.
+    /// A fast recovery begins: where a measurement goes on through a recovery, it ends here.
     pub fn on_recovery(&mut self) {
         if self.through_recovery {
             self.stop_measuring();
@@ -542,7 +542,7 @@ mod tests {
         assert_eq!(read(5), (2, 5, false));
     }
 
-    /// Of ten segments the first is lost and no other is marked. The ACK that follows its repair delivers it alone, so that three bits of a
+    /// Of ten segments the first is lost and no other is marked. The ACK that follows its retransmission delivers it alone, so that three bits of a
     /// counter leave nothing open.
     #[test]
     fn what_duplicates_stood_for_is_not_taken_for_marked() {

@@ -1,10 +1,10 @@
-//! Whether a timeout was premature: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
+//! Whether a timeout was spurious: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
 //!
 //! ```text
 //! timeout                     send the first segment again
-//! 1st ACK  all acknowledged    repair is over, cwnd = 2
+//! 1st ACK  all acknowledged    recovery is over, cwnd = 2
 //!          advances            send two new segments
-//! 2nd ACK  advances, or sacks what was sent once and before    the timeout was premature
+//! 2nd ACK  advances, or sacks what was sent once and before    the timeout was spurious
 //!          otherwise           everything not sacked is lost, cwnd = in flight + 3
 //! ```
 //!
@@ -30,9 +30,9 @@ pub enum FrtoOutcome {
     Hold,
     /// Two new segments are to be sent.
     SendTwo,
-    /// The timeout was right: what was sent before is lost, and so many segments may follow.
+    /// The timeout was genuine: what was sent before is lost, and so many segments may follow.
     Genuine(u32),
-    /// It was premature.
+    /// It was spurious.
     Spurious,
 }
 

@@ -36,7 +36,7 @@ pub struct SenderInfo {
     pub sacked: u32,
     /// Of them, taken for lost.
     pub lost: u32,
-    /// Of those, sent again and under way.
+    /// Of those, retransmitted and under way.
     pub retransmitted: u32,
     /// Retransmissions since the start.
     pub retransmits: u64,
@@ -50,9 +50,9 @@ pub struct SenderInfo {
     pub min_rtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Marked packets of which accurate feedback has told.
+    /// Marked packets of which accurate feedback has reported.
     pub marked: u64,
-    /// Bytes with ECT(0), CE and ECT(1) of which its option has told.
+    /// Bytes with ECT(0), CE and ECT(1) of which its option has reported.
     pub delivered_bytes: [u64; 3],
 }
 

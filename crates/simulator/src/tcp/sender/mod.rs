@@ -61,7 +61,7 @@ use window::SendWindow;
 pub struct SenderCounts {
     /// Segments and connection requests sent, again or for the first time.
     pub sent: u64,
-    /// Of them, those sent again.
+    /// Of them, those retransmitted.
     pub retransmits: u64,
     /// Timeouts.
     pub timeouts: u64,

@@ -15,13 +15,13 @@ use crate::tcp::short_segments::ShortSegments;
 pub enum SegmentHistory {
     /// Nothing.
     None,
-    /// In which order segments were sent again.
+    /// In which order segments were retransmitted.
     Retransmissions,
     /// When each was sent.
     SendTimes,
 }
 
-/// A segment that was sent again.
+/// A segment that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     segment: u64,
@@ -47,7 +47,7 @@ pub enum LostRetransmissions {
 pub struct LossDetection {
     /// Everything below that has not arrived.
     pub below: u64,
-    /// The first segment, once more if it was sent again.
+    /// The first segment, once more if it was retransmitted.
     pub head: bool,
     /// Retransmissions.
     pub retransmissions: LostRetransmissions,
@@ -68,7 +68,7 @@ impl LossDetection {
 /// What was not known to be lost before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Segments, whether they were sent again since or not.
+    /// Segments, whether they were retransmitted since or not.
     pub segments: u32,
     /// Retransmissions.
     pub retransmissions: u32,
@@ -236,7 +236,7 @@ impl Outstanding {
         self.board.next_retransmit(self.una, self.nxt)
     }
 
-    /// Takes an ACK of new data in while nothing is sacked, lost or sent again.
+    /// Takes an ACK of new data in while nothing is sacked, lost or retransmitted.
     #[inline(always)]
     pub fn take_expected(
         &mut self,
@@ -369,7 +369,7 @@ impl Outstanding {
 
     /// Without SACK, a duplicate ACK stands for one segment that has left the network, and one that
     /// advances for those among it. After a timeout (`all_lost`) it stands for nothing: everything
-    /// counts as lost, and what is sent again in vain causes duplicates, too.
+    /// counts as lost, and what is retransmitted spuriously causes duplicates, too.
     pub fn count_unnamed(&mut self, acknowledged: u32, duplicate: bool, all_lost: bool) {
         let unnamed = self.board.sacked();
         if acknowledged > 0 {
@@ -461,7 +461,7 @@ impl Outstanding {
         self.retransmissions.clear();
     }
 
-    /// The first segment counts as not sent again, so that it can be.
+    /// The first segment counts as not retransmitted, so that it can be.
     pub fn forget_retransmission_of_first(&mut self) {
         self.board.forget_retransmission(self.una);
     }

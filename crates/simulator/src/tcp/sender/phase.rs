@@ -1,4 +1,4 @@
-//! Where a sender stands between a loss and its repair; [`super::recovery`] has the picture.
+//! Where a sender stands between a loss and the end of its recovery; [`super::recovery`] has the picture.
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Phase {
     Reducing,
     /// Fast recovery.
     Recovery,
-    /// After a timeout that may have been premature (F-RTO).
+    /// After a timeout that may have been spurious (F-RTO).
     Probing,
     /// After a timeout.
     Loss,

@@ -19,7 +19,7 @@
 //! minutes.
 //!
 //! The probe is a new segment, whatever the window, or else the last one again. If more than the
-//! probe's repetition is acknowledged later, a segment was lost and repaired by it: the window shrinks.
+//! probe's repetition is acknowledged later, a segment was lost and recovered by it: the window shrinks.
 
 use core::hint::select_unpredictable;
 
@@ -66,7 +66,7 @@ impl Rack {
         self.rtt = rtt;
     }
 
-    /// Takes note of an ACK. Returns whether the probe has repaired a loss.
+    /// Takes note of an ACK. Returns whether the probe has recovered a loss.
     #[inline]
     pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
         if let Some(samples) = &ack.samples

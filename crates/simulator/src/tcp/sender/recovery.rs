@@ -28,9 +28,9 @@ use crate::tcp::scoreboard::DUP_THRESH;
 /// What a timeout means.
 #[derive(Clone, Copy, Debug)]
 pub enum Timeouts {
-    /// Everything is sent again.
+    /// Everything is retransmitted.
     StartOver,
-    /// F-RTO finds out first whether it was premature (RFC 5682; Linux since 2.6.21).
+    /// F-RTO finds out first whether it was spurious (RFC 5682; Linux since 2.6.21).
     Frto(Frto),
     /// What is late is lost, as in Linux since 4.18.
     ByTime(SpuriousRto),
@@ -41,17 +41,17 @@ pub enum Timeouts {
 pub enum RecoveryOutcome {
     /// Nothing.
     None,
-    /// Nothing yet, and only new segments may follow: the next ACK tells whether a timeout was right.
+    /// Nothing yet, and only new segments may follow: the next ACK tells whether a timeout was genuine.
     OnlyNew,
-    /// The repair: everything that was outstanding has arrived.
+    /// Recovery is over: everything that was outstanding has arrived.
     Exit,
-    /// The same, and it was in vain.
+    /// The same, and the retransmissions were spurious.
     ExitSpurious,
-    /// The retransmission, which was in vain, though not everything has arrived.
+    /// Recovery was spurious, and not everything has arrived: the window is restored.
     Undo,
 }
 
-/// What an ACK does to the window while a timeout is being repaired, where duplicates let go of segments then.
+/// What an ACK does to the window during recovery from a timeout, where duplicates let go of segments then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInflation {
     /// Nothing.
@@ -88,9 +88,9 @@ pub struct Recovery {
     recovered_to: Maybe,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
-    /// Duplicates have let go of segments while a timeout was being repaired, or would have, since the last ACK of new data.
+    /// Duplicates have let go of segments during recovery from a timeout, or would have, since the last ACK of new data.
     inflated: bool,
-    /// What the reduction under way may be taken back to.
+    /// What the reduction under way may be undone to.
     undo: Option<Box<Undo>>,
 }
 
@@ -200,7 +200,7 @@ impl Recovery {
         self.rules.have(Rule::StartsOver)
     }
 
-    /// Whether everything is sent again, whatever is sacked.
+    /// Whether everything is retransmitted, whatever is sacked.
     #[inline]
     pub fn ignores_sacks(&self) -> bool {
         self.goes_back() && self.points.phase == Phase::Loss
@@ -277,7 +277,7 @@ impl Recovery {
     }
 
     /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a timeout is being
-    /// repaired, and where that has ended with all that was out, for what was sent again in vain.
+    /// recovered, and where that has ended with all that was out, for what was retransmitted spuriously.
     #[inline]
     pub fn inflation(
         &mut self,
@@ -311,7 +311,7 @@ impl Recovery {
         self.rules.have(Rule::Deflates)
     }
 
-    /// Whether an ACK shows something to be missing that is sent again whatever is in flight.
+    /// Whether an ACK shows something to be missing that is retransmitted whatever is in flight.
     #[inline]
     pub fn retransmits_at_once(&self, ack: &AckSample) -> bool {
         self.rules.have(Rule::RetransmitsAtOnce)
@@ -337,7 +337,7 @@ impl Recovery {
         matches!(self.timeouts, Timeouts::ByTime(_))
     }
 
-    /// A kernel that tells losses by time looks first whether a repair is over, so that the ACK which ends
+    /// A kernel that detects losses by time looks first whether recovery is over, so that the ACK which ends
     /// it finds the sender open: it lets the window grow, and what it shows to be lost begins another.
     /// `has_more`: there are new segments that may be sent.
     #[inline]
@@ -450,12 +450,12 @@ impl Recovery {
         self.undo = None;
     }
 
-    /// The reduction is taken back. Returns the window to go back to.
+    /// The reduction is undone. Returns the window to go back to.
     pub fn take_undo(&mut self) -> Option<Window> {
         self.undo.take()?.before()
     }
 
-    /// A segment is sent again.
+    /// A segment is retransmitted.
     pub fn on_retransmit(&mut self, now: Time) {
         if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(Rule::Stamped)) {
             undo.on_retransmit(now);
@@ -487,7 +487,7 @@ impl Recovery {
         }
     }
 
-    /// The timer runs out where losses are told by time. Returns whether the threshold comes down.
+    /// The timer runs out where losses are detected by time. Returns whether the threshold comes down.
     pub fn lose_by_time(&mut self, out: &Outstanding) -> bool {
         let Timeouts::ByTime(spurious) = &mut self.timeouts else { return false };
         let again = spurious.on_timeout(self.points.phase);

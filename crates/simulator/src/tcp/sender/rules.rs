@@ -27,11 +27,11 @@ pub enum Rule {
     Deflates,
     /// Fast recoveries may follow each other for what was sent before the first.
     Repeats,
-    /// Duplicates let go of segments while a timeout is being repaired.
+    /// Duplicates let go of segments during recovery from a timeout.
     Inflates,
     /// Any progress ends the doubling of the timeout.
     ProgressEndsBackoff,
-    /// Timestamps tell what was sent again in vain.
+    /// Timestamps tell what was retransmitted spuriously.
     Stamped,
 }
 

@@ -1,4 +1,4 @@
-//! What an ACK tells about the round trip, where the sender knows when each segment left.
+//! What an ACK reports about the round trip, where the sender knows when each segment left.
 
 use tidegate_mechanisms::units::{Span, Time};
 
@@ -11,13 +11,13 @@ pub struct Samples {
     acked: Option<(Span, Span)>,
     /// Of the first and the last segment sacked.
     sacked: Option<(Span, Span)>,
-    /// Among those acknowledged was one that had been sent again.
+    /// Among those acknowledged was one that had been retransmitted.
     ambiguous: bool,
     /// The first segment that has arrived and was sent once; [`u64::MAX`] for none.
     pub first_original: u64,
     /// Time and number of the most recently sent segment that has arrived.
     pub newest: (Time, u64),
-    /// Of the last segment that the ACK names, sent again or not.
+    /// Of the last segment that the ACK names, retransmitted or not.
     pub latest: Option<Span>,
 }
 

@@ -1,16 +1,16 @@
-//! What a timeout means to a sender that tells losses by time: as in Linux since 4.18 (`tcp_enter_loss`,
+//! What a timeout means to a sender that detects losses by time: as in Linux since 4.18 (`tcp_enter_loss`,
 //! `tcp_process_loss`).
 //!
 //! ```text
 //! timeout    lost: the first segment, and what was sent more than a round trip ago, but for what is sacked
 //!             cwnd = in flight + 1; the first goes out again
-//! while in the state of loss, slow start; a repair that is lost again begins a fast recovery
+//! while in the state of loss, slow start; a retransmission that is lost again begins a fast recovery
 //! F-RTO       1st ACK  advances    send new segments, if there are any
-//!             2nd ACK  sacks them  the timeout was right
-//!             an ACK shows that a segment has arrived which was sent once and before    it was premature
+//!             2nd ACK  sacks them  the timeout was genuine
+//!             an ACK shows that a segment has arrived which was sent once and before    it was spurious
 //! ```
 //!
-//! A premature one is taken back as a whole. So is one of which a timestamp shows that it was premature.
+//! A spurious one is undone as a whole. So is one of which a timestamp shows that it was spurious.
 
 use super::feedback::AckSample;
 use super::outstanding::Outstanding;
@@ -30,11 +30,11 @@ pub struct SpuriousRto {
 /// What an ACK in the state of loss means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpuriousRtoOutcome {
-    /// Nothing, or that the timeout was right.
+    /// Nothing, or that the timeout was genuine.
     None,
     /// Only new segments may follow.
     OnlyNew,
-    /// The timeout was premature.
+    /// The timeout was spurious.
     Spurious,
 }
 

@@ -1,4 +1,4 @@
-//! How a sender turns to repair or reduction, and back.
+//! How a sender enters and leaves recovery and reduction.
 
 use tidegate_mechanisms::units::Time;
 
@@ -70,7 +70,7 @@ impl Sender {
         rests
     }
 
-    /// Ends what an ACK shows to be over, or to have been in vain.
+    /// Ends what an ACK shows to be over, or to be spurious.
     #[inline(never)]
     pub(super) fn look_back(&mut self, ack: &AckSample, now: Time) -> RecoveryOutcome {
         let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
@@ -103,7 +103,7 @@ impl Sender {
         }
     }
 
-    /// What has been sent again was not lost, and need not be declared.
+    /// What has been retransmitted was not lost, and need not be declared.
     pub(super) fn take_declared_back(&mut self, now: Time) {
         if let Some(conex) = &mut self.conex {
             conex.on_spurious_retransmits(self.outstanding.una(), now);
@@ -152,7 +152,7 @@ impl Sender {
         self.window.begin_recovery(&self.outstanding);
     }
 
-    /// Ends the repair that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
+    /// Ends the recovery that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
     /// segments that had `departed`.
     pub(super) fn reduce_or_leave(
         &mut self,
@@ -189,7 +189,7 @@ impl Sender {
         }
     }
 
-    /// A repair or a reduction is over.
+    /// Recovery or a reduction is over.
     pub(super) fn leave(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
             self.window.finish(self.in_flight());

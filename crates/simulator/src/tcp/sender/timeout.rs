@@ -1,6 +1,6 @@
 //! The timer runs out: what the sender does then.
 //!
-//! RFC 6298, section 5. What a timeout means is a choice: everything is sent again, F-RTO asks first
+//! RFC 6298, section 5. What a timeout means is a choice: everything is retransmitted, F-RTO asks first
 //! ([`super::frto`]), or what is late is lost ([`super::spurious_rto`]).
 
 use tidegate_mechanisms::units::Time;
@@ -130,7 +130,7 @@ impl Sender {
         }
     }
 
-    /// The timeout was right: repair what was outstanding, and is not sacked.
+    /// The timeout was genuine: retransmit what was outstanding, and is not sacked.
     fn take_as_lost(&mut self, allowed: u32, door: &Door) {
         let Timeouts::Frto(frto) = self.recovery.timeouts() else { return };
         let end = frto.outstanding_to();

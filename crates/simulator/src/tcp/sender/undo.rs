@@ -6,7 +6,7 @@
 //!     → what was sent first had arrived: cwnd ← max(cwnd, cwnd before), ssthresh likewise
 //! ```
 //!
-//! Linux also undoes what duplicate SACKs show to have been in vain. Here receivers send some with accurate feedback
+//! Linux also undoes what duplicate SACKs show to be spurious. Here receivers send some with accurate feedback
 //! alone, and no sender reads them.
 
 use tidegate_mechanisms::sender::Window;
@@ -17,7 +17,7 @@ use tidegate_mechanisms::units::Time;
 pub struct Undo {
     /// The window, and the threshold to go back to; `None` if there was a reason besides, such as a mark.
     before: Option<Window>,
-    /// When the first segment was sent again since, where timestamps tell whether in vain.
+    /// When the first segment was retransmitted since, where timestamps tell whether that was spurious.
     first_retransmit: Option<Time>,
 }
 
@@ -34,7 +34,7 @@ impl Undo {
         self.before = None;
     }
 
-    /// A segment is sent again.
+    /// A segment is retransmitted.
     pub fn on_retransmit(&mut self, now: Time) {
         self.first_retransmit.get_or_insert(now);
     }

@@ -84,7 +84,7 @@ impl SendWindow {
     /// As a plan has it, for segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        // A kernel's count, where it tells losses by time or has no SACK to tell them by.
+        // A kernel's count, where it detects losses by time or has no SACK to tell them by.
         let sack = plan.loss_recovery.is_selective();
         let by_delivery =
             plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
@@ -282,7 +282,7 @@ impl SendWindow {
         self.controller.mark_weighed_less()
     }
 
-    /// Comes down at once for a loss that is repaired already.
+    /// Comes down at once for a loss that is recovered already.
     pub fn reduce_at_once(&mut self, in_flight: u32, now: Time) {
         self.reduce_for_loss(in_flight, now);
         self.window.cwnd = self.window.ssthresh;
@@ -349,7 +349,7 @@ impl SendWindow {
         self.window.cwnd = self.reduction.finish(cwnd, ssthresh, in_flight);
     }
 
-    /// Losses are repaired.
+    /// Losses are recovered.
     pub fn on_recovered(&mut self, now: Time) {
         self.controller.on_recovery_exit(&mut self.window, now);
     }

@@ -338,7 +338,7 @@ impl Bench {
         }
         let again = packet.number < self.sent_below;
         self.sent_below = self.sent_below.max(packet.number + 1);
-        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders and in ns-2.
+        // RFC 3168, section 6.1.5: what is retransmitted is not ECN-capable, but of scalable senders and in ns-2.
         let capable = self.ecn && (!again || self.scalable || self.ecn_on_retransmits);
         let mut suffix = String::from(if again { "r" } else { "" });
         if self.re_ecn {

@@ -1,5 +1,5 @@
 //! How much was lost within a round trip, without SACK: the loss estimation counter (LEC) of RFC 7786,
-//! section 3.1.1. One segment a round trip is sent again then, and the rest would be declared late.
+//! section 3.1.1. One segment a round trip is retransmitted then, and the rest would be declared late.
 //!
 //! ```text
 //! first retransmission of a fast recovery    LEC = in flight − 3 SMSS
@@ -11,23 +11,23 @@
 
 use super::super::feedback::AckSample;
 
-/// Duplicate ACKs that tell of a loss.
+/// Duplicate ACKs that report a loss.
 const DUPLICATES: i64 = 3;
 
 /// The counter, in the gauges' unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Estimate {
-    /// Nothing is being repaired.
+    /// There is no recovery.
     #[default]
     Idle,
-    /// In the first round trip of a repair: what may be lost besides.
+    /// In the first round trip of a recovery: what may be lost besides.
     FirstRoundTrip(i64),
-    /// Later: what has been declared and not been sent again.
+    /// Later: what has been declared and not been retransmitted.
     Later(i64),
 }
 
 impl Estimate {
-    /// A segment is sent again. `duplicates` with so much in flight tell that it is lost; else a timeout does.
+    /// A segment is retransmitted. `duplicates` with so much in flight tell that it is lost; else a timeout does.
     /// Returns what is to be declared.
     pub fn on_retransmit(&mut self, amount: i64, segment: i64, in_flight: Option<i64>) -> i64 {
         if let (Estimate::Idle, Some(in_flight)) = (*self, in_flight) {
@@ -59,7 +59,7 @@ impl Estimate {
         0
     }
 
-    /// Everything is repaired.
+    /// Recovery is over.
     pub fn end(&mut self) {
         *self = Estimate::Idle;
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     /// Ten in flight, of which the first and two more are lost: seven duplicates come, three of them before
-    /// the first is sent again.
+    /// the first is retransmitted.
     #[test]
     fn what_no_duplicate_stands_for_is_declared_after_a_round_trip() {
         let mut estimate = Estimate::default();

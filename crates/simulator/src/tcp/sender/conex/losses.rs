@@ -1,4 +1,4 @@
-//! Which losses count: each segment that is sent again, those that ACKs tell, or one for each event.
+//! Which losses count: each segment that is retransmitted, those that ACKs tell, or one for each event.
 
 use tidegate_scenario::plan::LossesPlan;
 
@@ -6,9 +6,9 @@ use tidegate_scenario::plan::LossesPlan;
 #[derive(Clone, Copy, Debug)]
 pub struct Losses {
     plan: LossesPlan,
-    /// Nothing was sent again yet in this retransmission.
+    /// Nothing was retransmitted yet in this retransmission.
     fresh: bool,
-    /// The last segment that was sent again was told by ACKs.
+    /// The last segment that was retransmitted was told by ACKs.
     by_acks: bool,
 }
 
@@ -18,12 +18,12 @@ impl Losses {
         Losses { plan, fresh: true, by_acks: false }
     }
 
-    /// Another repair begins, or this one is over.
+    /// Another recovery begins, or this one is over.
     pub fn begin(&mut self) {
         self.fresh = true;
     }
 
-    /// Whether a segment counts that is sent again, as ACKs have told or because the timer ran out.
+    /// Whether a segment counts that is retransmitted, as ACKs have told or because the timer ran out.
     pub fn declares(&mut self, by_acks: bool) -> bool {
         let begins = self.fresh || by_acks != self.by_acks;
         (self.fresh, self.by_acks) = (false, by_acks);
@@ -39,7 +39,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// A fast recovery of three segments, a timeout of two, and another fast recovery before that is repaired.
+    /// A fast recovery of three segments, a timeout of two, and another fast recovery before that is recovered.
     #[test]
     fn what_counts_of_two_recoveries_and_a_timeout() {
         let cases = [

@@ -5,8 +5,8 @@
 //! ```text
 //!           RFC 7786: amounts are bytes of payload              Sanhaji: amounts are packets
 //! LEG       += each retransmission                              += 1 for each, or for some (losses)
-//!           −= those that turn out to have been in vain         likewise
-//! CEG       += delivered and marked, where each mark is told    += 1 for each
+//!           −= those that turn out to be spurious         likewise
+//! CEG       += delivered and marked, where each mark is reported    += 1 for each
 //!           += delivered, where an ACK echoes congestion        += 1 for each round trip that echoes it
 //! a packet  X; L if LEG > 0; E if CEG > 0; of each −= payload   X; L if LEG > 0, else E if CEG > 0; −= 1
 //!           C while CSC is below what it is to cover (credit)   none
@@ -62,7 +62,7 @@ enum Unit {
     Packets,
 }
 
-/// A segment that is about to be sent again.
+/// A segment that is about to be retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
     /// Its number.
@@ -192,7 +192,7 @@ impl Conex {
         self.amount(segments, u64::from(segments) * self.mss)
     }
 
-    /// An ACK: what it tells of marks and, without SACK, of losses.
+    /// An ACK: the marks that it reports and, without SACK, the losses.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding, now: Time) {
         self.under_way.on_ack(out.una());
@@ -210,7 +210,7 @@ impl Conex {
             // Without SACK, what duplicates stand for has been delivered as well.
             Unit::Payload if self.estimate.is_some() => self.full(ack.departed),
             Unit::Payload => ack.delivered_bytes as i64,
-            // One that comes with the ACK of what follows all that is out tells of another mark.
+            // One that comes with the ACK of what follows all that is out reports another mark.
             Unit::Packets | Unit::Wire { .. } if out.una() >= self.echo_end => {
                 self.echo_end = out.nxt() + 1;
                 self.full(1)
@@ -250,7 +250,7 @@ impl Conex {
         cheat.goes(self.credit.as_ref().map_or(0, Credit::level))
     }
 
-    /// A segment is about to be sent again: it is lost, and so is what was declared on it.
+    /// A segment is about to be retransmitted: it is lost, and so is what was declared on it.
     pub fn on_retransmit(&mut self, retransmission: &Retransmission, out: &Outstanding) {
         let Retransmission { segment, bytes, by_acks, now, srtt } = *retransmission;
         let (amount, full) = (self.amount(1, bytes), self.full(1));
@@ -272,7 +272,7 @@ impl Conex {
         }
     }
 
-    /// What was sent again of the segments that are acknowledged was sent again in vain.
+    /// What was retransmitted of the segments that are acknowledged was retransmitted spuriously.
     pub fn on_spurious_retransmits(&mut self, una: u64, now: Time) {
         for retransmission in self.under_way.take_retransmissions_before(una) {
             self.meet(Met { loss: -retransmission.met, mark: 0 }, now);
@@ -280,13 +280,13 @@ impl Conex {
         }
     }
 
-    /// The timer has run out: another repair begins.
+    /// The timer has run out: another recovery begins.
     pub fn on_timeout(&mut self) {
         self.under_way.forget_retransmissions();
         self.losses.begin();
     }
 
-    /// Everything is repaired.
+    /// Recovery is over.
     pub fn on_recovered(&mut self) {
         self.under_way.forget_retransmissions();
         self.losses.begin();

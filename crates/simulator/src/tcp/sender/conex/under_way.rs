@@ -1,8 +1,8 @@
-//! What was declared on packets that have not arrived yet, and what was sent again.
+//! What was declared on packets that have not arrived yet, and what was retransmitted.
 
 use std::collections::VecDeque;
 
-/// A segment that was sent again.
+/// A segment that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct RetransmittedLoss {
     segment: u64,
@@ -21,7 +21,7 @@ pub struct UnderWay {
     repeats_lost: bool,
     /// Segments and the flags that they carry, in the order sent.
     declared: VecDeque<(u64, u32)>,
-    /// Of the repair under way.
+    /// Of the recovery under way.
     retransmitted: Vec<RetransmittedLoss>,
 }
 
@@ -53,12 +53,12 @@ impl UnderWay {
         declared
     }
 
-    /// Another repair begins, or this one is over.
+    /// Another recovery begins, or this one is over.
     pub fn forget_retransmissions(&mut self) {
         self.retransmitted.clear();
     }
 
-    /// What was sent again of the segments before `una`, which have arrived.
+    /// What was retransmitted of the segments before `una`, which have arrived.
     pub fn take_retransmissions_before(
         &mut self,
         una: u64,
