@@ -20,7 +20,7 @@ use rustix::time::{
 };
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Delivery, Emulated, Emulation, Way};
+use tidegate_simulator::{Delivery, Direction, Emulated, Emulation};
 use tidegate_wire::packet::{self, View};
 
 use crate::LabError;
@@ -196,7 +196,7 @@ impl<'a> Forwarder<'a> {
             self.malformed += 1;
             return;
         };
-        let Some((flow, way)) = self.flow_of(device, &view) else {
+        let Some((flow, direction)) = self.flow_of(device, &view) else {
             self.foreign += 1;
             return;
         };
@@ -207,7 +207,7 @@ impl<'a> Forwarder<'a> {
             Err(Fault::Malformed(_)) => self.emulation.contents().count_unreadable(number),
             Err(Fault::Contradictory) => self.contradictory += 1,
         }
-        self.emulation.inject(flow, way, number, bytes.len() as u16, said, now);
+        self.emulation.inject(flow, direction, number, bytes.len() as u16, said, now);
     }
 
     /// Lets a packet of a node enter the network, if it is one of a tunnel.
@@ -221,21 +221,21 @@ impl<'a> Forwarder<'a> {
     }
 
     /// The flow that a packet from a device belongs to: servers listen on one port per flow.
-    fn flow_of(&self, device: usize, view: &View) -> Option<(u32, Way)> {
+    fn flow_of(&self, device: usize, view: &View) -> Option<(u32, Direction)> {
         let ports = view.ports?;
         let is_server = device + 1 == self.devices.len();
         let port = if is_server { ports.source } else { ports.destination };
         let flow = u32::from(port.checked_sub(FIRST_PORT)?);
         let planned = self.plan.flows.get(flow as usize)?;
         match is_server {
-            true => Some((flow, Way::Reverse)),
-            false => (planned.user == device).then_some((flow, Way::Forward)),
+            true => Some((flow, Direction::Reverse)),
+            false => (planned.user == device).then_some((flow, Direction::Forward)),
         }
     }
 
     /// Hands a packet that is due to its host.
     fn hand_over(&mut self, delivery: Delivery) {
-        let Delivery { packet, flow, way, at, header, place } = delivery;
+        let Delivery { packet, flow, direction, at, header, place } = delivery;
         if let Some(place) = place {
             let now = self.clock.now();
             match self.tunnels.arrive(delivery, place, &mut self.emulation, now) {
@@ -245,9 +245,9 @@ impl<'a> Forwarder<'a> {
             }
             return;
         }
-        let device = match way {
-            Way::Forward => self.devices.len() - 1,
-            Way::Reverse => self.plan.flows[flow as usize].user,
+        let device = match direction {
+            Direction::Forward => self.devices.len() - 1,
+            Direction::Reverse => self.plan.flows[flow as usize].user,
         };
         let bytes = self.emulation.contents().take(packet, header);
         let taken = rustix::io::write(self.devices[device], bytes);

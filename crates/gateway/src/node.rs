@@ -83,7 +83,9 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for (flow, direction) in plan.legs().flat_map(|flow| Direction::ALL.map(|way| (flow, way))) {
+    for (flow, direction) in
+        plan.legs().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
+    {
         let route = direction.route(flow);
         for hop in 0..=route.len() {
             let standing = || flow.standing(plan, direction, hop);

@@ -11,7 +11,7 @@ use tidegate_mechanisms::stage::StageParams;
 use crate::field::{PathIssue, Reader};
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{self, LinkMechanisms, LinkPlan, ReportWay};
+use crate::plan::{self, Direction, LinkMechanisms, LinkPlan, ReportWay};
 use crate::resolve::AtHosts;
 use crate::{layout, load};
 
@@ -56,10 +56,10 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
         let Some(first) = first else { continue };
         let flow = &plan.flows[first];
         for hop in 0..=flow.forward.len() {
-            for stage in flow.standing(&plan, plan::Direction::There, hop) {
+            for stage in flow.standing(&plan, plan::Direction::Forward, hop) {
                 let Some(kind) = stage.reports_to() else { continue };
                 let is_its = |way: &&ReportWay| {
-                    (way.leg, way.direction, way.hop) == (first, plan::Direction::There, hop)
+                    (way.leg, way.direction, way.hop) == (first, plan::Direction::Forward, hop)
                         && way.kind == kind
                 };
                 let message = match ways.iter().find(is_its) {
@@ -107,7 +107,7 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
 
 fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered(file)) {
-        if let Some(link) = way(network, user, Direction::There).find(|link| is_abc(link)) {
+        if let Some(link) = way(network, user, Direction::Forward).find(|link| is_abc(link)) {
             let message = format!(
                 "has no meter, so that abc at {} takes all its packets for inactive and spares them",
                 link.name
@@ -119,12 +119,6 @@ fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Direction {
-    There,
-    Back,
-}
-
 /// The shared links that a group's packets cross; none if there is no path, which is told elsewhere.
 fn way<'a>(
     network: &'a Network,
@@ -132,8 +126,8 @@ fn way<'a>(
     direction: Direction,
 ) -> impl Iterator<Item = &'a LinkPlan> {
     let (from, to) = match (direction, user.ends()) {
-        (Direction::There, ends) => ends,
-        (Direction::Back, (from, to)) => (to, from),
+        (Direction::Forward, ends) => ends,
+        (Direction::Reverse, (from, to)) => (to, from),
     };
     let path = network.path(from, to).unwrap_or_default();
     path.into_iter().map(|link| &network.links[link as usize])
@@ -171,10 +165,10 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let propagation = |shared: &[&LinkPlan]| -> u128 {
         own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()
     };
-    let shared: Vec<_> = way(network, user, Direction::There).collect();
+    let shared: Vec<_> = way(network, user, Direction::Forward).collect();
     let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
     let there = propagation(&shared);
-    let back: Vec<_> = way(network, user, Direction::Back).collect();
+    let back: Vec<_> = way(network, user, Direction::Reverse).collect();
     let handshake = if user.traffic.0.is_over_tcp() { there + propagation(&back) } else { 0 };
     let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
     let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));

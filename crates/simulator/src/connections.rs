@@ -11,12 +11,12 @@ use tidegate_mechanisms::units::Demand;
 use tidegate_scenario::plan::MAX_HELD;
 
 use crate::memory::{prefetch_within, reserve_large};
-use crate::network::Ways;
+use crate::network::Routes;
 use crate::packet::{Packet, flags};
 use crate::tcp::accecn::Codepoint;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::tcp::{Address, Half, World};
+use crate::tcp::{Address, Half, SimContext};
 
 /// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,17 +105,17 @@ impl Connection {
     }
 
     /// Lets the end that did not request the connection send, once it may.
-    pub fn accept(&mut self, world: &mut World) {
+    pub fn accept(&mut self, world: &mut SimContext) {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
             let outcome = forward.receiver.outcome();
             backward.receiver.on_answer(answered.at());
-            backward.sender.accept(answered, outcome, &mut world.door(backward.address));
+            backward.sender.accept(answered, outcome, &mut world.ctx(backward.address));
         }
         if let Some(answered) = backward.accepted() {
             let outcome = backward.receiver.outcome();
             forward.receiver.on_answer(answered.at());
-            forward.sender.accept(answered, outcome, &mut world.door(forward.address));
+            forward.sender.accept(answered, outcome, &mut world.ctx(forward.address));
         }
     }
 
@@ -229,7 +229,7 @@ impl Connections {
     }
 
     /// All connections of a flow enter the network by other ways.
-    pub fn lead(&mut self, flow: u32, ways: Ways) {
+    pub fn lead(&mut self, flow: u32, ways: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
             connection.forward.address.lead(ways);

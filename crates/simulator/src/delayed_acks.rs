@@ -12,7 +12,7 @@
 use tidegate_scenario::plan::Plan;
 
 use crate::deadlines::{Deadlines, Group};
-use crate::feeders::EarlyDelivery;
+use crate::topology::EagerDelivery;
 
 /// All lines.
 pub struct DelayedAcks {
@@ -36,7 +36,7 @@ const NOBODY: u32 = 0;
 
 impl DelayedAcks {
     /// Lines of a plan whose flows are `early` where receivers are served ahead of time.
-    pub fn of(plan: &Plan, early: &EarlyDelivery) -> Self {
+    pub fn of(plan: &Plan, early: &EagerDelivery) -> Self {
         let is_own = |flow: usize| {
             let tcp = plan.flows[flow].tcp.as_deref();
             early.flows[flow] && tcp.is_some_and(|tcp| tcp.delayed_acks().is_some())
@@ -98,7 +98,7 @@ mod tests {
     use tidegate_scenario::Scenario;
 
     use super::*;
-    use crate::feeders::{Feeders, Receivers};
+    use crate::topology::{Receivers, TopologyAnalysis};
 
     /// Two users of two flows each, and one with a flow for itself.
     fn lines(profile: &str) -> DelayedAcks {
@@ -107,8 +107,8 @@ mod tests {
              egress = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
-        let feeders = Feeders::of(&plan, Receivers::AheadOfTime);
-        DelayedAcks::of(&plan, &EarlyDelivery::of(&plan, &feeders))
+        let feeders = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
+        DelayedAcks::of(&plan, &EagerDelivery::of(&plan, &feeders))
     }
 
     #[test]

@@ -7,18 +7,18 @@
 use core::cmp::Reverse;
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{Direction, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
-use crate::network::{Ledger, Network, Ways};
+use crate::network::{Ledger, Network, Routes};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
-use crate::packet::{Packet, Parcel, flags};
+use crate::packet::{PackedPacket, Packet, flags};
 use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;
@@ -26,15 +26,6 @@ use crate::tables;
 mod tunnels;
 
 pub use tunnels::{Asked, Judged, NodePlace};
-
-/// Which way along a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// From the sender to the receiver.
-    Forward,
-    /// From the receiver back to the sender.
-    Reverse,
-}
 
 /// A packet that has reached the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +35,7 @@ pub struct Delivery {
     /// Its flow.
     pub flow: u32,
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// When it was due there.
     pub at: Time,
     /// What its header is to say: what its sender wrote, and marks and stages on the way.
@@ -60,7 +51,7 @@ pub struct Emulation<'a, C: Contents> {
     /// Something on the way asks packets for their activity.
     reads_activity: bool,
     /// Those of the flows, as they are now, and those of the plan's moves.
-    ways: Vec<Ways>,
+    ways: Vec<Routes>,
     /// Moves that are still to come, the next at the end.
     moves: Vec<usize>,
     received: Vec<Arrivals>,
@@ -153,19 +144,27 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     /// A host sends a packet, `len` bytes on the wire, with this header. `at` counts as the time of the last event
     /// where it lies before that, since the network cannot go back.
-    pub fn inject(&mut self, flow: u32, way: Way, packet: u64, len: u16, header: Header, at: Time) {
+    pub fn inject(
+        &mut self,
+        flow: u32,
+        direction: Direction,
+        packet: u64,
+        len: u16,
+        header: Header,
+        at: Time,
+    ) {
         let ways = self.ways[flow as usize];
-        let hop = match way {
-            Way::Forward => ways.forward,
-            Way::Reverse => ways.reverse,
+        let hop = match direction {
+            Direction::Forward => ways.forward,
+            Direction::Reverse => ways.reverse,
         };
         // One that comes marked was capable of it.
-        let flags = stages::flags_of(header, None, way.flags() | flags::ECT);
+        let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
         let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
-        if self.reads_activity && way == Way::Forward {
+        if self.reads_activity && direction == Direction::Forward {
             packet.word = self.network.contents.activity(packet.number).to_bits();
         }
-        self.network.send(Parcel::of(&packet), at.max(self.now));
+        self.network.send(PackedPacket::of(&packet), at.max(self.now));
     }
 
     /// When something happens next.
@@ -234,15 +233,16 @@ impl<'a, C: Contents> Emulation<'a, C> {
             return None;
         }
         self.now = arrival;
-        let Some((at, parcel)) = self.network.advance() else { return self.left() };
-        Some(self.delivered(at, parcel))
+        let Some((at, packed)) = self.network.advance() else { return self.left() };
+        Some(self.delivered(at, packed))
     }
 
     /// A packet has reached the end of its route.
-    fn delivered(&mut self, at: Time, parcel: Parcel) -> Delivery {
-        let packet = parcel.packet(at);
-        let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
-        if way == Way::Forward {
+    fn delivered(&mut self, at: Time, packed: PackedPacket) -> Delivery {
+        let packet = packed.packet(at);
+        let direction =
+            if packet.has(flags::ACK) { Direction::Reverse } else { Direction::Forward };
+        if direction == Direction::Forward {
             let user = self.plan.flows[packet.flow as usize].user;
             let group = self.plan.users[user].group as u16;
             self.series.count(group, packet.at, packet.len);
@@ -251,7 +251,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         Delivery {
             packet: packet.number,
             flow: packet.flow,
-            way,
+            direction,
             at: packet.at,
             header: stages::header_of(packet.flags),
             place: None,
@@ -300,7 +300,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         assert_eq!(
             ledger.injected,
             ledger.delivered + ledger.dropped + network.under_way(),
-            "every packet is delivered, dropped or still under way"
+            "every packet is delivered, dropped or still under direction"
         );
         let (before, after) = (before?, last.filter(|_| is_over)?);
         let losses = before.losses.iter().zip(&after.losses);

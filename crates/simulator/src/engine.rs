@@ -4,20 +4,20 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::Event;
-use crate::ends::Ends;
+use crate::endpoints::Endpoints;
 use crate::event_queue::{Prospect, Timers};
-use crate::feeders::Receivers;
 use crate::intervals;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
-use crate::packet::{Packet, Parcel, flags};
+use crate::packet::{PackedPacket, Packet, flags};
 use crate::random::Stream;
 use crate::readings::{Reached, Readings, Tally};
 use crate::series::Series;
 use crate::tables::{self, Finished};
-use crate::tcp::World;
+use crate::tcp::SimContext;
+use crate::topology::Receivers;
 use crate::transit::NextEvent;
 use crate::wake::{TimerId, Wake};
 
@@ -41,7 +41,7 @@ pub struct Engine<'a> {
     plan: &'a Plan,
     seed: u64,
     network: Network,
-    ends: Ends<'a>,
+    ends: Endpoints<'a>,
     /// What reaches the ends of flows.
     reached: Vec<Reached>,
     series: Series,
@@ -88,7 +88,7 @@ impl<'a> Engine<'a> {
         Engine {
             plan,
             seed,
-            ends: Ends::new(plan, seed, ways),
+            ends: Endpoints::new(plan, seed, ways),
             reached: large_list(plan.flows.iter().map(reached)),
             series,
             events: 0,
@@ -192,9 +192,9 @@ impl<'a> Engine<'a> {
     /// Stages that count may be passed ahead of time until `end`: what has come to them and was not to pass before the
     /// last reading goes on.
     fn let_go_until(&mut self, end: Time) {
-        for (at, parcel) in self.network.read_next_at(end) {
-            if let Some((at, parcel)) = self.network.let_go(parcel, at) {
-                self.deliver(at, parcel);
+        for (at, packed) in self.network.read_next_at(end) {
+            if let Some((at, packed)) = self.network.let_go(packed, at) {
+                self.deliver(at, packed);
             }
         }
     }
@@ -218,7 +218,7 @@ impl<'a> Engine<'a> {
                 self.prefetch();
             }
             match self.network.transit.take_next() {
-                NextEvent::Packet(at, parcel) => self.arrive(at, parcel),
+                NextEvent::Packet(at, packed) => self.arrive(at, packed),
                 NextEvent::Station(place) => self.depart(place),
             }
         }
@@ -229,19 +229,19 @@ impl<'a> Engine<'a> {
     fn prefetch(&self) {
         let Engine { network, ends, reached, timers, .. } = self;
         let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
-        if let Some(parcel) = first {
-            network.prefetch_way(parcel);
-            ends.prefetch_way(parcel);
+        if let Some(packed) = first {
+            network.prefetch_way(packed);
+            ends.prefetch_way(packed);
         }
-        if let Some(parcel) = second {
-            let ends_there = network.prefetch_links(parcel.hop());
+        if let Some(packed) = second {
+            let ends_there = network.prefetch_links(packed.hop());
             if ends_there {
-                prefetch(&reached[parcel.flow() as usize]);
-                ends.prefetch_connection(parcel, network, &timers.acks);
+                prefetch(&reached[packed.flow() as usize]);
+                ends.prefetch_connection(packed, network, &timers.acks);
             }
         }
-        if let Some(parcel) = third {
-            ends.prefetch_rest(parcel);
+        if let Some(packed) = third {
+            ends.prefetch_rest(packed);
         }
     }
 
@@ -249,28 +249,28 @@ impl<'a> Engine<'a> {
     /// of its own, so that a packet that arrives need not be where this one is.
     #[inline(never)]
     fn depart(&mut self, place: usize) {
-        if let Some((at, parcel)) = self.network.depart(place) {
-            self.arrive(at, parcel);
+        if let Some((at, packed)) = self.network.depart(place) {
+            self.arrive(at, packed);
         }
     }
 
     /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it is.
     #[inline(always)]
-    fn arrive(&mut self, at: Time, parcel: Parcel) {
-        if let Some((at, parcel)) = self.network.arrive(parcel, at) {
-            self.deliver(at, parcel);
+    fn arrive(&mut self, at: Time, packed: PackedPacket) {
+        if let Some((at, packed)) = self.network.arrive(packed, at) {
+            self.deliver(at, packed);
         }
     }
 
     /// A packet reaches the end of its route.
     #[inline(never)]
-    fn deliver(&mut self, at: Time, parcel: Parcel) {
+    fn deliver(&mut self, at: Time, packed: PackedPacket) {
         let Engine { network, timers, reached, ends, .. } = self;
-        let packet = &parcel.packet(at);
+        let packet = &packed.packet(at);
         if at < self.end {
             reached[packet.flow as usize].digest(packet);
         }
-        let payload_bytes = ends.deliver(&parcel, World { now: at, network, timers });
+        let payload_bytes = ends.deliver(&packed, SimContext { now: at, network, timers });
         if packet.flags & (flags::ACK | flags::BACK) == 0 {
             self.count(packet, payload_bytes);
         }
@@ -296,7 +296,7 @@ impl<'a> Engine<'a> {
         let Engine { network, timers, ends, now, prefetches, .. } = self;
         if timers.acks.next_time() <= *now {
             if let Some(half) = timers.take_ack(*now) {
-                ends.wake_receiver(half, &mut World { now: *now, network, timers });
+                ends.wake_receiver(half, &mut SimContext { now: *now, network, timers });
             }
             return;
         }
@@ -321,7 +321,7 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        let mut world = World { now: *now, network, timers };
+        let mut world = SimContext { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),
             Wake::Move(number) => ends.lead(number as usize),

@@ -1,6 +1,6 @@
 //! One end of a connection by itself: no network, and no peer but whoever calls.
 //!
-//! Packets in, packets out, next wake-up: what stands behind [`crate::tcp::Door`] in a run stands here in
+//! Packets in, packets out, next wake-up: what stands behind [`crate::tcp::HostContext`] in a run stands here in
 //! the open, so that a script can play the other end. Sequence space counts segments, as everywhere in
 //! the simulator; segment 0 is the first after the handshake.
 
@@ -10,14 +10,14 @@ pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
 
 use crate::event_queue::Timers;
-use crate::feeders::Receivers;
 use crate::network::Network;
 pub use crate::packet::ReceivedBytes;
-use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, PackedPacket, Packet, SackBlocks, flags};
 pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, Outcome, handshake};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 pub use crate::tcp::sender::kernel::Kernel;
-use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, World};
+use crate::tcp::{Address, HEADER_BYTES, Half, HostContext, SimContext, TIMESTAMP_BYTES};
+use crate::topology::Receivers;
 use crate::wake::{TimerId, Wake};
 
 /// A network that neither delays nor loses nor fills: it hands over what leaves the host.
@@ -181,9 +181,7 @@ impl Host {
         let next = self.timers.pop_before(at + Span::from_nanos(1));
         let Some((_, wake)) = next else { return };
         match wake {
-            Wake::Retransmit(_) => {
-                self.sending(|connection, door| connection.sender.on_timer(door))
-            }
+            Wake::Retransmit(_) => self.sending(|connection, ctx| connection.sender.on_timer(ctx)),
             Wake::DelayedAck(_) => self.receiving(Half::on_wake_of_receiver),
             _ => {}
         }
@@ -191,7 +189,7 @@ impl Host {
 
     /// Requests a connection, or answers a request: what the sender does, and times, is the same.
     pub fn open(&mut self) {
-        self.sending(|connection, door| connection.sender.open(door));
+        self.sending(|connection, ctx| connection.sender.open(ctx));
     }
 
     /// The peer requests a connection.
@@ -204,7 +202,7 @@ impl Host {
     /// The handshake is over, and has ended in `outcome`; the request or answer that this acknowledges was
     /// sent at `sent`.
     pub fn answered(&mut self, sent: Time, outcome: Outcome) {
-        self.sending(|connection, door| connection.sender.on_answer(sent, outcome, door));
+        self.sending(|connection, ctx| connection.sender.on_answer(sent, outcome, ctx));
     }
 
     /// A packet without data arrives: what it says of marks apart, it may itself be marked.
@@ -238,7 +236,7 @@ impl Host {
 
     /// Sends what has been written, as far as the window allows.
     pub fn send(&mut self) {
-        self.sending(|connection, door| connection.sender.on_written(door));
+        self.sending(|connection, ctx| connection.sender.on_written(ctx));
     }
 
     /// An acknowledgement arrives.
@@ -266,7 +264,7 @@ impl Host {
     }
 
     fn on_ack(&mut self, packet: Packet) {
-        self.sending(|connection, door| connection.sender.on_ack(&Parcel::of(&packet), door));
+        self.sending(|connection, ctx| connection.sender.on_ack(&PackedPacket::of(&packet), ctx));
     }
 
     /// A segment of data arrives.
@@ -282,7 +280,7 @@ impl Host {
                 | arrival.ecn.flags(),
             ..Packet::default()
         };
-        self.receiving(|connection, door| connection.on_data(&Parcel::of(&packet), door));
+        self.receiving(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
     }
 
     /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that
@@ -301,8 +299,8 @@ impl Host {
     pub fn take_sent(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while self.network.transit.next_time() < Time::NEVER {
-            if let Some((at, parcel)) = self.network.advance() {
-                sent.push(self.told(&parcel.packet(at)));
+            if let Some((at, packed)) = self.network.advance() {
+                sent.push(self.told(&packed.packet(at)));
             }
         }
         sent
@@ -342,15 +340,15 @@ impl Host {
         self.back.receiver.next
     }
 
-    fn sending(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+    fn sending(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
         let Host { network, timers, out, now, .. } = self;
         let address = out.address;
-        act(out, &mut World { now: *now, network, timers }.door(address));
+        act(out, &mut SimContext { now: *now, network, timers }.ctx(address));
     }
 
-    fn receiving(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+    fn receiving(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
         let Host { network, timers, back, now, .. } = self;
         let address = back.address;
-        act(back, &mut World { now: *now, network, timers }.door(address));
+        act(back, &mut SimContext { now: *now, network, timers }.ctx(address));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either a packet that
 //! arrives at the far end of a link ([`network`]) or a timer ([`event_queue`]); end hosts stand
-//! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up. The same network
+//! behind a narrow door ([`tcp::HostContext`]): packets in, packets out, next wake-up. The same network
 //! also stands between real hosts, in real time: [`Emulation`].
 
 mod ack_timers;
@@ -17,13 +17,12 @@ mod deadlines;
 mod delayed_acks;
 mod digest;
 mod emulation;
-mod ends;
+mod endpoints;
 mod engine;
 mod event_queue;
-mod feeders;
 mod histogram;
 pub mod host;
-mod hosts;
+mod host_queues;
 mod in_order;
 mod intervals;
 mod link;
@@ -45,6 +44,7 @@ mod station;
 mod stop;
 mod tables;
 mod tcp;
+mod topology;
 mod tournament;
 mod transit;
 mod wake;
@@ -55,12 +55,13 @@ pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
 pub use connections::End;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace, Way};
-use feeders::Receivers;
+pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace};
 use output::RunOutput;
 pub use stages::Header;
 pub use stop::{Excess, Stop};
+pub use tidegate_scenario::plan::Direction;
 use tidegate_scenario::plan::Plan;
+use topology::Receivers;
 
 /// Runs a plan. The same plan and seed give the same output, bit for bit, on any machine.
 ///

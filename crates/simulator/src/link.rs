@@ -20,7 +20,7 @@ use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::owner::Owner;
 use crate::pace::Pace;
-use crate::packet::Parcel;
+use crate::packet::PackedPacket;
 use crate::probe::{Accepted, LinkProbe, Monitor};
 use crate::random::Stream;
 use crate::ring::Ring;
@@ -245,12 +245,12 @@ impl Link {
     #[inline]
     pub fn offer(
         &mut self,
-        parcel: &Parcel,
+        packed: &PackedPacket,
         now: Time,
         owner: Owner,
     ) -> Result<Forwarded, DropReason> {
         if self.exact {
-            return self.judge(parcel, now, owner);
+            return self.judge(packed, now, owner);
         }
         if self.free_at <= now {
             self.forget_waiting();
@@ -258,9 +258,9 @@ impl Link {
             self.strike_off_departed(now);
         }
         if self.plain {
-            self.offer_plain(parcel, now, owner)
+            self.offer_plain(packed, now, owner)
         } else {
-            self.accept(parcel, now, owner, Written::Nothing)
+            self.accept(packed, now, owner, Written::Nothing)
         }
     }
 
@@ -268,11 +268,11 @@ impl Link {
     #[inline]
     fn offer_plain(
         &mut self,
-        parcel: &Parcel,
+        packed: &PackedPacket,
         now: Time,
         owner: Owner,
     ) -> Result<Forwarded, DropReason> {
-        let len = parcel.len();
+        let len = packed.len();
         if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
         }
@@ -284,7 +284,12 @@ impl Link {
 
     /// Where the exact backlog matters.
     #[inline]
-    fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Forwarded, DropReason> {
+    fn judge(
+        &mut self,
+        packed: &PackedPacket,
+        now: Time,
+        owner: Owner,
+    ) -> Result<Forwarded, DropReason> {
         if self.looks_between {
             self.catch_up(now);
         }
@@ -297,25 +302,25 @@ impl Link {
         let behind_first = self.without_first(packets, bytes);
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         let written = match rest.management.is_some() {
-            true => rest.manage(parcel, now, owner, behind_first, now.since(self.free_at))?,
+            true => rest.manage(packed, now, owner, behind_first, now.since(self.free_at))?,
             false => Written::Nothing,
         };
-        if bytes + u64::from(parcel.len()) > rest.limit_bytes {
-            return Err(self.overflow(owner, now, parcel.len()));
+        if bytes + u64::from(packed.len()) > rest.limit_bytes {
+            return Err(self.overflow(owner, now, packed.len()));
         }
-        self.accept(parcel, now, owner, written)
+        self.accept(packed, now, owner, written)
     }
 
     /// Accepts a packet where there is room for one more.
     #[inline(always)]
     fn accept(
         &mut self,
-        parcel: &Parcel,
+        packed: &PackedPacket,
         now: Time,
         owner: Owner,
         written: Written,
     ) -> Result<Forwarded, DropReason> {
-        let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
+        let (len, bytes, begins) = (packed.len(), u64::from(packed.len()), self.free_at.max(now));
         if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
         }

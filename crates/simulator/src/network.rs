@@ -14,22 +14,24 @@ use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, Rep
 use crate::ahead::{Ahead, Pending, Signal};
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
-use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Receivers, Then};
-use crate::hosts::Hosts;
+use crate::host_queues::HostQueues;
 use crate::link::{Departed, Forwarded, Link, Written};
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
-use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
+use crate::packet::{MAX_PLACES, OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
+use crate::topology::{
+    EagerDelivery, Hop, NO_LINK, NextHop, PacketTrain, Receivers, TopologyAnalysis,
+};
 use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
 use at_stages::NO_STAGE;
 
 /// Where a flow's packets enter the network.
 #[derive(Clone, Copy)]
-pub struct Ways {
+pub struct Routes {
     /// First hop from the sender.
     pub forward: u32,
     /// First hop from the receiver.
@@ -81,31 +83,31 @@ pub struct Network<C = InPacket> {
     pub contents: C,
     hops: Vec<Hop>,
     /// Packets that come along with one another, by the link that they enter.
-    convoys: Vec<Option<Convoy>>,
+    trains: Vec<Option<PacketTrain>>,
     /// Links whose departures are events.
     stations: Vec<u32>,
     flow_states: Vec<FlowState>,
-    hosts: Hosts,
+    hosts: HostQueues,
     /// Some host sends data of one flow and acknowledges that of another.
     shared_hosts: bool,
     /// Stages on the way.
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
     rows: Vec<u32>,
-    /// The stage that lets packets pass at a glance before each of these hops, or [`NO_STAGE`].
-    glances: Vec<u32>,
+    /// The stage that lets packets pass on the fast path before each of these hops, or [`NO_STAGE`].
+    fast_paths: Vec<u32>,
     /// The end of tunnels further on the way, for each hop, if there is any at all.
     tunnel_ends: Vec<Option<u32>>,
     /// What stages tell each other.
     reports: Reports,
     /// Packets that have come to a node outside, and that are handed out next.
-    pub left: Vec<(Time, Parcel)>,
+    pub left: Vec<(Time, PackedPacket)>,
     /// When counters are read next.
     next_reading: Time,
     /// The same where packets may pass ahead of time, which no later one does at a stage that counts.
     read_next: Time,
     /// Such packets, which wait for it, and when they are there.
-    held: Vec<(Time, Parcel)>,
+    held: Vec<(Time, PackedPacket)>,
     /// What was counted and happens after that.
     ahead: Ahead,
 }
@@ -115,11 +117,11 @@ impl Network {
     ///
     /// # Panics
     /// If a route is empty or the first link of a sender also carries what comes over another.
-    pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Ways>) {
-        let feeders = Feeders::of(plan, receivers);
+    pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Routes>) {
+        let feeders = TopologyAnalysis::of(plan, receivers);
         let early = match receivers {
-            Receivers::AheadOfTime => EarlyDelivery::of(plan, &feeders),
-            Receivers::OnArrival => EarlyDelivery::of_none(plan),
+            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders),
+            Receivers::OnArrival => EagerDelivery::of_none(plan),
         };
         Network::build(plan, seed, InPacket, &feeders, &early)
     }
@@ -130,18 +132,18 @@ impl<C: Contents> Network<C> {
     ///
     /// # Panics
     /// As [`Network::new`].
-    pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Ways>) {
-        let feeders = Feeders::of(plan, Receivers::OnArrival);
-        Network::build(plan, seed, contents, &feeders, &EarlyDelivery::of_none(plan))
+    pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Routes>) {
+        let feeders = TopologyAnalysis::of(plan, Receivers::OnArrival);
+        Network::build(plan, seed, contents, &feeders, &EagerDelivery::of_none(plan))
     }
 
     fn build(
         plan: &Plan,
         seed: u64,
         contents: C,
-        feeders: &Feeders,
-        early: &EarlyDelivery,
-    ) -> (Self, Vec<Ways>) {
+        feeders: &TopologyAnalysis,
+        early: &EagerDelivery,
+    ) -> (Self, Vec<Routes>) {
         let link = |link| Link::new(link, plan.groups.len(), seed);
         let links = large_list(plan.links.iter().map(link));
         let stations: Vec<u32> =
@@ -156,14 +158,14 @@ impl<C: Contents> Network<C> {
             losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
-            convoys: feeders.convoys.clone(),
+            trains: feeders.trains.clone(),
             stations,
             flow_states: Vec::new(),
-            hosts: Hosts::new([].into_iter(), seed),
+            hosts: HostQueues::new([].into_iter(), seed),
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
-            glances: Vec::new(),
+            fast_paths: Vec::new(),
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
             left: Vec::new(),
@@ -187,9 +189,9 @@ impl<C: Contents> Network<C> {
                     (network.hops.len() - len) as u32
                 })
             };
-            ways.push(Ways {
-                forward: enter(Direction::There, early.is(i), &mut network),
-                reverse: enter(Direction::Back, false, &mut network),
+            ways.push(Routes {
+                forward: enter(Direction::Forward, early.is(i), &mut network),
+                reverse: enter(Direction::Reverse, false, &mut network),
             });
             let far_host = host_of_link[flow.reverse[0] as usize];
             network.shared_hosts |= far_host != NO_HOST;
@@ -212,14 +214,14 @@ impl<C: Contents> Network<C> {
         for way in &feeders.reports {
             network.add_report_way(plan, feeders, way, &ways[way.leg]);
         }
-        network.glances = network.stages_to_glance();
+        network.fast_paths = network.fast_path_stages();
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
     }
 
     /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
     /// of each link.
-    fn add_hosts(&mut self, plan: &Plan, feeders: &Feeders, seed: u64) -> Vec<u32> {
+    fn add_hosts(&mut self, plan: &Plan, feeders: &TopologyAnalysis, seed: u64) -> Vec<u32> {
         let (mut host_of_link, mut links) = (vec![NO_HOST; plan.links.len()], Vec::new());
         for flow in &plan.flows {
             let host = &mut host_of_link[flow.forward[0] as usize];
@@ -233,21 +235,21 @@ impl<C: Contents> Network<C> {
                 links.push(plan.links[flow.forward[0] as usize].name.as_str());
             }
         }
-        self.hosts = Hosts::new(links.into_iter(), seed);
+        self.hosts = HostQueues::new(links.into_iter(), seed);
         host_of_link
     }
 
     /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
     /// behind the packets that left before. What is `prompt` waits for no burst of its own.
     #[inline(never)]
-    pub fn send_from_host(&mut self, parcel: Parcel, prompt: bool, now: Time) {
+    pub fn send_from_host(&mut self, packed: PackedPacket, prompt: bool, now: Time) {
         let &FlowState { host, jitter_ns, burst_waits_to, .. } =
-            &self.flow_states[parcel.flow() as usize];
+            &self.flow_states[packed.flow() as usize];
         let at = match burst_waits_to {
             Time::NEVER => self.hosts.leave(host, now, jitter_ns),
-            end => self.leave_in_burst(parcel.flow(), end, prompt, now),
+            end => self.leave_in_burst(packed.flow(), end, prompt, now),
         };
-        self.enter(parcel, at);
+        self.enter(packed, at);
     }
 
     /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
@@ -263,33 +265,33 @@ impl<C: Contents> Network<C> {
     /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
     /// before if its host sends data as well.
     #[inline(never)]
-    pub fn send_from_receiver(&mut self, parcel: Parcel, now: Time) {
-        let at = if self.shared_hosts { self.behind_others(&parcel, now) } else { now };
-        self.enter(parcel, at);
+    pub fn send_from_receiver(&mut self, packed: PackedPacket, now: Time) {
+        let at = if self.shared_hosts { self.behind_others(&packed, now) } else { now };
+        self.enter(packed, at);
     }
 
     #[cold]
-    fn behind_others(&mut self, parcel: &Parcel, now: Time) -> Time {
-        let host = self.flow_states[parcel.flow() as usize].far_host;
+    fn behind_others(&mut self, packed: &PackedPacket, now: Time) -> Time {
+        let host = self.flow_states[packed.flow() as usize].far_host;
         if host == NO_HOST { now } else { self.hosts.follow(host, now) }
     }
 
     /// A packet enters the network at its first hop.
     #[inline(never)]
-    pub fn send(&mut self, parcel: Parcel, at: Time) {
-        self.enter(parcel, at);
+    pub fn send(&mut self, packed: PackedPacket, at: Time) {
+        self.enter(packed, at);
     }
 
     #[inline(always)]
-    fn enter(&mut self, parcel: Parcel, at: Time) {
+    fn enter(&mut self, packed: PackedPacket, at: Time) {
         self.ledger.injected += 1;
-        let delivered = self.forward(parcel, self.hop_of(&parcel), at);
+        let delivered = self.forward(packed, self.hop_of(&packed), at);
         debug_assert!(delivered.is_none(), "nothing is delivered early from its first link");
     }
 
     #[inline(always)]
-    fn hop_of(&self, parcel: &Parcel) -> Hop {
-        self.hops[parcel.hop() as usize]
+    fn hop_of(&self, packed: &PackedPacket) -> Hop {
+        self.hops[packed.hop() as usize]
     }
 
     /// Moves a packet over the link of its next hop, and over those chained to it. Returns it if it is to be
@@ -297,43 +299,43 @@ impl<C: Contents> Network<C> {
     #[inline(always)]
     fn forward(
         &mut self,
-        mut parcel: Parcel,
+        mut packed: PackedPacket,
         mut hop: Hop,
         mut now: Time,
-    ) -> Option<(Time, Parcel)> {
+    ) -> Option<(Time, PackedPacket)> {
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
                 core::hint::cold_path();
-                parcel.rewrite(self.pass_stages(parcel, now)?);
+                packed.rewrite(self.pass_stages(packed, now)?);
                 if number == NO_LINK {
                     self.ledger.delivered += 1;
-                    return Some((now, parcel));
+                    return Some((now, packed));
                 }
             }
-            parcel.step();
+            packed.step();
             let arrives = now;
             let link = &mut self.links[number as usize];
             if link.is_free(now) {
-                now = link.pass_at_once(parcel.len(), now);
+                now = link.pass_at_once(packed.len(), now);
             } else {
-                let (at, marked) = self.offer(number, parcel, now)?;
+                let (at, marked) = self.offer(number, packed, now)?;
                 now = at;
                 if marked {
-                    parcel.mark();
+                    packed.mark();
                 }
             }
             if now > self.next_reading {
-                self.note_pending(number, parcel.flow(), parcel.len(), arrives, now);
+                self.note_pending(number, packed.flow(), packed.len(), arrives, now);
             }
             match then {
-                Then::Link => hop = self.hop_of(&parcel),
-                Then::Host => {
+                NextHop::Link => hop = self.hop_of(&packed),
+                NextHop::Host => {
                     self.ledger.delivered += 1;
-                    return Some((now, parcel));
+                    return Some((now, packed));
                 }
-                Then::Event | Then::Nothing => {
-                    self.transit.send(number, now, parcel);
+                NextHop::Event | NextHop::Nothing => {
+                    self.transit.send(number, now, packed);
                     return None;
                 }
             }
@@ -344,17 +346,17 @@ impl<C: Contents> Network<C> {
     /// is marked. If it does not pass at all, it is lost, or it waits there for an event; one that is told a price
     /// is on its way.
     #[inline(never)]
-    fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<(Time, bool)> {
+    fn offer(&mut self, number: u32, mut packed: PackedPacket, now: Time) -> Option<(Time, bool)> {
         let link = &mut self.links[number as usize];
-        if link.is_joined_by(parcel.len(), now) {
-            return Some((link.join(parcel.len()), false));
+        if link.is_joined_by(packed.len(), now) {
+            return Some((link.join(packed.len()), false));
         }
-        let owner = self.flow_states[parcel.flow() as usize].owner;
-        match link.offer(&parcel, now, owner) {
+        let owner = self.flow_states[packed.flow() as usize].owner;
+        match link.offer(&packed, now, owner) {
             Ok(Forwarded { at, written: Written::Word }) => {
-                parcel.set_word(link.told());
-                self.transit.send(number, at, parcel);
-                self.note_pending(number, parcel.flow(), parcel.len(), now, at);
+                packed.set_word(link.told());
+                self.transit.send(number, at, packed);
+                self.note_pending(number, packed.flow(), packed.len(), now, at);
                 None
             }
             Ok(Forwarded { at, written }) => {
@@ -366,14 +368,14 @@ impl<C: Contents> Network<C> {
             }
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
-                self.note_pending(number, parcel.flow(), parcel.len(), now, at);
+                self.note_pending(number, packed.flow(), packed.len(), now, at);
                 self.note_signal(number, Signal::Drop(DropReason::Wire), now);
-                self.lose(&parcel, now);
+                self.lose(&packed, now);
                 None
             }
             Err(reason) => {
                 self.note_signal(number, Signal::Drop(reason), now);
-                self.stop(number, &parcel, now);
+                self.stop(number, &packed, now);
                 None
             }
         }
@@ -415,12 +417,12 @@ impl<C: Contents> Network<C> {
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
     #[inline(never)]
-    fn stop(&mut self, number: u32, parcel: &Parcel, now: Time) {
+    fn stop(&mut self, number: u32, packed: &PackedPacket, now: Time) {
         if !self.links[number as usize].is_station() {
-            return self.lose_in_queue(number, parcel, now);
+            return self.lose_in_queue(number, packed, now);
         }
-        let owner = self.flow_states[parcel.flow() as usize].owner;
-        let done = self.links[number as usize].arrive(*parcel, owner, now);
+        let owner = self.flow_states[packed.flow() as usize].owner;
+        let done = self.links[number as usize].arrive(*packed, owner, now);
         self.lose_at_station(number, now);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
@@ -431,88 +433,94 @@ impl<C: Contents> Network<C> {
     /// The transmitter of a station is done. Returns what it has sent if that needs no event at the far
     /// end, and when it is there.
     #[inline]
-    pub fn depart(&mut self, place: usize) -> Option<(Time, Parcel)> {
+    pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
         self.lose_at_station(number, now);
-        let Departed { parcel, at, lost_on_wire } = departed;
+        let Departed { packed, at, lost_on_wire } = departed;
         if lost_on_wire {
-            self.lose(&parcel, now);
+            self.lose(&packed, now);
             return None;
         }
-        if self.hops[parcel.hop() as usize - 1].then != Then::Event {
-            return Some((at, parcel));
+        if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
+            return Some((at, packed));
         }
-        self.transit.send(number, at, parcel);
+        self.transit.send(number, at, packed);
         None
     }
 
     fn lose_at_station(&mut self, number: u32, now: Time) {
-        while let Some(parcel) = self.links[number as usize].take_lost() {
-            self.lose_in_queue(number, &parcel, now);
+        while let Some(packed) = self.links[number as usize].take_lost() {
+            self.lose_in_queue(number, &packed, now);
         }
     }
 
     /// Lets happen what happens next. Returns the packet that a host gets by that, if one does, and when:
     /// now, or early.
-    pub fn advance(&mut self) -> Option<(Time, Parcel)> {
-        let (at, parcel) = match self.transit.take_next() {
-            NextEvent::Packet(at, parcel) => (at, parcel),
+    pub fn advance(&mut self) -> Option<(Time, PackedPacket)> {
+        let (at, packed) = match self.transit.take_next() {
+            NextEvent::Packet(at, packed) => (at, packed),
             NextEvent::Station(place) => self.depart(place)?,
         };
-        self.arrive(parcel, at)
+        self.arrive(packed, at)
     }
 
     /// A packet has reached the end of a link. Returns it if a host gets it by that, and when: now, or early.
     #[inline(always)]
-    pub fn arrive(&mut self, parcel: Parcel, at: Time) -> Option<(Time, Parcel)> {
-        let hop = self.hop_of(&parcel);
-        if hop.then == Then::Nothing {
+    pub fn arrive(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
+        let hop = self.hop_of(&packed);
+        if hop.then == NextHop::Nothing {
             self.ledger.delivered += 1;
-            return Some((at, parcel));
+            return Some((at, packed));
         }
         if hop.leads {
-            self.lead(parcel, hop, at);
+            self.lead(packed, hop, at);
             return None;
         }
-        self.forward(parcel, hop, at)
+        self.forward(packed, hop, at)
     }
 
-    /// A packet moves on, and with it those that wait behind it and come before anything else does, as [`Convoy`] says:
+    /// A packet moves on, and with it those that wait behind it and come before anything else does, as [`PacketTrain`] says:
     /// together they are one event. Nothing passes that is read later.
     #[inline(never)]
-    fn lead(&mut self, mut parcel: Parcel, hop: Hop, mut at: Time) {
-        let Convoy { over, reports, notice } =
-            self.convoys[hop.link as usize].expect("leads others");
+    fn lead(&mut self, mut packed: PackedPacket, hop: Hop, mut at: Time) {
+        let PacketTrain { over, reports, notice } =
+            self.trains[hop.link as usize].expect("leads others");
         let limit = self.transit.before(self.read_next.min(at + notice), reports);
         loop {
-            parcel.step();
+            packed.step();
             let link = &mut self.links[hop.link as usize];
             let passed = match link.is_free(at) {
-                true => Some((link.pass_at_once(parcel.len(), at), false)),
-                false => self.offer(hop.link, parcel, at),
+                true => Some((link.pass_at_once(packed.len(), at), false)),
+                false => self.offer(hop.link, packed, at),
             };
             if let Some((far_end_at, marked)) = passed {
                 if marked {
-                    parcel.mark();
+                    packed.mark();
                 }
                 if far_end_at > self.next_reading {
-                    self.note_pending(hop.link, parcel.flow(), parcel.len(), at, far_end_at);
+                    self.note_pending(hop.link, packed.flow(), packed.len(), at, far_end_at);
                 }
-                self.transit.send(hop.link, far_end_at, parcel);
+                self.transit.send(hop.link, far_end_at, packed);
             }
             let Some(next) = self.transit.first_over(over, limit) else { break };
             if self.hop_of(next) != hop {
                 break;
             }
-            (at, parcel) = self.transit.take_over(over);
+            (at, packed) = self.transit.take_over(over);
         }
         self.transit.settle(over);
     }
 
     /// Adds the way of a stage's reports that answer packets of a flow.
-    fn add_report_way(&mut self, plan: &Plan, feeders: &Feeders, way: &ReportWay, ways: &Ways) {
+    fn add_report_way(
+        &mut self,
+        plan: &Plan,
+        feeders: &TopologyAnalysis,
+        way: &ReportWay,
+        ways: &Routes,
+    ) {
         let Some(links) = way.links.clone() else { return };
         let ((number, flow), direction) = (plan.leg(way.leg), way.direction.opposite());
         let first = self.hops.len() as u32;
@@ -526,8 +534,8 @@ impl<C: Contents> Network<C> {
         }
         self.rows.push(self.stages.last_row(flow, way, links.end - 1));
         let entered = match way.direction {
-            Direction::There => ways.forward,
-            Direction::Back => ways.reverse,
+            Direction::Forward => ways.forward,
+            Direction::Reverse => ways.reverse,
         };
         self.reports.add_way(number as u32, entered + way.hop as u32, way.kind, first);
     }
@@ -545,7 +553,7 @@ impl<C: Contents> Network<C> {
         flow: &FlowPlan,
         direction: Direction,
         hops: &[Hop],
-        feeders: &Feeders,
+        feeders: &TopologyAnalysis,
     ) -> Vec<u32> {
         if self.stages.is_empty() {
             return Vec::new();
@@ -563,39 +571,39 @@ impl<C: Contents> Network<C> {
 
     /// The queue of a link has dropped a packet.
     #[cold]
-    fn lose_in_queue(&mut self, link: u32, parcel: &Parcel, now: Time) {
+    fn lose_in_queue(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         if self.stages.are_hearing(link) {
-            self.tell_drop(link, parcel, now);
+            self.tell_drop(link, packed, now);
         }
-        self.lose(parcel, now);
+        self.lose(packed, now);
     }
 
     #[cold]
-    fn lose(&mut self, parcel: &Parcel, now: Time) {
+    fn lose(&mut self, packed: &PackedPacket, now: Time) {
         self.ledger.dropped += 1;
-        if parcel.has(flags::OPTIONS) {
-            self.options.take(parcel.word());
+        if packed.has(flags::OPTIONS) {
+            self.options.take(packed.word());
         }
-        if parcel.has(flags::REPORT) {
-            self.reports.take(parcel.number());
+        if packed.has(flags::REPORT) {
+            self.reports.take(packed.number());
             return;
         }
         if C::OUTSIDE {
-            self.contents.discard(parcel.number());
+            self.contents.discard(packed.number());
         }
-        if parcel.flags() & (flags::ACK | flags::BACK) == 0 {
-            self.losses[parcel.flow() as usize] += 1;
+        if packed.flags() & (flags::ACK | flags::BACK) == 0 {
+            self.losses[packed.flow() as usize] += 1;
             if now > self.next_reading {
-                self.ahead.lose(now, parcel.flow());
+                self.ahead.lose(now, packed.flow());
             }
         }
     }
 
     /// Asks for the hop that a packet comes to, and what is kept of its flow.
     #[inline(always)]
-    pub fn prefetch_way(&self, parcel: &Parcel) {
-        prefetch(&self.hops[parcel.hop() as usize]);
-        prefetch(&self.flow_states[parcel.flow() as usize]);
+    pub fn prefetch_way(&self, packed: &PackedPacket) {
+        prefetch(&self.hops[packed.hop() as usize]);
+        prefetch(&self.flow_states[packed.flow() as usize]);
     }
 
     /// Asks for the links from a hop to the next event. Returns whether a host gets there what takes them.
@@ -606,9 +614,9 @@ impl<C: Contents> Network<C> {
                 prefetch(&self.links[hop.link as usize]);
             }
             match hop.then {
-                Then::Link => {}
-                Then::Event => return false,
-                Then::Host | Then::Nothing => return true,
+                NextHop::Link => {}
+                NextHop::Event => return false,
+                NextHop::Host | NextHop::Nothing => return true,
             }
         }
         false
@@ -624,7 +632,7 @@ impl<C: Contents> Network<C> {
     #[cfg(test)]
     pub fn close_short_ways(&mut self) {
         self.hops.iter_mut().for_each(|hop| hop.leads = false);
-        self.glances.fill(NO_STAGE);
+        self.fast_paths.fill(NO_STAGE);
         self.stages.close_short_ways();
     }
 

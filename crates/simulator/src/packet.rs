@@ -1,4 +1,4 @@
-//! A packet, and what it says: as hosts know it ([`Packet`]), and as it lies in a pipe ([`Parcel`]).
+//! A packet, and what it says: as hosts know it ([`Packet`]), and as it lies in a pipe ([`PackedPacket`]).
 
 use core::num::NonZero;
 
@@ -113,7 +113,7 @@ impl Packet {
 /// network moves, each written as a whole and read as a whole. A processor waits when it reads at once
 /// what has just been written in pieces, and often a packet leaves its pipe at the next event.
 #[derive(Clone, Copy, Default)]
-pub struct Parcel {
+pub struct PackedPacket {
     /// Number, and the lower flags.
     number: u64,
     /// Stamp, and the upper flags.
@@ -136,14 +136,14 @@ const fn below(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-impl Parcel {
+impl PackedPacket {
     /// A packet, packed.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let &Packet { at: _, number, stamp, flow, word, hop, connection, len, flags } = packet;
         let [flow, hop, flags] = [flow, hop, flags].map(u64::from);
         debug_assert!(number | stamp.as_nanos() <= below(NARROW) && flow | hop <= below(PLACE));
-        Parcel {
+        PackedPacket {
             number: flags << NARROW | number,
             stamp: (flags >> 16) << NARROW | stamp.as_nanos(),
             place: u64::from(len) << (2 * PLACE) | hop << PLACE | flow,
@@ -411,10 +411,10 @@ impl OptionStore {
     }
 
     /// The word of a packet, wherever it is: what it carries of an activity or a price.
-    pub fn word_of(&self, parcel: &Parcel) -> u32 {
-        match parcel.word() {
-            word if !parcel.has(flags::OPTIONS | flags::TUNNEL) => word,
-            ticket if parcel.has(flags::OPTIONS) && ticket & OTHER != 0 => self.other(ticket).word,
+    pub fn word_of(&self, packed: &PackedPacket) -> u32 {
+        match packed.word() {
+            word if !packed.has(flags::OPTIONS | flags::TUNNEL) => word,
+            ticket if packed.has(flags::OPTIONS) && ticket & OTHER != 0 => self.other(ticket).word,
             _ => 0,
         }
     }
@@ -424,21 +424,21 @@ impl OptionStore {
     }
 
     /// Writes it.
-    pub fn set_word_of(&mut self, parcel: &mut Parcel, word: u32) {
-        if !parcel.has(flags::OPTIONS | flags::TUNNEL) {
-            return parcel.set_word(word);
+    pub fn set_word_of(&mut self, packed: &mut PackedPacket, word: u32) {
+        if !packed.has(flags::OPTIONS | flags::TUNNEL) {
+            return packed.set_word(word);
         }
-        let options = self.take_from(parcel);
+        let options = self.take_from(packed);
         let ticket = self.put(Options { word, ..options });
-        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len());
-        parcel.rewrite(Rewritten::new(ticket, flags, len));
+        let (flags, len) = (packed.flags() | flags::OPTIONS, packed.len());
+        packed.rewrite(Rewritten::new(ticket, flags, len));
     }
 
     /// The header of the tunnel that a packet is in.
-    pub fn tunnel_of(&self, parcel: &Parcel) -> Option<TunnelHeader> {
-        match parcel.word() {
-            _ if !parcel.has(flags::TUNNEL) => None,
-            header if !parcel.has(flags::OPTIONS) => Some(TunnelHeader::of_word(header)),
+    pub fn tunnel_of(&self, packed: &PackedPacket) -> Option<TunnelHeader> {
+        match packed.word() {
+            _ if !packed.has(flags::TUNNEL) => None,
+            header if !packed.has(flags::OPTIONS) => Some(TunnelHeader::of_word(header)),
             ticket if ticket & OTHER != 0 => self.other(ticket).tunnel,
             _ => None,
         }
@@ -447,22 +447,30 @@ impl OptionStore {
     /// A packet enters a tunnel, leaves it, or has something written into its header. Returns its word and
     /// whether that is a ticket.
     #[inline]
-    pub fn set_tunnel_of(&mut self, parcel: &Parcel, tunnel: Option<TunnelHeader>) -> (u32, bool) {
-        let carries_nothing = parcel.has(flags::TUNNEL) || parcel.word() == 0;
-        if !parcel.has(flags::OPTIONS) && carries_nothing {
+    pub fn set_tunnel_of(
+        &mut self,
+        packed: &PackedPacket,
+        tunnel: Option<TunnelHeader>,
+    ) -> (u32, bool) {
+        let carries_nothing = packed.has(flags::TUNNEL) || packed.word() == 0;
+        if !packed.has(flags::OPTIONS) && carries_nothing {
             let word = tunnel.map_or(Some(0), TunnelHeader::to_word);
             if let Some(word) = word {
                 return (word, false);
             }
         }
-        self.set_tunnel_beside(parcel, tunnel)
+        self.set_tunnel_beside(packed, tunnel)
     }
 
     /// The same where the packet says something else as well.
     #[cold]
-    fn set_tunnel_beside(&mut self, parcel: &Parcel, tunnel: Option<TunnelHeader>) -> (u32, bool) {
-        let options = self.take_from(parcel);
-        let has_others = parcel.has(flags::SACK)
+    fn set_tunnel_beside(
+        &mut self,
+        packed: &PackedPacket,
+        tunnel: Option<TunnelHeader>,
+    ) -> (u32, bool) {
+        let options = self.take_from(packed);
+        let has_others = packed.has(flags::SACK)
             || options.received_bytes.is_some()
             || options.received_at.is_some();
         if tunnel.is_none() && !has_others {
@@ -472,10 +480,10 @@ impl OptionStore {
     }
 
     /// Takes what a packet says, wherever it is.
-    fn take_from(&mut self, parcel: &Parcel) -> Options {
-        match parcel.word() {
-            ticket if parcel.has(flags::OPTIONS) => self.take(ticket),
-            header if parcel.has(flags::TUNNEL) => {
+    fn take_from(&mut self, packed: &PackedPacket) -> Options {
+        match packed.word() {
+            ticket if packed.has(flags::OPTIONS) => self.take(ticket),
+            header if packed.has(flags::TUNNEL) => {
                 Options { tunnel: Some(TunnelHeader::of_word(header)), ..Options::NONE }
             }
             word => Options { word, ..Options::NONE },

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_packet_stays_small() {
-    assert_eq!(size_of::<Parcel>(), 32);
+    assert_eq!(size_of::<PackedPacket>(), 32);
 }
 
 #[test]
@@ -20,17 +20,17 @@ fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
         len: 0xfedc,
         flags: 0xfedc_ba98 & !flags::CE,
     };
-    let mut parcel = Parcel::of(&packet);
-    assert_eq!(parcel.packet(packet.at), packet);
-    parcel.step();
-    parcel.mark();
-    parcel.set_word(9);
+    let mut packed = PackedPacket::of(&packet);
+    assert_eq!(packed.packet(packet.at), packet);
+    packed.step();
+    packed.mark();
+    packed.set_word(9);
     let changed =
         Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
-    assert_eq!(parcel.packet(packet.at), changed);
+    assert_eq!(packed.packet(packet.at), changed);
     let (word, flags, len) = (11, 0x0123_4567, 0x1a2b_u16);
-    parcel.rewrite(Rewritten::new(word, flags, len));
-    assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
+    packed.rewrite(Rewritten::new(word, flags, len));
+    assert_eq!(packed.packet(packet.at), Packet { word, flags, len, ..changed });
 }
 
 /// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other way round.
@@ -85,11 +85,11 @@ fn a_word_can_be_written_beside_options() {
     let sack = [(1, 2), (0, 0), (0, 0)];
     let word = store.put(Options { sack, ..Options::default() });
     let flags = flags::ACK | flags::OPTIONS;
-    let mut parcel = Parcel::of(&Packet { word, flags, len: 52, ..Packet::default() });
-    assert_eq!(store.word_of(&parcel), 0);
-    store.set_word_of(&mut parcel, 7);
-    assert_eq!(store.word_of(&parcel), 7);
-    assert_eq!(store.take(parcel.word()), Options { word: 7, sack, ..Options::default() });
+    let mut packed = PackedPacket::of(&Packet { word, flags, len: 52, ..Packet::default() });
+    assert_eq!(store.word_of(&packed), 0);
+    store.set_word_of(&mut packed, 7);
+    assert_eq!(store.word_of(&packed), 7);
+    assert_eq!(store.take(packed.word()), Options { word: 7, sack, ..Options::default() });
 }
 
 /// Whatever else a packet says, and whichever tunnel it is in.
@@ -110,23 +110,23 @@ fn a_tunnel_is_read_as_it_was_written_and_leaves_what_was_there() {
                 true => (store.put(options), flags::ACK | flags::SACK | flags::OPTIONS),
                 false => (signal, 0),
             };
-            let mut parcel = Parcel::of(&Packet { word, flags, ..Packet::default() });
-            let write = |store: &mut OptionStore, parcel: &mut Parcel, tunnel: Option<_>| {
-                let (word, is_ticket) = store.set_tunnel_of(parcel, tunnel);
-                let other = parcel.flags() & !(flags::OPTIONS | flags::TUNNEL);
+            let mut packed = PackedPacket::of(&Packet { word, flags, ..Packet::default() });
+            let write = |store: &mut OptionStore, packed: &mut PackedPacket, tunnel: Option<_>| {
+                let (word, is_ticket) = store.set_tunnel_of(packed, tunnel);
+                let other = packed.flags() & !(flags::OPTIONS | flags::TUNNEL);
                 let ticket = if is_ticket { flags::OPTIONS } else { 0 };
                 let flags = other | ticket | if tunnel.is_some() { flags::TUNNEL } else { 0 };
-                parcel.rewrite(Rewritten::new(word, flags, 1500));
+                packed.rewrite(Rewritten::new(word, flags, 1500));
             };
-            write(&mut store, &mut parcel, Some(header));
-            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (Some(header), signal));
-            store.set_word_of(&mut parcel, 9);
-            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (Some(header), 9));
-            write(&mut store, &mut parcel, None);
-            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (None, 9));
-            assert_eq!(parcel.has(flags::OPTIONS), blocks);
+            write(&mut store, &mut packed, Some(header));
+            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (Some(header), signal));
+            store.set_word_of(&mut packed, 9);
+            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (Some(header), 9));
+            write(&mut store, &mut packed, None);
+            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (None, 9));
+            assert_eq!(packed.has(flags::OPTIONS), blocks);
             if blocks {
-                assert_eq!(store.take(parcel.word()), Options { word: 9, ..options });
+                assert_eq!(store.take(packed.word()), Options { word: 9, ..options });
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
-use crate::ends::Ends;
+use crate::endpoints::Endpoints;
 use crate::link::Link;
 use crate::output::{ApplicationSeries, FlowSeries, GroupSeries, LinkSeries, StageSeries};
 use crate::stages::Stages;
@@ -119,7 +119,7 @@ impl Series {
         plan: &Plan,
         links: &mut [Link],
         stages: &Stages,
-        ends: Option<&mut Ends>,
+        ends: Option<&mut Endpoints>,
     ) -> Time {
         let now = self.next;
         self.sample_groups(now);
@@ -135,20 +135,20 @@ impl Series {
 
     /// Samples window, round-trip time and price: those of the connection that a flow opened last, or of the
     /// first to come.
-    fn sample_flows(&mut self, plan: &Plan, now: Time, ends: &mut Ends) {
+    fn sample_flows(&mut self, plan: &Plan, now: Time, ends: &mut Endpoints) {
         for &flow in &self.watched {
-            let Some(glance) = ends.glance(flow) else { continue };
+            let Some(sample) = ends.sample(flow) else { continue };
             self.flows.time_s.push(now.as_secs());
             self.flows.flow.push(flow as u32);
             self.flows.group.push(plan.users[plan.flows[flow].user].group as u32);
-            self.flows.cwnd_packets.push(glance.cwnd);
-            self.flows.srtt_s.push(glance.srtt_s.unwrap_or(f64::NAN));
-            self.flows.price.push(glance.price.unwrap_or(f64::NAN));
+            self.flows.cwnd_packets.push(sample.cwnd);
+            self.flows.srtt_s.push(sample.srtt_s.unwrap_or(f64::NAN));
+            self.flows.price.push(sample.price.unwrap_or(f64::NAN));
         }
     }
 
     /// Samples what applications have, such as the quality of a film.
-    fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Ends) {
+    fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Endpoints) {
         for &flow in &self.watched {
             let series = &mut self.applications;
             let mut show = |what: &'static str, amount| series.push(plan, now, flow, what, amount);

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{
-    AnyStage, Crossing, Glance, Glanced, Passage, Passing, Report, StageParams,
+    AnyStage, Crossing, FastVerdict, PacketSummary, Passage, Passing, Report, StageParams,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
 use crate::random::Stream;
-use handover::Whereabouts;
+use handover::UserLocation;
 pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
 
 mod handover;
@@ -19,19 +19,19 @@ mod sight;
 /// All stages, and the places where they stand.
 #[derive(Default)]
 pub struct Stages {
-    all: Vec<Standing>,
+    all: Vec<StageInstance>,
     /// Those of them that have levels to sample.
     with_levels: Vec<u32>,
-    rows: Vec<Row>,
+    rows: Vec<StageChain>,
     /// By row, its only stage: side by side, since every packet asks.
-    alone: Vec<Alone>,
+    alone: Vec<FastPath>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
     pub said: Vec<(&'static str, Box<Report>)>,
     /// Why the last packet was dropped that was.
     pub reason: &'static str,
     /// At which stage users are whose stages hand them over to each other.
-    at: Whereabouts,
+    at: UserLocation,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
     /// Those of them that ask for what the link's queue drops, with the link before them.
@@ -39,8 +39,8 @@ pub struct Stages {
 }
 
 /// Stages that packets pass one after the other in one place.
-struct Row {
-    turns: Vec<Turns>,
+struct StageChain {
+    turns: Vec<RoundRobin>,
     /// One of them writes more than a signal.
     writes_header: bool,
     /// The stage that takes the reports that come here.
@@ -51,7 +51,7 @@ struct Row {
 
 /// The only stage of a row, if there is a way to pass it that asks for less than all that can be said of a packet.
 #[derive(Clone, Copy)]
-pub enum Alone {
+pub enum FastPath {
     /// There is none.
     No,
     /// At this one tunnels begin or end.
@@ -63,7 +63,7 @@ pub enum Alone {
 }
 
 /// A stage, and what it has dropped.
-struct Standing {
+struct StageInstance {
     name: String,
     stage: AnyStage,
     params: StageParams,
@@ -74,7 +74,7 @@ struct Standing {
 }
 
 /// Stages that packets pass in turn, mostly one.
-struct Turns {
+struct RoundRobin {
     stages: Vec<u32>,
     next: usize,
 }
@@ -133,7 +133,7 @@ impl Stages {
             }
         }
         stages.settle();
-        stages.at = Whereabouts::of(plan);
+        stages.at = UserLocation::of(plan);
         stages
     }
 
@@ -161,7 +161,7 @@ impl Stages {
         }
         let stage = AnyStage::new(params.clone());
         let drops = BTreeMap::new();
-        self.all.push(Standing { name, stage, params, hands_over: false, rng, drops });
+        self.all.push(StageInstance { name, stage, params, hands_over: false, rng, drops });
         number
     }
 
@@ -170,7 +170,7 @@ impl Stages {
     fn stream_name(&self, name: &str, kind: &str) -> String {
         let place = place_of(name);
         let same =
-            |other: &&Standing| place_of(&other.name) == place && other.params.name() == kind;
+            |other: &&StageInstance| place_of(&other.name) == place && other.params.name() == kind;
         // Those of one place follow each other.
         let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
         format!("stage/{place}/{kind}/{}", before.filter(same).count())
@@ -237,16 +237,16 @@ impl Stages {
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
             [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
-                StageParams::PdnGateway(_) => Alone::Gateway(turns[0]),
-                StageParams::Enodeb(_) => Alone::Enodeb(turns[0]),
-                params if params.is_of_tunnels() => Alone::EndsTunnels(turns[0]),
-                _ => Alone::No,
+                StageParams::PdnGateway(_) => FastPath::Gateway(turns[0]),
+                StageParams::Enodeb(_) => FastPath::Enodeb(turns[0]),
+                params if params.is_of_tunnels() => FastPath::EndsTunnels(turns[0]),
+                _ => FastPath::No,
             },
-            _ => Alone::No,
+            _ => FastPath::No,
         };
         self.alone.push(alone);
-        let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
-        self.rows.push(Row { turns, writes_header, taker, passed_ahead: None });
+        let turns = row.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
+        self.rows.push(StageChain { turns, writes_header, taker, passed_ahead: None });
         number
     }
 
@@ -276,38 +276,45 @@ impl Stages {
     #[cfg(test)]
     pub fn close_short_ways(&mut self) {
         for alone in &mut self.alone {
-            if let Alone::Gateway(stage) | Alone::Enodeb(stage) = *alone {
-                *alone = Alone::EndsTunnels(stage);
+            if let FastPath::Gateway(stage) | FastPath::Enodeb(stage) = *alone {
+                *alone = FastPath::EndsTunnels(stage);
             }
         }
     }
 
     /// The only stage of a row.
     #[inline]
-    pub fn alone(&self, row: u32) -> Alone {
+    pub fn alone(&self, row: u32) -> FastPath {
         self.alone[row as usize]
     }
 
-    /// The only stage of a row, if it lets packets pass at a glance.
-    pub fn glances_alone(&self, row: u32) -> Option<u32> {
+    /// The only stage of a row, if it lets packets pass on the fast path.
+    pub fn has_fast_path(&self, row: u32) -> Option<u32> {
         let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
         let &[stage] = &turns.stages[..] else { return None };
-        self.all[stage as usize].params.glances().then_some(stage)
+        self.all[stage as usize].params.has_fast_path().then_some(stage)
     }
 
-    /// A packet of this size and user with these flags passes a stage at a glance, if that is enough.
+    /// A packet of this size and user with these flags passes a stage on the fast path, if that is enough.
     #[inline(always)]
-    pub fn glance(&mut self, stage: u32, now: Time, len: u16, user: u32, flags: u32) -> Glanced {
+    pub fn fast_path(
+        &mut self,
+        stage: u32,
+        now: Time,
+        len: u16,
+        user: u32,
+        flags: u32,
+    ) -> FastVerdict {
         let Header { ecn, declared } = header_of(flags);
-        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
-        self.all[stage as usize].stage.glance(&glance)
+        let fast_path = PacketSummary { now, len: Bytes::new(len.into()), user, ecn, declared };
+        self.all[stage as usize].stage.fast_path(&fast_path)
     }
 
     /// A packet crosses an end of tunnels. Returns whether it goes on.
     #[inline]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
         self.come(number, packet.user);
-        let Standing { stage, rng, .. } = &mut self.all[number as usize];
+        let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
             Passage::On => true,
             other => self.follow(number, packet.user, other),
@@ -318,7 +325,7 @@ impl Stages {
     #[inline(always)]
     pub fn enter(&mut self, number: u32, packet: &mut Crossing) -> bool {
         self.come(number, packet.user);
-        let Standing { stage: AnyStage::PdnGateway(gateway), rng, .. } =
+        let StageInstance { stage: AnyStage::PdnGateway(gateway), rng, .. } =
             &mut self.all[number as usize]
         else {
             unreachable!("has been looked at")
@@ -333,7 +340,8 @@ impl Stages {
     #[inline(always)]
     pub fn leave(&mut self, number: u32, packet: &mut Crossing) -> bool {
         self.come(number, packet.user);
-        let Standing { stage: AnyStage::Enodeb(enodeb), rng, .. } = &mut self.all[number as usize]
+        let StageInstance { stage: AnyStage::Enodeb(enodeb), rng, .. } =
+            &mut self.all[number as usize]
         else {
             unreachable!("has been looked at")
         };
@@ -346,7 +354,7 @@ impl Stages {
     /// A stage has dropped a packet, or reports. Returns whether the packet goes on.
     #[inline(never)]
     fn follow(&mut self, number: u32, user: u32, passage: Passage) -> bool {
-        let Standing { drops, params, .. } = &mut self.all[number as usize];
+        let StageInstance { drops, params, .. } = &mut self.all[number as usize];
         match passage {
             Passage::On => true,
             Passage::Drop(reason) => {
@@ -371,7 +379,7 @@ impl Stages {
             let number = turns.stages[turns.next];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
             self.come(number, packet.user);
-            let Standing { stage, rng, .. } = &mut self.all[number as usize];
+            let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
             let goes_on = match stage.pass(packet, || rng.unit()) {
                 Passage::On => true,
                 other => self.follow(number, packet.user, other),
@@ -397,7 +405,7 @@ impl Stages {
 
     /// The stage of a row at which tunnels begin or end, or that takes reports of such.
     pub fn stands_outside(&self, row: u32) -> Option<u32> {
-        let Row { turns, taker, .. } = self.rows.get(row as usize)?;
+        let StageChain { turns, taker, .. } = self.rows.get(row as usize)?;
         let mut all = turns.iter().flat_map(|turns| &turns.stages).chain(taker).copied();
         all.find(|at| self.all[*at as usize].params.is_of_tunnels())
     }
@@ -443,7 +451,7 @@ impl Stages {
     /// What has been counted so far.
     pub fn counts(&self) -> StageCounts {
         let mut counts = BTreeMap::new();
-        for (number, Standing { stage, drops, .. }) in self.all.iter().enumerate() {
+        for (number, StageInstance { stage, drops, .. }) in self.all.iter().enumerate() {
             stage.counts(&mut |user, what, count| {
                 counts.insert((number, user, what.to_owned()), count);
             });
@@ -462,7 +470,7 @@ impl Stages {
     /// What stages have for a user now: the stage's name, what, and how much of it.
     pub fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&str, &'static str, f64)) {
         for &number in &self.with_levels {
-            let Standing { name, stage, .. } = &self.all[number as usize];
+            let StageInstance { name, stage, .. } = &self.all[number as usize];
             stage.levels(user, now, &mut |level, value| each(name, level, value));
         }
     }

@@ -13,7 +13,7 @@ use tidegate_scenario::plan::LinkPlan;
 use crate::build;
 use crate::link::Transmission;
 use crate::owner::Owner;
-use crate::packet::{Parcel, flags};
+use crate::packet::{PackedPacket, flags};
 use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
 
@@ -31,7 +31,7 @@ pub struct Station {
     /// When the transmitter was last done.
     idle_since: Time,
     /// Packets lost since they were last taken.
-    pub lost: Vec<Parcel>,
+    pub lost: Vec<PackedPacket>,
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ struct Sending {
 #[derive(Clone, Copy)]
 pub struct Served {
     /// The packet, with its mark.
-    pub parcel: Parcel,
+    pub packed: PackedPacket,
     /// Index of its owner's group.
     pub group: u16,
     /// It was marked here.
@@ -61,7 +61,7 @@ struct Slots {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    parcel: Parcel,
+    packed: PackedPacket,
     arrived: Time,
     group: u16,
     taken: bool,
@@ -69,8 +69,8 @@ struct Slot {
 
 impl Slots {
     #[inline]
-    fn put(&mut self, parcel: Parcel, group: u16, arrived: Time) -> u32 {
-        let slot = Slot { parcel, arrived, group, taken: true };
+    fn put(&mut self, packed: PackedPacket, group: u16, arrived: Time) -> u32 {
+        let slot = Slot { packed, arrived, group, taken: true };
         if let Some(handle) = self.vacant.pop() {
             self.slots[handle as usize] = slot;
             return handle;
@@ -125,19 +125,19 @@ impl Station {
     }
 
     /// A packet arrives at `now`. What is lost for it is in `lost` afterwards.
-    pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time, probe: &mut LinkProbe) {
-        let activity = if self.tells_price.is_some() { 0.0 } else { parcel.activity() };
+    pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time, probe: &mut LinkProbe) {
+        let activity = if self.tells_price.is_some() { 0.0 } else { packed.activity() };
         probe.on_activity(owner.group, activity);
         let queued = Queued {
-            handle: self.shelf.put(parcel, owner.group, now),
-            len: parcel.len().into(),
+            handle: self.shelf.put(packed, owner.group, now),
+            len: packed.len().into(),
             user: owner.user,
-            flow: parcel.flow(),
+            flow: packed.flow(),
             activity,
-            may_mark: self.ecn && (self.ecn_marks_all || parcel.has(flags::ECT)),
+            may_mark: self.ecn && (self.ecn_marks_all || packed.has(flags::ECT)),
             scalable: owner.scalable,
             marked: false,
-            declares: parcel.re_inserted(),
+            declares: packed.re_inserted(),
             arrived: now,
         };
         let line = Line {
@@ -151,7 +151,7 @@ impl Station {
         let lose = |packet: Queued, reason| {
             let slot = shelf.take(packet.handle);
             probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
-            lost.push(slot.parcel);
+            lost.push(slot.packed);
         };
         scheduler.enqueue(queued, &line, || rng.unit(), lose);
         if let Some(monitor) = &mut probe.monitor {
@@ -167,11 +167,11 @@ impl Station {
     /// word.
     fn tell_price(&mut self, handle: u32) {
         let Station { tells_price, scheduler, rng, shelf, .. } = self;
-        let parcel = &mut shelf.slots[handle as usize].parcel;
+        let packed = &mut shelf.slots[handle as usize].packed;
         if let Some(((encoding, _), price)) = tells_price.zip(scheduler.price())
-            && parcel.carries_prices()
+            && packed.carries_prices()
         {
-            parcel.set_word(encoding.write(parcel.word(), price, || rng.unit()));
+            packed.set_word(encoding.write(packed.word(), price, || rng.unit()));
         }
     }
 
@@ -188,7 +188,7 @@ impl Station {
         let lose = |packet: Queued, reason| {
             let slot = shelf.take(packet.handle);
             probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
-            lost.push(slot.parcel);
+            lost.push(slot.packed);
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Queued { handle, marked, .. } = next;
@@ -217,11 +217,11 @@ impl Station {
         let Sending { handle, departs, marked, .. } =
             self.sending.take().expect("something was sent");
         self.idle_since = departs;
-        let &Slot { mut parcel, group, .. } = self.shelf.take(handle);
+        let &Slot { mut packed, group, .. } = self.shelf.take(handle);
         if marked {
-            parcel.mark();
+            packed.mark();
         }
-        Served { parcel, group, marked }
+        Served { packed, group, marked }
     }
 
     /// Packets here.
@@ -252,7 +252,7 @@ impl Station {
             }
             let waited = u128::from(now.since(slot.arrived).as_nanos());
             sums[0] += waited;
-            sums[1] += waited * u128::from(slot.parcel.len());
+            sums[1] += waited * u128::from(slot.packed.len());
         }
         sums
     }

@@ -12,7 +12,7 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
 
 use crate::calendar::Calendar;
-use crate::packet::Parcel;
+use crate::packet::PackedPacket;
 use crate::ring::Ring;
 use crate::tournament::Tournament;
 
@@ -25,7 +25,7 @@ pub struct Transit {
     /// First arrivals of lanes, and events of stations.
     firsts: Tournament,
     /// Packets that would have overtaken too many.
-    apart: Calendar<Parcel>,
+    apart: Calendar<PackedPacket>,
 }
 
 /// A packet may overtake this many in its lane.
@@ -43,7 +43,7 @@ struct Lane {
 #[derive(Clone, Copy, Default)]
 struct Due {
     arrival: u64,
-    parcel: Parcel,
+    packed: PackedPacket,
 }
 
 impl PartialEq for Due {
@@ -69,7 +69,7 @@ impl Ord for Due {
 /// What happens next.
 pub enum NextEvent {
     /// A packet arrives at the end of a link.
-    Packet(Time, Parcel),
+    Packet(Time, PackedPacket),
     /// The transmitter of a station is done: its place among them.
     Station(usize),
 }
@@ -131,24 +131,24 @@ impl Transit {
 
     /// A packet is on its way to the far end of a link.
     #[inline(always)]
-    pub fn send(&mut self, link: u32, at: Time, parcel: Parcel) {
+    pub fn send(&mut self, link: u32, at: Time, packed: PackedPacket) {
         let arrival = arrival(at, link as usize + self.stations);
         let lane_number = self.lane_of_link[link as usize] as usize;
         let lane = &mut self.lanes[lane_number];
         if lane.packets.is_empty() {
             self.firsts.set(lane_number, arrival);
         } else if arrival < lane.last {
-            return self.overtake(lane_number, Due { arrival, parcel });
+            return self.overtake(lane_number, Due { arrival, packed });
         }
         lane.last = arrival;
-        lane.packets.push(Due { arrival, parcel });
+        lane.packets.push(Due { arrival, packed });
     }
 
     #[inline(never)]
     fn overtake(&mut self, lane_number: usize, due: Due) {
         let lane = &mut self.lanes[lane_number].packets;
         if lane.len() > REACH && lane.back(REACH).arrival > due.arrival {
-            return self.apart.push(due.arrival, due.parcel);
+            return self.apart.push(due.arrival, due.packed);
         }
         lane.insert(due);
         let first = lane.front().map_or(u64::MAX, |first| first.arrival);
@@ -165,8 +165,8 @@ impl Transit {
         let first = self.firsts.smallest();
         let first_apart = self.apart.first();
         if first_apart < first {
-            let parcel = self.apart.pop().expect("has a first");
-            return NextEvent::Packet(time_of(first_apart), parcel);
+            let packed = self.apart.pop().expect("has a first");
+            return NextEvent::Packet(time_of(first_apart), packed);
         }
         let number = first as usize & (MAX_LINKS - 1);
         let Some(link) = number.checked_sub(self.stations) else {
@@ -176,7 +176,7 @@ impl Transit {
         let lane = &mut self.lanes[lane_number].packets;
         let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        NextEvent::Packet(time_of(due.arrival), due.parcel)
+        NextEvent::Packet(time_of(due.arrival), due.packed)
     }
 
     /// What comes before this time, before all that comes over a link, and before all that waits apart.
@@ -188,11 +188,11 @@ impl Transit {
 
     /// The packet that comes first of those in a link's lane, if it comes over that link and before the limit.
     #[inline]
-    pub fn first_over(&self, link: u32, limit: Before) -> Option<&Parcel> {
+    pub fn first_over(&self, link: u32, limit: Before) -> Option<&PackedPacket> {
         let first = self.lanes[self.lane_of_link[link as usize] as usize].packets.front()?;
         let number = first.arrival as usize & (MAX_LINKS - 1);
         let comes = first.arrival < limit.0 && number == link as usize + self.stations;
-        comes.then_some(&first.parcel)
+        comes.then_some(&first.packed)
     }
 
     /// Takes it, whether or not it comes next. [`Transit::settle`] has to follow before anything else is taken.
@@ -200,10 +200,10 @@ impl Transit {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn take_over(&mut self, link: u32) -> (Time, Parcel) {
+    pub fn take_over(&mut self, link: u32) -> (Time, PackedPacket) {
         let lane = &mut self.lanes[self.lane_of_link[link as usize] as usize].packets;
         let due = lane.pop().expect("has been looked at");
-        (time_of(due.arrival), due.parcel)
+        (time_of(due.arrival), due.packed)
     }
 
     /// Packets have been taken that came over a link.
@@ -215,14 +215,14 @@ impl Transit {
 
     /// The packet that comes so many after the next, of those that wait where that does.
     #[inline]
-    pub fn coming(&self, later: usize) -> Option<&Parcel> {
+    pub fn coming(&self, later: usize) -> Option<&PackedPacket> {
         let first = self.firsts.smallest();
         if self.apart.first() < first {
             return self.apart.coming(later);
         }
         let link = (first as usize & (MAX_LINKS - 1)).checked_sub(self.stations)?;
         let lane = &self.lanes[self.lane_of_link[link] as usize];
-        lane.packets.get(later).map(|due| &due.parcel)
+        lane.packets.get(later).map(|due| &due.packed)
     }
 
     /// The transmitter of a station will be done at `at`, or is idle.
@@ -263,8 +263,8 @@ mod tests {
                     due.retain(|&other| other != first);
                     now = first.0;
                     match transit.take_next() {
-                        NextEvent::Packet(at, parcel) => {
-                            prop_assert_eq!((at.as_nanos(), parcel.number() + 1), first);
+                        NextEvent::Packet(at, packed) => {
+                            prop_assert_eq!((at.as_nanos(), packed.number() + 1), first);
                         }
                         NextEvent::Station(place) => {
                             prop_assert_eq!((place, first.1), (0, 0));
@@ -282,7 +282,7 @@ mod tests {
                     due.push((at, link as u64 + 1));
                     let (at, number) = (Time::from_nanos(at), link as u64);
                     let packet = Packet { number, ..Packet::default() };
-                    transit.send(link as u32, at, Parcel::of(&packet));
+                    transit.send(link as u32, at, PackedPacket::of(&packet));
                 }
                 prop_assert_eq!(transit.len(), (due.len() - usize::from(station.is_some())) as u64);
             }
@@ -294,7 +294,7 @@ mod tests {
         let mut transit = Transit::new(vec![0, 1], 0);
         assert_eq!(transit.next_time(), Time::NEVER);
         for (link, at) in [(0, Time::ZERO + MAX_RUN * 3), (1, Time::from_nanos(5))] {
-            transit.send(link, at, Parcel::default());
+            transit.send(link, at, PackedPacket::default());
         }
         assert_eq!(transit.next_time(), Time::from_nanos(5));
         assert!(matches!(transit.take_next(), NextEvent::Packet(..)));

@@ -177,8 +177,9 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
         let ways = flows.iter().map(|&flow| way_s(flow));
-        let (nearest, farthest) =
-            ways.fold((f64::INFINITY, 0.0_f64), |(low, high), way| (low.min(way), high.max(way)));
+        let (nearest, farthest) = ways.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
+            (low.min(direction), high.max(direction))
+        });
         let apart_s = (farthest - nearest).max(0.0);
         let rate_bps = rates_bps(planned).1;
         let more = (waiting + largest_packet_bits(plan) + rate_bps * apart_s) / seconds(plan);
@@ -405,8 +406,9 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         let drops = drops + dropped_by_stages(plan, output, &back);
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
         // A report that is dropped on the way of data is no loss of a flow's, nor is the ACK of a request for a page.
-        let alone = plan.report_ways().iter().all(|way| way.direction == Direction::There)
-            && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
+        let alone =
+            plan.report_ways().iter().all(|direction| direction.direction == Direction::Forward)
+                && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
         if alone {
             assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
         }

@@ -4,7 +4,7 @@ use tidegate_mechanisms::stage::{Ecn, Tunnel};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Asked, Contents, Delivery, Emulation, Header, NodePlace, Way};
+use tidegate_simulator::{Asked, Contents, Delivery, Direction, Emulation, Header, NodePlace};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -88,7 +88,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     let [begin, end] = places(&emulation);
     assert_eq!(emulation.node_name(begin.node), "core.entry.0");
     assert_eq!(begin.end, end.end, "the tunnel leads to the end that stands there");
-    emulation.inject(0, Way::Forward, 7, 1500, PLAIN.header, at(1));
+    emulation.inject(0, Direction::Forward, 7, 1500, PLAIN.header, at(1));
     let there = next(&mut emulation);
     assert_eq!((there.packet, there.place), (7, Some(begin)));
     let judged = emulation.judge(begin, PLAIN, there.at);
@@ -104,7 +104,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     assert_eq!((judged.dropped, judged.tunnel, judged.ecn), (None, None, Ecn::NotEct));
     emulation.go_on(end, 9, PLAIN, out.at);
     let last = next(&mut emulation);
-    assert_eq!((last.packet, last.place, last.way), (9, None, Way::Forward));
+    assert_eq!((last.packet, last.place, last.direction), (9, None, Direction::Forward));
     let transmission = Span::from_nanos(1544 * 800 + 1500 * 80);
     assert!(last.at.since(there.at) >= Span::from_millis(15) + transmission);
 }
@@ -173,7 +173,7 @@ fn a_user_who_has_moved_takes_the_tunnel_to_where_he_is() {
         while emulation.next_time() <= at(sent) {
             assert_eq!(emulation.advance(), None);
         }
-        emulation.inject(0, Way::Forward, packet, 1500, PLAIN.header, at(sent));
+        emulation.inject(0, Direction::Forward, packet, 1500, PLAIN.header, at(sent));
         let there = next(&mut emulation);
         assert_eq!((there.packet, there.place), (packet, Some(tunnels[tunnel][0])));
     }

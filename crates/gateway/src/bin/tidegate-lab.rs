@@ -17,7 +17,7 @@ usage: tidegate-lab run --seed N [--ip 4|6] [--generator own] [--progress] [--ve
        tidegate-lab examine [--ip 4|6] [--generator own]
        tidegate-lab check
 `run` reads a scenario from standard input and writes its tables as JSON; `examine` says what of a
-scenario cannot be run and what a kernel does its own way, `check` what this machine lacks for any.
+scenario cannot be run and what a kernel does its own direction, `check` what this machine lacks for any.
 All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {

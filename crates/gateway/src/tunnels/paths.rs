@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Emulation, NodePlace, Way};
+use tidegate_simulator::{Direction, Emulation, NodePlace};
 use tidegate_wire::packet::View;
 
 use super::Ends;
@@ -97,10 +97,14 @@ impl Paths {
         // Servers listen on a port for each flow.
         let flow = |port: u16| self.of_flows.get(usize::from(port.checked_sub(FIRST_PORT)?));
         let ways = inner.ports.map(|ports| {
-            [(Way::Forward, flow(ports.destination)), (Way::Reverse, flow(ports.source))]
+            [
+                (Direction::Forward, flow(ports.destination)),
+                (Direction::Reverse, flow(ports.source)),
+            ]
         });
-        ways.into_iter().flatten().flat_map(move |(way, paths)| {
-            let there = move |path: &&Path| path.entered_at.way == way && path.end == end;
+        ways.into_iter().flatten().flat_map(move |(direction, paths)| {
+            let there =
+                move |path: &&Path| path.entered_at.direction == direction && path.end == end;
             paths.into_iter().flatten().filter(there).copied()
         })
     }

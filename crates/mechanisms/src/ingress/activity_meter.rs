@@ -27,7 +27,7 @@ use crate::parameters;
 use crate::parameters::{Mistake, too_short};
 use crate::power::exp2;
 use crate::registry::About;
-use crate::stage::{Glance, Glanced, Passage, Passing, Stage};
+use crate::stage::{FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 
 parameters! {
@@ -117,8 +117,8 @@ impl Stage for ActivityMeter {
     }
 
     #[inline]
-    fn glance(&mut self, packet: &Glance) -> Glanced {
-        Glanced::Signal(self.on_packet(packet.now, packet.len))
+    fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
+        FastVerdict::Signal(self.on_packet(packet.now, packet.len))
     }
 
     #[inline]

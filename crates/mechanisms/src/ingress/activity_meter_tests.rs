@@ -35,14 +35,14 @@ fn onset(trace: &[(f64, f64)]) -> f64 {
 }
 
 #[test]
-fn a_glance_at_a_packet_meters_it() {
+fn the_fast_path_meters_a_packet() {
     let (mut meter, mut other) = (meter(1_000, 0.1, 3_000), meter(1_000, 0.1, 3_000));
     for ms in 0..20 {
         let now = Time::ZERO + Span::from_millis(ms);
         let mut packet = Passing { now, ..Passing::of_user(0) };
-        let glanced = other.glance(&packet.glance());
+        let verdict = other.fast_path(&packet.summary());
         assert_eq!(meter.pass(&mut packet, || 0.0), Passage::On);
-        assert_eq!(glanced, Glanced::Signal(packet.signal));
+        assert_eq!(verdict, FastVerdict::Signal(packet.signal));
     }
 }
 

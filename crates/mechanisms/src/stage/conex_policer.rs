@@ -37,7 +37,7 @@
 //!   allowance evades that by not declaring.
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, Glance, Glanced, Passage, Passing, Stage};
+use super::{Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::parameters::Mistake;
 use crate::registry::About;
@@ -311,12 +311,12 @@ impl Stage for ConexPolicer {
     }
 
     #[inline]
-    fn glance(&mut self, packet: &Glance) -> Glanced {
-        let &Glance { user, len, ecn, declared, .. } = packet;
+    fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
+        let &PacketSummary { user, len, ecn, declared, .. } = packet;
         if self.passes_free(user, len, ecn == Ecn::Ce, declared) {
-            Glanced::On
+            FastVerdict::Pass
         } else {
-            Glanced::More
+            FastVerdict::Full
         }
     }
 

@@ -51,24 +51,24 @@ fn send(policer: &mut ConexPolicer, packet: Passing) -> bool {
 
 /// While there are tokens, what declares nothing needs no second look; what that leaves is as if there had been one.
 #[test]
-fn most_packets_pass_at_a_glance_and_are_counted() {
+fn most_packets_take_the_fast_path_and_are_counted() {
     let (mut policer, mut other) = (ConexPolicer::new(params(PolicerCurve::Mild)), 0);
     let marked = Passing { ecn: Ecn::Ce, ..packet(0, CONEX) };
     let packets = [packet(0, CONEX), packet(0, MARK), marked, packet(0, OUTSIDE)];
     for packet in packets.into_iter().cycle().take(200) {
         let before = policer.clone();
-        let glanced = policer.glance(&packet.glance());
+        let verdict = policer.fast_path(&packet.summary());
         let mut passed = before.clone();
         let passage = passed.pass(&mut { packet }, || 0.5);
-        match glanced {
-            Glanced::On => {
+        match verdict {
+            FastVerdict::Pass => {
                 assert_eq!((passage, format!("{passed:?}")), (Passage::On, format!("{policer:?}")));
                 other += 1;
             }
             _ => {
                 assert_eq!(
-                    (glanced, format!("{before:?}")),
-                    (Glanced::More, format!("{policer:?}"))
+                    (verdict, format!("{before:?}")),
+                    (FastVerdict::Full, format!("{policer:?}"))
                 );
                 policer = passed;
             }

@@ -31,7 +31,7 @@ pub use enodeb::{Enodeb, EnodebParams};
 pub use enodeb_uplink::{EnodebUplink, EnodebUplinkParams};
 pub use luggage::Luggage;
 pub use mark_counter::{MarkCounter, MarkCounterParams};
-pub use passing::{Declared, Ecn, Glance, Glanced, Passing, ReEcn, Sequence};
+pub use passing::{Declared, Ecn, FastVerdict, PacketSummary, Passing, ReEcn, Sequence};
 pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
 pub use pdn_gateway_uplink::{PdnGatewayUplink, PdnGatewayUplinkParams};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
@@ -100,7 +100,7 @@ pub trait Stage: Sized {
     /// Whether it has [`levels`](Self::levels).
     const HAS_LEVELS: bool = false;
 
-    /// Whether it lets packets pass at a [`glance`](Self::glance).
+    /// Whether it lets packets pass at a [fast path](Self::fast_path).
     const GLANCES: bool = false;
 
     /// To which kind of stage it reports, by name: to the nearest that the packet has passed before. A report
@@ -134,9 +134,9 @@ pub trait Stage: Sized {
     /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages,
     /// which say so in [`GLANCES`](Self::GLANCES). To others it does nothing, and they are passed.
     #[inline]
-    fn glance(&mut self, packet: &Glance) -> Glanced {
+    fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
         let _ = packet;
-        Glanced::More
+        FastVerdict::Full
     }
 
     /// Whether what it has of a user goes with him to another of its kind, with the same parameters, once his packets
@@ -307,7 +307,7 @@ macro_rules! stages {
             }
 
             /// See [`Stage::GLANCES`].
-            pub const fn glances(&self) -> bool {
+            pub const fn has_fast_path(&self) -> bool {
                 match self { $(StageParams::$name(_) => $name::GLANCES,)+ }
             }
 
@@ -352,10 +352,10 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.settle(place, count),)+ }
             }
 
-            /// See [`Stage::glance`].
+            /// See [`Stage::fast_path`].
             #[inline]
-            pub fn glance(&mut self, packet: &Glance) -> Glanced {
-                match self { $(AnyStage::$name(stage) => stage.glance(packet),)+ }
+            pub fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
+                match self { $(AnyStage::$name(stage) => stage.fast_path(packet),)+ }
             }
 
             /// See [`Stage::pass`].

@@ -60,11 +60,11 @@ impl Passing {
         }
     }
 
-    /// All of it that can be seen at a glance.
+    /// All of it that can be seen at a summary.
     #[cfg(test)]
-    pub(crate) const fn glance(&self) -> Glance {
+    pub(crate) const fn summary(&self) -> PacketSummary {
         let &Passing { now, len, user, ecn, declared, .. } = self;
-        Glance { now, len, user, ecn, declared }
+        PacketSummary { now, len, user, ecn, declared }
     }
 
     /// A full packet at the beginning that says this.
@@ -102,7 +102,7 @@ impl Passing {
 
 /// What can be seen of a packet in no tunnel without a look at its connection, or at the signal that it carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Glance {
+pub struct PacketSummary {
     /// Time of arrival.
     pub now: Time,
     /// Size on the wire.
@@ -115,13 +115,13 @@ pub struct Glance {
     pub declared: Declared,
 }
 
-/// What becomes of a packet at a glance.
+/// What becomes of a packet on the fast path, from its summary alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Glanced {
-    /// Nothing yet: more of it matters.
-    More,
+pub enum FastVerdict {
+    /// Nothing yet: the stage has to see the whole packet.
+    Full,
     /// It goes on as it is.
-    On,
+    Pass,
     /// It goes on with this signal.
     Signal(f32),
 }

@@ -24,7 +24,7 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
         return;
     };
     let size = user.packet_size.unwrap_or(file.packet_size);
-    let longest = way(network, user, Direction::There).map(|link| holds(link, size)).max();
+    let longest = way(network, user, Direction::Forward).map(|link| holds(link, size)).max();
     if let Some(longest) = longest.filter(|longest| *longest < target) {
         let message = format!(
             "ledbat's target is {} ms, and the longest queue on its way holds {} ms, so that it fills that and \

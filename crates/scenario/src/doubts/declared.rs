@@ -231,7 +231,7 @@ fn places<'a>(
                 .iter()
                 .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
         };
-        let takes = |sender: &&Sender| way(network, sender.user, Direction::There).any(is_here);
+        let takes = |sender: &&Sender| way(network, sender.user, Direction::Forward).any(is_here);
         let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
         places.push(Place { path, stages, senders: senders.iter().filter(takes).collect() });
     }

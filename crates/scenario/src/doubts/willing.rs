@@ -51,7 +51,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     };
     let in_proportion = sender.is_scalable() && !sender.pays();
     let (from, to) = user.ends();
-    let mut links = way(network, user, Direction::There).peekable();
+    let mut links = way(network, user, Direction::Forward).peekable();
     let encoding = file.price_encoding();
     let needs_marks = pays_by_marks || in_proportion;
     if !needs_marks || links.peek().is_none() || links.any(|link| may_mark(link, encoding)) {

@@ -7,31 +7,31 @@ use tidegate_mechanisms::stage::StageParams;
 use super::{FlowPlan, Plan, StandPlan};
 
 /// Which way along a flow a route leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the sender to the receiver.
-    There,
-    /// Back.
-    Back,
+    Forward,
+    /// From the receiver back to the sender.
+    Reverse,
 }
 
 impl Direction {
     /// Both.
-    pub const ALL: [Direction; 2] = [Direction::There, Direction::Back];
+    pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
     /// The other one.
     pub fn opposite(self) -> Direction {
         match self {
-            Direction::There => Direction::Back,
-            Direction::Back => Direction::There,
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
         }
     }
 
     /// The links of a flow in this direction.
     pub fn route(self, flow: &FlowPlan) -> &[u32] {
         match self {
-            Direction::There => &flow.forward,
-            Direction::Back => &flow.reverse,
+            Direction::Forward => &flow.forward,
+            Direction::Reverse => &flow.reverse,
         }
     }
 }
@@ -39,7 +39,7 @@ impl Direction {
 impl FlowPlan {
     /// The stages of users in front of the link with this place on a route, or behind the last one.
     pub fn own_stands(&self, direction: Direction, hop: usize) -> impl Iterator<Item = &StandPlan> {
-        let back = direction == Direction::Back;
+        let back = direction == Direction::Reverse;
         self.stands.iter().filter(move |stand| (stand.back, stand.hop) == (back, hop))
     }
 
@@ -62,7 +62,7 @@ impl FlowPlan {
     /// Whether stages write activities or prices into its packets, for which headers need room.
     pub fn carries_signal(&self, plan: &Plan) -> bool {
         (0..=self.forward.len())
-            .any(|hop| self.standing(plan, Direction::There, hop).any(StageParams::writes_signal))
+            .any(|hop| self.standing(plan, Direction::Forward, hop).any(StageParams::writes_signal))
     }
 
     /// The node where the nearest end of tunnels stands, here or further on.
@@ -78,7 +78,7 @@ impl FlowPlan {
         let ends = |link: &u32| plan.links[*link as usize].ends;
         let route = direction.route(self);
         let before = hop.checked_sub(1).and_then(|place| route.get(place));
-        let back = direction == Direction::Back;
+        let back = direction == Direction::Reverse;
         match (before, route.get(hop)) {
             // A user's own links, the first one there and the last one back at least, stay where they were as he walks.
             (Some(before), Some(_)) if hop + 1 == route.len() && (back || hop > 1) => {

@@ -7,12 +7,12 @@ use super::carrier::Carrier;
 use super::site::Site;
 use crate::ack_timers::Seat;
 use crate::connections::{Connection, ConnectionId, Connections, End};
-use crate::network::Ways;
+use crate::network::Routes;
 use crate::packet::flags;
 use crate::random::Stream;
 use crate::stop::{self, Excess};
 use crate::tcp::sender::{Declared, Met, Sender, SenderCounts};
-use crate::tcp::{Address, Half, World};
+use crate::tcp::{Address, Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
 /// A transfer, finished or not.
@@ -106,7 +106,7 @@ pub fn add(sum: &mut SenderCounts, counts: &SenderCounts) {
 pub struct Route<'a> {
     pub(crate) flow: u32,
     pub(crate) plan: &'a FlowPlan,
-    pub(crate) ways: Ways,
+    pub(crate) ways: Routes,
     /// The plan of which the flow is part.
     pub(crate) whole: &'a Plan,
 }
@@ -143,7 +143,7 @@ pub struct System<'a, 'd> {
     pub(crate) ended: &'a mut Vec<ConnectionId>,
     /// The gateway of the flow's site.
     pub(crate) site: &'a mut Site,
-    pub(crate) world: &'a mut World<'d>,
+    pub(crate) world: &'a mut SimContext<'d>,
 }
 
 impl System<'_, '_> {
@@ -175,7 +175,7 @@ impl System<'_, '_> {
                 self.world.timers.acks.stand_in_line(place, address.timer());
             }
             if let Some(half) = connection.half_from(at) {
-                half.sender.open(&mut self.world.door(half.address));
+                half.sender.open(&mut self.world.ctx(half.address));
             }
         }
         id
@@ -222,7 +222,7 @@ impl System<'_, '_> {
         }
         let Some(half) = connection.half_from(at) else { return };
         say(&mut half.sender);
-        half.sender.on_written(&mut self.world.door(half.address));
+        half.sender.on_written(&mut self.world.ctx(half.address));
         connection.accept(self.world);
     }
 
@@ -230,7 +230,7 @@ impl System<'_, '_> {
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
-        self.world.door(address).send_data(number, size.get() as u16, flags);
+        self.world.ctx(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
             self.account.past_mut().sent.sent += 1;
         }

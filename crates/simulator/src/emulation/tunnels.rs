@@ -5,9 +5,11 @@
 use tidegate_mechanisms::stage::{Ecn, Report, Tunnel};
 use tidegate_mechanisms::units::Time;
 
-use super::{Delivery, Emulation, Way};
+use tidegate_scenario::plan::Direction;
+
+use super::{Delivery, Emulation};
 use crate::contents::Contents;
-use crate::packet::{Packet, Parcel, TunnelHeader, flags};
+use crate::packet::{PackedPacket, Packet, TunnelHeader, flags};
 use crate::stages::{self, Header};
 
 /// A place on the way of a flow where a node outside stands.
@@ -18,7 +20,7 @@ pub struct NodePlace {
     /// The flow.
     pub flow: u32,
     /// Which of its ways.
-    pub way: Way,
+    pub direction: Direction,
     /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
     pub hop: u32,
     /// Address of the nearest end of tunnels, here or further on: the number of a node of the topology.
@@ -56,10 +58,12 @@ impl<C: Contents> Emulation<'_, C> {
         let mut all = Vec::new();
         for (leg, ways) in self.ways.iter().enumerate() {
             let flow = self.plan.leg(leg).0 as u32;
-            for (way, first) in [(Way::Forward, ways.forward), (Way::Reverse, ways.reverse)] {
+            for (direction, first) in
+                [(Direction::Forward, ways.forward), (Direction::Reverse, ways.reverse)]
+            {
                 let mut open = None;
                 for (hop, node) in self.network.nodes_on(first) {
-                    let place = self.place(node, flow, way, hop);
+                    let place = self.place(node, flow, direction, hop);
                     match self.network.stages.ends_tunnels_at(node) {
                         false => open = Some(place),
                         true => all.extend(open.take().map(|begins| [begins, place])),
@@ -70,8 +74,8 @@ impl<C: Contents> Emulation<'_, C> {
         all
     }
 
-    fn place(&self, node: u32, flow: u32, way: Way, hop: u32) -> NodePlace {
-        NodePlace { node, flow, way, hop, end: self.network.tunnel_end(hop) }
+    fn place(&self, node: u32, flow: u32, direction: Direction, hop: u32) -> NodePlace {
+        NodePlace { node, flow, direction, hop, end: self.network.tunnel_end(hop) }
     }
 
     /// Name of a node's stage, as in the table of stages.
@@ -87,10 +91,10 @@ impl<C: Contents> Emulation<'_, C> {
     /// What the stages of a place say of a packet of its flow.
     pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
         let Asked { len, header, tunnel } = asked;
-        let NodePlace { flow, hop, way, .. } = place;
-        let flags = stages::flags_of(header, None, way.flags() | flags::ECT);
-        let parcel = Parcel::of(&Packet { flow, hop, len, flags, ..Packet::default() });
-        let (dropped, passing, report) = self.network.judge(parcel, tunnel, at.max(self.now));
+        let NodePlace { flow, hop, direction, .. } = place;
+        let flags = stages::flags_of(header, None, flags_of(direction) | flags::ECT);
+        let packed = PackedPacket::of(&Packet { flow, hop, len, flags, ..Packet::default() });
+        let (dropped, passing, report) = self.network.judge(packed, tunnel, at.max(self.now));
         Judged { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
@@ -102,7 +106,7 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place, number, asked, place.way.flags(), at)
+        self.leave(place, number, asked, flags_of(place.direction), at)
     }
 
     /// A message between nodes goes on behind a place, where one of them stands or another: it takes the way of the
@@ -124,7 +128,7 @@ impl<C: Contents> Emulation<'_, C> {
         let flags = stages::flags_of(asked.header, None, flags::ACK | flags::BACK | flags::ECT);
         let packet =
             Packet { number, flow: place.flow, hop, len: asked.len, flags, ..Packet::default() };
-        self.network.send(Parcel::of(&packet), at.max(self.now));
+        self.network.send(PackedPacket::of(&packet), at.max(self.now));
         true
     }
 
@@ -156,28 +160,27 @@ impl<C: Contents> Emulation<'_, C> {
             }
             None => {}
         }
-        let (at, parcel) = self.network.go_on(Parcel::of(&packet), at.max(self.now))?;
-        Some(self.delivered(at, parcel))
+        let (at, packed) = self.network.go_on(PackedPacket::of(&packet), at.max(self.now))?;
+        Some(self.delivered(at, packed))
     }
 
     /// A packet that has left in front of a node.
     pub(super) fn left(&mut self) -> Option<Delivery> {
-        let (at, parcel) = self.network.left.pop()?;
-        let packet = parcel.packet(at);
-        let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
-        let node = self.network.node_at(parcel.hop());
-        let place = node.map(|node| self.place(node, packet.flow, way, parcel.hop()));
+        let (at, packed) = self.network.left.pop()?;
+        let packet = packed.packet(at);
+        let direction =
+            if packet.has(flags::ACK) { Direction::Reverse } else { Direction::Forward };
+        let node = self.network.node_at(packed.hop());
+        let place = node.map(|node| self.place(node, packet.flow, direction, packed.hop()));
         let header = stages::header_of(packet.flags);
-        Some(Delivery { packet: packet.number, flow: packet.flow, way, at, header, place })
+        Some(Delivery { packet: packet.number, flow: packet.flow, direction, at, header, place })
     }
 }
 
-impl Way {
-    /// What packets on it have among their flags.
-    pub(super) const fn flags(self) -> u32 {
-        match self {
-            Way::Forward => 0,
-            Way::Reverse => flags::ACK | flags::BACK,
-        }
+/// The flags that packets of this direction have.
+pub(super) const fn flags_of(direction: Direction) -> u32 {
+    match direction {
+        Direction::Forward => 0,
+        Direction::Reverse => flags::ACK | flags::BACK,
     }
 }

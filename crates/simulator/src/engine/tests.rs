@@ -132,11 +132,11 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     engine.run_until(Time::ZERO + plan.duration, LinkReadings::take);
     let (got, sent) = (engine.reached[0].received, engine.network.ledger.injected);
     let late = Packet { at: engine.now, len: 1_040, ..Packet::default() };
-    engine.deliver(late.at, Parcel::of(&late));
+    engine.deliver(late.at, PackedPacket::of(&late));
     let ticket = engine.network.options.put(Options::default());
     let flags = flags::ACK | flags::BACK | flags::OPTIONS;
     let acknowledgement = Packet { word: ticket, flags, len: 52, ..late };
-    engine.deliver(late.at, Parcel::of(&acknowledgement));
+    engine.deliver(late.at, PackedPacket::of(&acknowledgement));
     assert_eq!(engine.reached[0].received.arrivals.packets, got.arrivals.packets + 1);
     assert_eq!(engine.reached[0].received.payload_bytes, got.payload_bytes);
     assert_eq!(engine.network.ledger.injected, sent);

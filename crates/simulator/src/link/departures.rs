@@ -6,14 +6,14 @@ use tidegate_mechanisms::units::Time;
 use super::rate_schedule::Transmission;
 use super::{Link, Rest};
 use crate::owner::Owner;
-use crate::packet::Parcel;
+use crate::packet::PackedPacket;
 use crate::station::{Served, Station};
 
 /// A packet that has left a station.
 #[derive(Clone, Copy)]
 pub struct Departed {
     /// The packet.
-    pub parcel: Parcel,
+    pub packed: PackedPacket,
     /// When it is due at the far end.
     pub at: Time,
     /// The wire has lost it.
@@ -31,10 +31,10 @@ impl Link {
     ///
     /// # Panics
     /// If this is no station.
-    pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time) -> Option<Time> {
+    pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time) -> Option<Time> {
         let Rest { station, probe, .. } = self.rest();
         let station = station.as_mut().expect("departures are events");
-        station.arrive(parcel, owner, now, probe);
+        station.arrive(packed, owner, now, probe);
         if station.is_idle() { self.begin(now) } else { None }
     }
 
@@ -59,7 +59,7 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.rest().station.as_mut().expect("departures are events");
-        let Served { parcel, group, marked } = station.end();
+        let Served { packed, group, marked } = station.end();
         let lost_on_wire = self.rest().is_lost_on_wire();
         if lost_on_wire {
             self.rest().probe.on_drop(DropReason::Wire, group);
@@ -67,11 +67,11 @@ impl Link {
             self.rest().probe.on_mark(group);
         }
         let at = now + self.delay;
-        (Departed { parcel, at, lost_on_wire }, self.begin(now))
+        (Departed { packed, at, lost_on_wire }, self.begin(now))
     }
 
     /// Takes a packet that a station has lost.
-    pub fn take_lost(&mut self) -> Option<Parcel> {
+    pub fn take_lost(&mut self) -> Option<PackedPacket> {
         self.rest.as_mut()?.station.as_mut()?.lost.pop()
     }
 

@@ -8,7 +8,7 @@ use tidegate_scenario::plan::LinkPlan;
 use super::{Link, Rest, Written};
 use crate::build;
 use crate::owner::Owner;
-use crate::packet::{Parcel, flags};
+use crate::packet::{PackedPacket, flags};
 use crate::random::Stream;
 
 /// Active queue management.
@@ -66,7 +66,7 @@ impl Rest {
     #[inline]
     pub(super) fn manage(
         &mut self,
-        parcel: &Parcel,
+        packed: &PackedPacket,
         now: Time,
         Owner { group, user, .. }: Owner,
         (backlog_packets, backlog_bytes): (u32, u64),
@@ -76,21 +76,21 @@ impl Rest {
         let Management { judge, ecn, ecn_marks_all, tells_price, told, rng } = &mut **management;
         let arrival = Arrival {
             now,
-            len: Bytes::new(parcel.len().into()),
+            len: Bytes::new(packed.len().into()),
             user,
-            activity: if tells_price.is_some() { 0.0 } else { parcel.activity() },
+            activity: if tells_price.is_some() { 0.0 } else { packed.activity() },
             backlog_packets,
             backlog_bytes,
             idle,
         };
         self.probe.on_activity(group, arrival.activity);
-        let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
+        let may_mark = *ecn && (*ecn_marks_all || packed.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
             // Acknowledgements have other things in their word.
             Verdict::Pass => Ok(match tells_price {
-                Some(encoding) if parcel.carries_prices() => {
+                Some(encoding) if packed.carries_prices() => {
                     let price = judge.price().unwrap_or(0.0);
-                    *told = encoding.write(parcel.word(), price, || rng.unit());
+                    *told = encoding.write(packed.word(), price, || rng.unit());
                     Written::Word
                 }
                 _ => Written::Nothing,

@@ -10,7 +10,7 @@ use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::link::Link;
 use crate::owner::Owner;
-use crate::packet::{Packet, Parcel};
+use crate::packet::{PackedPacket, Packet};
 use tidegate_mechanisms::bottleneck::DropReason;
 
 /// First come, first served, until the buffer is full.
@@ -91,8 +91,8 @@ proptest! {
             } else if link.is_joined_by(len, now) {
                 Ok(link.join(len))
             } else {
-                let parcel = Parcel::of(&Packet { len, ..Packet::default() });
-                link.offer(&parcel, now, Owner::default()).map(|passed| passed.at)
+                let packed = PackedPacket::of(&Packet { len, ..Packet::default() });
+                link.offer(&packed, now, Owner::default()).map(|passed| passed.at)
             };
             prop_assert_eq!(got, want);
             if let Ok(at) = got {

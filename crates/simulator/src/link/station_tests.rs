@@ -14,7 +14,7 @@ use tidegate_scenario::plan::LinkPlan;
 
 use crate::link::{Link, Written};
 use crate::owner::Owner;
-use crate::packet::{Packet, Parcel, flags};
+use crate::packet::{PackedPacket, Packet, flags};
 use crate::station::Station;
 
 /// What becomes of a packet: when it reaches the far end, whether marked there and here first, and what its word
@@ -31,10 +31,10 @@ struct Offered {
 }
 
 impl Offered {
-    fn parcel(&self, number: u64) -> Parcel {
+    fn packed(&self, number: u64) -> PackedPacket {
         let &Offered { len, flags, activity, .. } = self;
         let word = activity.to_bits();
-        Parcel::of(&Packet { number, len, flags, word, ..Packet::default() })
+        PackedPacket::of(&Packet { number, len, flags, word, ..Packet::default() })
     }
 }
 
@@ -44,12 +44,12 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
     let mut outcome = |packet: &Offered| {
         now += Span::from_nanos(packet.gap_ns);
         let owner = Owner { user: packet.user, ..Owner::default() };
-        let parcel = packet.parcel(0);
-        let passed = link.offer(&parcel, now, owner).ok()?;
-        let (marked_before, marked) = (parcel.has(flags::CE), passed.written == Written::Mark);
+        let packed = packet.packed(0);
+        let passed = link.offer(&packed, now, owner).ok()?;
+        let (marked_before, marked) = (packed.has(flags::CE), passed.written == Written::Mark);
         let word = match passed.written {
             Written::Word => link.told(),
-            _ => parcel.word(),
+            _ => packed.word(),
         };
         Some((passed.at, marked || marked_before, marked && !marked_before, word))
     };
@@ -70,11 +70,11 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
     let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {
         while let Some(at) = done.filter(|at| *at <= now) {
             let (departed, next) = link.depart(at);
-            let number = departed.parcel.number() as usize;
+            let number = departed.packed.number() as usize;
             if !departed.lost_on_wire {
-                let marked = departed.parcel.has(flags::CE);
+                let marked = departed.packed.has(flags::CE);
                 let first_here = marked && offered[number].flags & flags::CE == 0;
-                outcomes[number] = Some((departed.at, marked, first_here, departed.parcel.word()));
+                outcomes[number] = Some((departed.at, marked, first_here, departed.packed.word()));
             }
             *done = next;
         }
@@ -83,7 +83,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         now += Span::from_nanos(packet.gap_ns);
         depart_until(now, &mut link, &mut done);
         let owner = Owner { user: packet.user, ..Owner::default() };
-        let set_to_work = link.arrive(packet.parcel(number as u64), owner, now);
+        let set_to_work = link.arrive(packet.packed(number as u64), owner, now);
         done = done.or(set_to_work);
         while link.take_lost().is_some() {}
     }

@@ -7,19 +7,19 @@ use super::Stages;
 
 /// Where users are who are handed over.
 #[derive(Default)]
-pub struct Whereabouts {
+pub struct UserLocation {
     /// The stage that a packet of a user has passed last; by user, as far as there are any.
     at: Vec<Option<u32>>,
     /// Whose each flow is.
     user_of_flow: Vec<u32>,
 }
 
-impl Whereabouts {
+impl UserLocation {
     /// Before the first packet.
     pub fn of(plan: &Plan) -> Self {
         let customer = |user: usize| plan.users[user].customer as u32;
         let user_of_flow = plan.flows.iter().map(|flow| customer(flow.user)).collect();
-        Whereabouts { at: vec![None; plan.users.len()], user_of_flow }
+        UserLocation { at: vec![None; plan.users.len()], user_of_flow }
     }
 }
 

@@ -3,19 +3,19 @@
 use tidegate_mechanisms::stage::{Crossing, Declared, Ecn, Passing, Sequence, Tunnel};
 use tidegate_mechanisms::units::{Bytes, Time};
 
-use crate::packet::{Parcel, TunnelHeader, flags};
+use crate::packet::{PackedPacket, TunnelHeader, flags};
 
 /// A packet as stages see it, but for what its connection's headers and a tunnel's say.
-pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
-    let Header { ecn, declared } = header_of(parcel.flags());
+pub fn passing(packed: PackedPacket, user: u32, signal: f32, now: Time) -> Passing {
+    let Header { ecn, declared } = header_of(packed.flags());
     Passing {
         now,
-        len: Bytes::new(parcel.len().into()),
+        len: Bytes::new(packed.len().into()),
         user,
-        flow: parcel.flow(),
+        flow: packed.flow(),
         sequence: None,
-        is_ack: parcel.has(flags::ACK),
-        is_request: parcel.has(flags::SYN),
+        is_ack: packed.has(flags::ACK),
+        is_request: packed.has(flags::SYN),
         ecn,
         tunnel: None,
         tunnel_end: None,
@@ -25,15 +25,15 @@ pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
 }
 
 /// Where a packet stands among those of its connection.
-pub fn sequence_of(parcel: &Parcel) -> Sequence {
-    let (connection, number) = (parcel.connection(), parcel.number());
-    Sequence { connection, number, sent: parcel.stamp() }
+pub fn sequence_of(packed: &PackedPacket) -> Sequence {
+    let (connection, number) = (packed.connection(), packed.number());
+    Sequence { connection, number, sent: packed.stamp() }
 }
 
 /// The tunnel that a packet is in, by its header.
-pub fn tunnel_of(parcel: &Parcel, header: TunnelHeader) -> Tunnel {
+pub fn tunnel_of(packed: &PackedPacket, header: TunnelHeader) -> Tunnel {
     let TunnelHeader { teid, sequence, re_inserted } = header;
-    let inner_ecn = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
+    let inner_ecn = ecn_of(packed.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
     Tunnel { teid, sequence, inner_ecn, re_inserted }
 }
 
@@ -71,23 +71,23 @@ fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
 /// A packet as an end of tunnels sees it.
 #[inline(always)]
 pub fn crossing(
-    parcel: &Parcel,
+    packed: &PackedPacket,
     header: Option<TunnelHeader>,
     (user, tunnel_end): (u32, Option<u32>),
     now: Time,
 ) -> Crossing {
-    let flags = parcel.flags();
+    let flags = packed.flags();
     Crossing {
         now,
-        len: Bytes::new(parcel.len().into()),
+        len: Bytes::new(packed.len().into()),
         user,
-        flow: parcel.flow(),
-        connection: parcel.connection(),
+        flow: packed.flow(),
+        connection: packed.connection(),
         is_ack: flags & flags::ACK != 0,
         is_request: flags & flags::SYN != 0,
         declares: flags & flags::CONEX != 0 && flags & (flags::LOSS | flags::MARK) != 0,
         ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE),
-        tunnel: header.map(|header| tunnel_of(parcel, header)),
+        tunnel: header.map(|header| tunnel_of(packed, header)),
         tunnel_end,
     }
 }
@@ -127,9 +127,9 @@ mod tests {
     const HEADER: TunnelHeader = TunnelHeader { teid: 7, sequence: 9, re_inserted: Some(true) };
 
     fn seen(flags: u32) -> Passing {
-        let parcel = Parcel::of(&Packet { flags, len: 1500, ..Packet::default() });
-        let tunnel = (flags & flags::TUNNEL != 0).then(|| tunnel_of(&parcel, HEADER));
-        Passing { tunnel, ..passing(parcel, 0, 0.0, Time::ZERO) }
+        let packed = PackedPacket::of(&Packet { flags, len: 1500, ..Packet::default() });
+        let tunnel = (flags & flags::TUNNEL != 0).then(|| tunnel_of(&packed, HEADER));
+        Passing { tunnel, ..passing(packed, 0, 0.0, Time::ZERO) }
     }
 
     #[test]

@@ -8,8 +8,8 @@
 pub mod accecn;
 mod ack_delay;
 mod ack_timer;
-mod door;
-mod maybe;
+mod context;
+mod packed_option;
 mod receive_window;
 pub mod receiver;
 pub mod reduction;
@@ -25,9 +25,9 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
-pub use door::{Address, Door, World};
+pub use context::{Address, HostContext, SimContext};
 
-use crate::packet::{Options, Parcel, flags};
+use crate::packet::{Options, PackedPacket, flags};
 
 /// IPv4 and TCP headers without options.
 pub const HEADER_BYTES: u16 = 40;
@@ -140,47 +140,47 @@ impl Half {
 
     /// A data packet (or the connection request) arrives at the receiver.
     #[inline]
-    pub fn on_data(&mut self, parcel: &Parcel, door: &mut Door) {
-        if parcel.has(flags::SYN) {
-            return self.answer(parcel, door);
+    pub fn on_data(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
+        if packed.has(flags::SYN) {
+            return self.answer(packed, ctx);
         }
-        let packet = &parcel.packet(door.now);
+        let packet = &packed.packet(ctx.now);
         let leaves_at = self.ack_leaves_at();
         if self.receiver.ack_timer().is_some_and(|timer| timer.leaves_before(packet.at)) {
-            self.acknowledge_late(leaves_at, door);
+            self.acknowledge_late(leaves_at, ctx);
         }
         if self.receiver.owes_other_echo(packet) {
-            self.acknowledge(door);
+            self.acknowledge(ctx);
         }
         match self.receiver.on_segment(packet) {
-            receiver::Reply::Now => self.acknowledge(door),
-            receiver::Reply::Later(delay) => self.delay_ack(delay, door),
+            receiver::Reply::Now => self.acknowledge(ctx),
+            receiver::Reply::Later(delay) => self.delay_ack(delay, ctx),
             receiver::Reply::Wait => {}
         }
     }
 
     #[cold]
-    fn answer(&mut self, request: &Parcel, door: &mut Door) {
-        let request = request.packet(door.now);
-        self.answered.note(door.now);
+    fn answer(&mut self, request: &PackedPacket, ctx: &mut HostContext) {
+        let request = request.packet(ctx.now);
+        self.answered.note(ctx.now);
         let (flags, received_bytes) = self.receiver.on_request(&request);
         let mut flags = flags::SYN | flags;
         let (mut len, mut ticket) = (self.sizes.syn, 0);
         if received_bytes.is_some() {
             len += accecn::ANSWERED_OPTION_BYTES;
             flags |= flags::OPTIONS;
-            ticket = door.network.options.put(Options { received_bytes, ..Options::default() });
+            ticket = ctx.network.options.put(Options { received_bytes, ..Options::default() });
         }
-        door.send_ack(0, request.stamp, len, flags, ticket);
+        ctx.send_ack(0, request.stamp, len, flags, ticket);
     }
 
     #[inline]
-    fn acknowledge(&mut self, door: &mut Door) {
+    fn acknowledge(&mut self, ctx: &mut HostContext) {
         if self.receiver.ack_timer().is_some() {
-            door.clear_ack_timer();
+            ctx.clear_ack_timer();
         }
         if self.receiver.counts_marks() {
-            return self.acknowledge_accurately(door);
+            return self.acknowledge_accurately(ctx);
         }
         let (echo, congestion) = self.receiver.on_ack_sent();
         let mut flags = self.receiver.capable();
@@ -196,22 +196,22 @@ impl Half {
                 let used = sack.iter().filter(|(start, end)| start < end).count();
                 len += Sizes::sack_option(used);
                 let options = Options { word, sack, received_at, ..Options::default() };
-                word = door.network.options.put(options);
+                word = ctx.network.options.put(options);
             }
         }
-        door.send_ack(self.receiver.next, echo, len, flags, word);
+        ctx.send_ack(self.receiver.next, echo, len, flags, word);
     }
 
     /// The same with counters of marks.
     #[inline(never)]
-    fn acknowledge_accurately(&mut self, door: &mut Door) {
-        if let Some(ace) = self.receiver.tell_packets_alone(door.now) {
+    fn acknowledge_accurately(&mut self, ctx: &mut HostContext) {
+        if let Some(ace) = self.receiver.tell_packets_alone(ctx.now) {
             let (echo, _) = self.receiver.on_ack_sent();
             let flags = self.receiver.capable() | ace.flags();
-            return door.send_ack(self.receiver.next, echo, self.sizes.header, flags, 0);
+            return ctx.send_ack(self.receiver.next, echo, self.sizes.header, flags, 0);
         }
         let blocks = self.receiver.sack_blocks();
-        let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, door.now);
+        let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, ctx.now);
         let (echo, _) = self.receiver.on_ack_sent();
         let mut flags = self.receiver.capable() | ace.flags();
         let used = sack.iter().filter(|(start, end)| start < end).count();
@@ -224,14 +224,14 @@ impl Half {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
             let (received_at, word) = self.receiver.tell_more();
             let options = Options { word, sack, received_bytes, received_at, tunnel: None };
-            ticket = door.network.options.put(options);
+            ticket = ctx.network.options.put(options);
         }
-        door.send_ack(self.receiver.next, echo, len, flags, ticket);
+        ctx.send_ack(self.receiver.next, echo, len, flags, ticket);
     }
 
-    fn delay_ack(&mut self, delay: Span, door: &mut Door) {
+    fn delay_ack(&mut self, delay: Span, ctx: &mut HostContext) {
         if let Some(timer) = self.receiver.ack_timer() {
-            door.set_ack_timer(timer.set(door.now + delay));
+            ctx.set_ack_timer(timer.set(ctx.now + delay));
         }
     }
 
@@ -243,24 +243,24 @@ impl Half {
 
     /// The wake-up comes that the receiver has asked for, or one that is left over from a connection that had this place
     /// before.
-    pub fn on_wake_of_receiver(&mut self, door: &mut Door) {
+    pub fn on_wake_of_receiver(&mut self, ctx: &mut HostContext) {
         match self.ack_leaves_at() {
             Time::NEVER => {}
-            later if later > door.now => door.set_ack_timer(later),
-            at => self.acknowledge_late(at, door),
+            later if later > ctx.now => ctx.set_ack_timer(later),
+            at => self.acknowledge_late(at, ctx),
         }
     }
 
     /// No second segment has come before `at`, when the acknowledgement leaves. What is served ahead of time may arrive only
     /// after that.
     #[inline(never)]
-    fn acknowledge_late(&mut self, at: Time, door: &mut Door) {
+    fn acknowledge_late(&mut self, at: Time, ctx: &mut HostContext) {
         if let Some(timer) = self.receiver.ack_timer() {
             timer.run_out();
         }
         self.receiver.on_delay_missed();
-        let Door { address, prompt, ref mut network, ref mut timers, .. } = *door;
-        self.acknowledge(&mut Door { now: at, network, timers, address, prompt });
+        let HostContext { address, prompt, ref mut network, ref mut timers, .. } = *ctx;
+        self.acknowledge(&mut HostContext { now: at, network, timers, address, prompt });
     }
 }
 

@@ -8,10 +8,10 @@ use tidegate_scenario::plan::OptionPlan;
 
 use super::handshake::Mode;
 use super::*;
-use crate::packet::{Packet, Parcel};
+use crate::packet::{PackedPacket, Packet};
 use crate::tcp::tests::classic_with;
 use crate::tcp::timelines::bench::idle_network;
-use crate::tcp::{Door, Half};
+use crate::tcp::{Half, HostContext};
 use crate::wake::Wake;
 
 const MSS: u32 = 1_460;
@@ -118,7 +118,7 @@ proptest! {
             "ecn = true, feedback = \"accurate\", timestamps = true, loss_recovery = {recovery:?}, \
              delayed_ack = \"40 ms\", quick_acks = 0, initial_rto = \"1 s\", max_rto = \"1 s\""
         );
-        let mut world = World::new(&options, seed);
+        let mut world = SimContext::new(&options, seed);
         world.run(lost, marked, missing)?;
     }
 }
@@ -127,7 +127,7 @@ proptest! {
 type Pipe = VecDeque<(Packet, (u64, u64))>;
 
 /// A connection whose packets take a moment, in order.
-struct World {
+struct SimContext {
     half: Half,
     network: crate::network::Network,
     timers: crate::event_queue::Timers,
@@ -137,12 +137,12 @@ struct World {
     acks: Pipe,
 }
 
-impl World {
+impl SimContext {
     fn new(options: &str, seed: u64) -> Self {
         let (network, address, timers) = idle_network();
         let half = Half::new(&classic_with(options), 1_500, address);
         let (data, acks) = (Pipe::new(), Pipe::new());
-        World { half, network, timers, now: Time::ZERO, dice: seed | 1, data, acks }
+        SimContext { half, network, timers, now: Time::ZERO, dice: seed | 1, data, acks }
     }
 
     /// Whether what happens with this probability does.
@@ -154,14 +154,14 @@ impl World {
         ((self.dice >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
-        let World { half, network, timers, now, .. } = self;
+    fn act(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
+        let SimContext { half, network, timers, now, .. } = self;
         let address = half.address;
-        act(half, &mut Door { now: *now, network, timers, address, prompt: false });
+        act(half, &mut HostContext { now: *now, network, timers, address, prompt: false });
         let counted = self.half.receiver.marked();
         while self.network.transit.next_time() < Time::NEVER {
-            if let Some((_, parcel)) = self.network.advance() {
-                let packet = parcel.packet(self.now);
+            if let Some((_, packed)) = self.network.advance() {
+                let packet = packed.packet(self.now);
                 let pipe = if packet.has(flags::ACK) { &mut self.acks } else { &mut self.data };
                 pipe.push_back((packet, counted));
             }
@@ -171,7 +171,7 @@ impl World {
     fn run(&mut self, lost: f64, marked: f64, missing: f64) -> Result<(), TestCaseError> {
         self.half.sender.write(600 * u64::from(MSS));
         self.half.sender.end();
-        self.act(|half, door| half.sender.open(door));
+        self.act(|half, ctx| half.sender.open(ctx));
         for _ in 0..100_000 {
             if self.half.sender.is_done() {
                 return Ok(());
@@ -194,7 +194,7 @@ impl World {
         while let Some((at, wake)) = self.timers.pop_before(end + Span::from_nanos(1)) {
             self.now = at;
             match wake {
-                Wake::Retransmit(_) => self.act(|half, door| half.sender.on_timer(door)),
+                Wake::Retransmit(_) => self.act(|half, ctx| half.sender.on_timer(ctx)),
                 _ => self.act(Half::on_wake_of_receiver),
             }
         }
@@ -210,7 +210,7 @@ impl World {
         if packet.has(flags::ECT) && self.happens(marked) {
             packet.flags |= flags::CE;
         }
-        self.act(|half, door| half.on_data(&Parcel::of(&packet), door));
+        self.act(|half, ctx| half.on_data(&PackedPacket::of(&packet), ctx));
     }
 
     fn deliver_ack(&mut self, missing: f64) -> Result<(), TestCaseError> {
@@ -223,7 +223,7 @@ impl World {
             return Ok(());
         }
         let una = self.half.sender.una();
-        self.act(|half, door| half.sender.on_ack(&Parcel::of(&packet), door));
+        self.act(|half, ctx| half.sender.on_ack(&PackedPacket::of(&packet), ctx));
         if self.half.sender.una() > una {
             let info = self.half.sender.info();
             prop_assert_eq!((info.marked, info.delivered_bytes[1]), counted);

@@ -9,38 +9,38 @@ use super::phase::Phase;
 use super::recovery::{LossOutcome, RecoveryOutcome, WindowInflation};
 use super::samples::Samples;
 use super::{Purpose, Sender};
-use crate::packet::{OptionStore, Options, Packet, Parcel, SackBlocks, flags};
-use crate::tcp::Door;
+use crate::packet::{OptionStore, Options, PackedPacket, Packet, SackBlocks, flags};
+use crate::tcp::HostContext;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 impl Sender {
     /// An acknowledgement (or the answer to the request) arrives.
     #[inline]
-    pub fn on_ack(&mut self, parcel: &Parcel, door: &mut Door) {
-        let packet = &parcel.packet(door.now);
+    pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
+        let packet = &packed.packet(ctx.now);
         if self.is_expected(packet) {
-            self.on_expected_ack(packet, door);
+            self.on_expected_ack(packet, ctx);
         } else if self.has_no_news(packet) {
-            self.on_ack_without_news(parcel, door);
+            self.on_ack_without_news(packed, ctx);
         } else if self.tells_of_blocks_alone(packet) {
-            self.on_blocks(parcel, door);
+            self.on_blocks(packed, ctx);
         } else {
-            self.on_other_ack(parcel, door);
+            self.on_other_ack(packed, ctx);
         }
     }
 
     #[inline(never)]
-    fn on_other_ack(&mut self, parcel: &Parcel, door: &mut Door) {
-        let mut packet = parcel.packet(door.now);
+    fn on_other_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
+        let mut packet = packed.packet(ctx.now);
         let taken;
         let options = if packet.has(flags::OPTIONS) {
-            taken = door.network.options.take(packet.word);
+            taken = ctx.network.options.take(packet.word);
             &taken
         } else {
             &Options::NONE
         };
         if packet.has(flags::SYN) {
-            return self.on_syn_ack(&packet, options, door);
+            return self.on_syn_ack(&packet, options, ctx);
         }
         if !self.is_acceptable(&packet) {
             let una = self.outstanding.una();
@@ -50,7 +50,7 @@ impl Sender {
             // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
             packet.number = una;
         }
-        self.on_any_ack(&packet, options, door);
+        self.on_any_ack(&packet, options, ctx);
     }
 
     /// Whether an ACK is of new data, and nothing is amiss or to be counted.
@@ -103,14 +103,14 @@ impl Sender {
 
     /// The same as [`Self::on_any_ack`], without looking at what cannot be.
     #[inline]
-    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
+    fn on_expected_ack(&mut self, packet: &Packet, ctx: &mut HostContext) {
         let in_flight = self.outstanding.count();
         let mut samples = None;
         let ack = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
-        self.note(&ack, door.now);
-        self.grow(&ack, in_flight, door.now);
+        self.note(&ack, ctx.now);
+        self.grow(&ack, in_flight, ctx.now);
         self.count_ack();
-        self.send_after_progress(door);
+        self.send_after_progress(ctx);
     }
 
     /// What is to be declared of what an ACK tells.
@@ -126,8 +126,8 @@ impl Sender {
 
     /// The same again, where marks are counted or prices read.
     #[inline(never)]
-    fn on_ack_without_news(&mut self, parcel: &Parcel, door: &mut Door) {
-        let (packet, now) = (&parcel.packet(door.now), door.now);
+    fn on_ack_without_news(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
+        let (packet, now) = (&packed.packet(ctx.now), ctx.now);
         let in_flight = self.in_flight();
         let mut samples = None;
         let mut ack = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
@@ -140,15 +140,15 @@ impl Sender {
         }
         self.grow_after(&ack, in_flight, now);
         self.count_ack();
-        self.send_after_progress(door);
+        self.send_after_progress(ctx);
     }
 
     /// The same as [`Self::on_any_ack`] for such an ACK, as most are that come while something is missing: again without
     /// looking at what cannot be, so that little code is needed for it.
     #[inline(never)]
-    fn on_blocks(&mut self, parcel: &Parcel, door: &mut Door) {
-        let (packet, now) = (&parcel.packet(door.now), door.now);
-        let blocks = door.network.options.take_blocks(packet.word);
+    fn on_blocks(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
+        let (packet, now) = (&packed.packet(ctx.now), ctx.now);
+        let blocks = ctx.network.options.take_blocks(packet.word);
         let in_flight = self.in_flight();
         let mut samples = None;
         let ack = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);
@@ -156,7 +156,7 @@ impl Sender {
         let (lost, wait) = self.look_for_losses(now);
         if self.recovery.phase() == Phase::Open {
             if self.outstanding.board().lost() > 0 {
-                self.enter_recovery(door);
+                self.enter_recovery(ctx);
             } else if self.detection.expects_reordering() && ack.delivered > 0 {
                 self.grow_after(&ack, in_flight, now);
             }
@@ -164,16 +164,16 @@ impl Sender {
         if self.recovery.phase() == Phase::Recovery {
             self.reduce(&ack, &lost);
         }
-        self.set_timer(&ack, wait, door);
+        self.set_timer(&ack, wait, ctx);
         self.count_ack();
-        door.prompt = self.recovery.phase() == Phase::Open;
-        self.send(door);
+        ctx.prompt = self.recovery.phase() == Phase::Open;
+        self.send(ctx);
     }
 
     /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
     /// window and the timer, and what leaves.
-    fn on_any_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
-        let now = door.now;
+    fn on_any_ack(&mut self, packet: &Packet, options: &Options, ctx: &mut HostContext) {
+        let now = ctx.now;
         let in_flight = self.in_flight();
         let earlier = self.ecn.backoff_lasts().then(|| self.feedback.round_trip().clone());
         let departed = self.outstanding.board().sacked();
@@ -187,7 +187,7 @@ impl Sender {
         match self.recovery.inflation(&ack, self.detection.duplicates(), &self.outstanding) {
             WindowInflation::None => {}
             WindowInflation::One => self.window.widen(),
-            WindowInflation::Ends => self.window.come_down_to_threshold(),
+            WindowInflation::Endpoints => self.window.come_down_to_threshold(),
         }
         let by_count = self.window.limits_by_count() || self.recovery.repeats();
         let by_count = by_count && self.recovery.phase() != Phase::Recovery;
@@ -201,13 +201,13 @@ impl Sender {
         let looks_back = self.recovery.looks_back();
         let outcome = if looks_back { self.look_back(&ack, now) } else { RecoveryOutcome::None };
         if ack.congestion && !(rests && self.window.ends_apart()) && self.looks_at_echo(&ack) {
-            self.answer_echo(&ack, earlier, door);
+            self.answer_echo(&ack, earlier, ctx);
         }
         let probing = self.recovery.phase() == Phase::Probing;
-        let (lost, wait) = self.find_losses(&ack, door);
+        let (lost, wait) = self.find_losses(&ack, ctx);
         let next = self.next(&ack, &lost);
         match next {
-            LossOutcome::EnterRecovery => self.enter_recovery(door),
+            LossOutcome::EnterRecovery => self.enter_recovery(ctx),
             LossOutcome::Grow if !rests && !probing && self.grows_despite_echo(&ack) => {
                 self.grow_after(&ack, in_flight, now);
             }
@@ -220,22 +220,22 @@ impl Sender {
         if self.recovery.retransmits_at_once(&ack) {
             // It may have been retransmitted after a timeout.
             self.outstanding.forget_retransmission_of_first();
-            door.prompt = true;
-            self.retransmit_next(door);
-            door.prompt = false;
+            ctx.prompt = true;
+            self.retransmit_next(ctx);
+            ctx.prompt = false;
         }
-        self.set_timer(&ack, wait, door);
+        self.set_timer(&ack, wait, ctx);
         if ack.advances() && self.recovery.progress_ends_backoff() {
             self.feedback.end_backoff();
         }
         self.count_ack();
         match outcome {
-            RecoveryOutcome::OnlyNew => self.ask_with_new(door),
+            RecoveryOutcome::OnlyNew => self.ask_with_new(ctx),
             // In ns-2 the ACK that begins a fast recovery releases only its retransmission.
             _ if next == LossOutcome::EnterRecovery && self.window.counts_by_acks() => {}
             _ => {
-                door.prompt = !ack.advances() && self.recovery.phase() == Phase::Open;
-                self.send(door);
+                ctx.prompt = !ack.advances() && self.recovery.phase() == Phase::Open;
+                self.send(ctx);
             }
         }
     }
@@ -253,10 +253,10 @@ impl Sender {
 
     /// Sends new segments, whose ACK tells whether a timeout was genuine; if there is none, it counts as genuine.
     #[cold]
-    fn ask_with_new(&mut self, door: &mut Door) {
-        if !self.send_only_new(door) {
+    fn ask_with_new(&mut self, ctx: &mut HostContext) {
+        if !self.send_only_new(ctx) {
             self.recovery.take_timeout_as_genuine();
-            self.send(door);
+            self.send(ctx);
         }
     }
 
@@ -305,20 +305,20 @@ impl Sender {
 
     /// What the ACK shows to be lost, and how long until more may be.
     #[inline]
-    fn find_losses(&mut self, ack: &AckSample, door: &Door) -> (Lost, Option<Span>) {
+    fn find_losses(&mut self, ack: &AckSample, ctx: &HostContext) -> (Lost, Option<Span>) {
         if self.recovery.phase() == Phase::Probing {
-            (self.judge_probing(ack, door), None)
+            (self.judge_probing(ack, ctx), None)
         } else {
-            self.look_for_losses(door.now)
+            self.look_for_losses(ctx.now)
         }
     }
 
     #[cold]
-    fn judge_probing(&mut self, ack: &AckSample, door: &Door) -> Lost {
+    fn judge_probing(&mut self, ack: &AckSample, ctx: &HostContext) -> Lost {
         let (out, lost_before) = (&self.outstanding, self.outstanding.board().lost());
         let has_more = self.stream.ready(out.nxt()) > 0 && out.count() <= self.window.limit();
         if let Some(finding) = self.recovery.judge_probing(ack, out, has_more) {
-            self.answer(finding, door);
+            self.answer(finding, ctx);
         }
         let segments = self.outstanding.board().lost().saturating_sub(lost_before);
         Lost { segments, ..Lost::default() }
@@ -368,15 +368,15 @@ impl Sender {
 
     /// Sets the timer anew after progress, or to look again for losses after `wait`.
     #[inline(always)]
-    fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, door: &mut Door) {
+    fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, ctx: &mut HostContext) {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
-            self.timer.set(Purpose::Reordering, door.now + wait, door);
+            self.timer.set(Purpose::Reordering, ctx.now + wait, ctx);
         } else if (ack.advances() && !self.recovery.leaves_timer())
             || self.timer.restarts_on_each_ack()
-            || self.head_is_younger(ack, door.now)
+            || self.head_is_younger(ack, ctx.now)
         {
-            self.rearm(door);
+            self.rearm(ctx);
         }
     }
 

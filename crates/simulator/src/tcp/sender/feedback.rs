@@ -8,7 +8,7 @@ use super::ecn::{Ecn, Unnamed};
 use super::outstanding::{ArrivedData, Outstanding};
 use super::samples::{Reading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
-use crate::tcp::maybe::Maybe;
+use crate::tcp::packed_option::PackedOption;
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK reports.
@@ -94,7 +94,7 @@ pub struct Feedback {
     min_rtt: Span,
     /// While everything is retransmitted: how many segments the blocks of the last duplicate named, if
     /// there was an ACK of new data since the timeout.
-    named: Maybe,
+    named: PackedOption,
     /// A measurement goes on through a fast recovery, and counts when that ends.
     through_recovery: bool,
     /// ACKs report prices, beside their options or in their word.
@@ -118,7 +118,7 @@ impl Feedback {
             clock,
             round_trip: RoundTrip::new(plan.rto()),
             min_rtt: UNKNOWN,
-            named: Maybe::NONE,
+            named: PackedOption::NONE,
             through_recovery: plan.rtt_through_recovery,
             reads_prices: false,
             request_repeated: false,
@@ -281,12 +281,12 @@ impl Feedback {
             return ack.duplicate;
         }
         let named = options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum();
-        let named = Maybe::some(named);
-        let duplicate = !ack.advances() && self.named != Maybe::NONE && self.named != named;
+        let named = PackedOption::some(named);
+        let duplicate = !ack.advances() && self.named != PackedOption::NONE && self.named != named;
         if duplicate {
             self.named = named;
         } else if ack.advances() {
-            self.named = Maybe::some(0);
+            self.named = PackedOption::some(0);
         }
         duplicate
     }
@@ -399,7 +399,7 @@ impl Feedback {
     /// A timeout.
     pub fn back_off(&mut self) {
         self.round_trip.back_off();
-        self.named = Maybe::NONE;
+        self.named = PackedOption::NONE;
     }
 
     /// A mark doubles the timeout so often, as it was before the mark's ACK, and then counts the round trip `rtt` of

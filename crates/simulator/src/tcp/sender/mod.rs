@@ -40,8 +40,8 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Demand, Time};
 use tidegate_scenario::plan::TcpPlan;
 
-use super::maybe::Maybe;
-use super::{Door, Sizes};
+use super::packed_option::PackedOption;
+use super::{HostContext, Sizes};
 use conex::Conex;
 pub use conex::{Declared, Met};
 use detection::Detection;
@@ -100,7 +100,7 @@ pub struct Sender {
     /// What is declared of congestion, by those who do.
     conex: Option<Box<Conex>>,
     /// When the connection was established.
-    established: Maybe,
+    established: PackedOption,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -126,7 +126,7 @@ impl Sender {
             window: SendWindow::new(plan, mss),
             timer: Timer::new(plan.rearm_on_retransmit, plan.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
-            established: Maybe::NONE,
+            established: PackedOption::NONE,
             counts: SenderCounts::default(),
         }
     }
@@ -185,10 +185,10 @@ impl Sender {
 
     /// Sends what has been written, as far as the window allows. To be called after [`Sender::write`],
     /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
-    pub fn on_written(&mut self, door: &mut Door) {
+    pub fn on_written(&mut self, ctx: &mut HostContext) {
         if self.recovery.is_connected() {
-            self.restart_after_pause(door.now);
-            self.send(door);
+            self.restart_after_pause(ctx.now);
+            self.send(ctx);
         }
     }
 

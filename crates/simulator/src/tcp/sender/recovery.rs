@@ -22,7 +22,7 @@ use super::phase::{Phase, Points};
 use super::rules::{Rule, Rules};
 use super::spurious_rto::{SpuriousRto, SpuriousRtoOutcome};
 use super::undo::Undo;
-use crate::tcp::maybe::Maybe;
+use crate::tcp::packed_option::PackedOption;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// What a timeout means.
@@ -59,7 +59,7 @@ pub enum WindowInflation {
     /// It widens by one.
     One,
     /// It comes back to the threshold, if it is above that.
-    Ends,
+    Endpoints,
 }
 
 /// What follows from an ACK's losses and marks.
@@ -80,12 +80,12 @@ pub struct Recovery {
     timeouts: Timeouts,
     rules: Rules,
     /// Where the segments end that were out when a mark lowered the window, since the last timeout.
-    marked_to: Maybe,
+    marked_to: PackedOption,
     /// It has been a partial ACK's turn in this fast recovery.
     had_partial_ack: bool,
     /// Where the last fast recovery ended, if no mark has been answered nor the timer run out since: until more is acknowledged
     /// none is answered, where recoveries and marks go together.
-    recovered_to: Maybe,
+    recovered_to: PackedOption,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
     /// Duplicates have let go of segments during recovery from a timeout, or would have, since the last ACK of new data.
@@ -109,9 +109,9 @@ impl Recovery {
             points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
             timeouts,
             rules: Rules::of(plan),
-            marked_to: Maybe::NONE,
+            marked_to: PackedOption::NONE,
             had_partial_ack: false,
-            recovered_to: Maybe::NONE,
+            recovered_to: PackedOption::NONE,
             marked_last: false,
             inflated: false,
             undo: None,
@@ -164,7 +164,7 @@ impl Recovery {
             Phase::Open => self.recovered_to.get().is_none_or(|end| una > end),
             Phase::Loss => {
                 self.rules.have(Rule::MarkedInLoss)
-                    && self.marked_to == Maybe::NONE
+                    && self.marked_to == PackedOption::NONE
                     && !self.lowered_for_mark_alone()
             }
             _ => false,
@@ -175,13 +175,13 @@ impl Recovery {
     pub fn answer_mark(&mut self, nxt: u64) {
         self.marked_last = true;
         match self.points.phase {
-            Phase::Loss => self.marked_to = Maybe::some(nxt),
+            Phase::Loss => self.marked_to = PackedOption::some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
         }
         if self.rules.have(Rule::WithinMark) || self.repeats() {
             // A fast recovery would be part of this, whatever was lost before.
             self.points.recover = 0;
-            self.recovered_to = Maybe::NONE;
+            self.recovered_to = PackedOption::NONE;
         }
     }
 
@@ -228,8 +228,8 @@ impl Recovery {
     /// What was outstanding at a loss ends here.
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
-        self.marked_to = Maybe::NONE;
-        self.recovered_to = Maybe::NONE;
+        self.marked_to = PackedOption::NONE;
+        self.recovered_to = PackedOption::NONE;
         self.inflated = false;
     }
 
@@ -251,12 +251,13 @@ impl Recovery {
             (false, true) => 0,
             (false, false) => nxt,
         });
-        self.recovered_to = if within_mark || repeats { Maybe::some(end) } else { Maybe::NONE };
+        self.recovered_to =
+            if within_mark || repeats { PackedOption::some(end) } else { PackedOption::NONE };
     }
 
     /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
     pub fn is_within_mark(&self) -> bool {
-        let in_loss = self.points.phase == Phase::Loss && self.marked_to != Maybe::NONE;
+        let in_loss = self.points.phase == Phase::Loss && self.marked_to != PackedOption::NONE;
         self.points.phase == Phase::Reducing || (in_loss && self.rules.have(Rule::WithinMark))
     }
 
@@ -287,7 +288,7 @@ impl Recovery {
     ) -> WindowInflation {
         if ack.advances() {
             let ends = core::mem::take(&mut self.inflated);
-            return if ends { WindowInflation::Ends } else { WindowInflation::None };
+            return if ends { WindowInflation::Endpoints } else { WindowInflation::None };
         }
         let counts = match self.points.phase {
             Phase::Loss => true,

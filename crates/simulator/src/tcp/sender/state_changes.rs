@@ -7,7 +7,7 @@ use super::feedback::AckSample;
 use super::outstanding::Lost;
 use super::phase::Phase;
 use super::recovery::RecoveryOutcome;
-use crate::tcp::Door;
+use crate::tcp::HostContext;
 use crate::tcp::reduction::Progress;
 use crate::tcp::round_trip::RoundTrip;
 use crate::tcp::scoreboard::DUP_THRESH;
@@ -20,7 +20,7 @@ impl Sender {
         &mut self,
         ack: &AckSample,
         earlier: Option<RoundTrip>,
-        door: &mut Door,
+        ctx: &mut HostContext,
     ) {
         if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
             return;
@@ -34,18 +34,18 @@ impl Sender {
             let times = self.ecn.doublings(one, self.outstanding.una());
             match earlier.filter(|_| one) {
                 Some(earlier) => {
-                    self.feedback.back_off_before(earlier, times, ack.rtt, door.now);
+                    self.feedback.back_off_before(earlier, times, ack.rtt, ctx.now);
                 }
                 None => (0..times).for_each(|_| self.feedback.back_off()),
             }
-            self.window.reduce_for_mark(self.in_flight(), door.now);
+            self.window.reduce_for_mark(self.in_flight(), ctx.now);
             self.ecn.announce_reduction();
             self.detection.forget_probe();
             self.recovery.forget_undo();
             self.recovery.answer_mark(self.outstanding.nxt());
             // A window of one segment cannot be halved: the next waits for the timer.
             if self.window.cwnd() < 1.0 {
-                self.restart_timer(door);
+                self.restart_timer(ctx);
             }
         }
     }
@@ -110,10 +110,10 @@ impl Sender {
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, door: &mut Door) {
+    pub(super) fn enter_recovery(&mut self, ctx: &mut HostContext) {
         self.counts.recoveries += 1;
         if self.recovery.starts_over() {
-            return self.retransmit_alone(door);
+            return self.retransmit_alone(ctx);
         }
         let marked = self.recovery.is_within_mark();
         if self.recovery.phase() == Phase::Loss && marked {
@@ -125,7 +125,7 @@ impl Sender {
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5), or one by a share.
         let small = self.ecn.answers_in_proportion() || self.window.mark_weighed_less();
         if !marked || small {
-            self.window.reduce_for_loss(self.in_flight(), door.now);
+            self.window.reduce_for_loss(self.in_flight(), ctx.now);
             self.ecn.announce_reduction();
             self.detection.forget_probe();
         }
@@ -141,13 +141,13 @@ impl Sender {
         self.recovery.enter(self.outstanding.nxt());
         self.feedback.on_recovery();
         if !self.timer.restarts_on_retransmit() {
-            self.restart_timer(door);
+            self.restart_timer(ctx);
         }
         // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
         if self.window.is_reduced_at_once() {
-            door.prompt = true;
-            self.retransmit_next(door);
-            door.prompt = false;
+            ctx.prompt = true;
+            self.retransmit_next(ctx);
+            ctx.prompt = false;
         }
         self.window.begin_recovery(&self.outstanding);
     }

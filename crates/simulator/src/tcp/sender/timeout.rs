@@ -11,7 +11,7 @@ use super::phase::Phase;
 use super::recovery::Timeouts;
 use super::timer::Purpose;
 use crate::event_queue::Prospect;
-use crate::tcp::Door;
+use crate::tcp::HostContext;
 use crate::tcp::reduction::Progress;
 
 impl Sender {
@@ -22,21 +22,21 @@ impl Sender {
     }
 
     /// A wake-up of the timer comes.
-    pub fn on_timer(&mut self, door: &mut Door) {
-        match self.timer.on_wake(door) {
+    pub fn on_timer(&mut self, ctx: &mut HostContext) {
+        match self.timer.on_wake(ctx) {
             None => {}
-            Some(Purpose::Probe) => self.send_probe(door),
-            Some(Purpose::Reordering) => self.on_reordering_timer(door),
-            Some(Purpose::Timeout) => self.on_timeout(door),
+            Some(Purpose::Probe) => self.send_probe(ctx),
+            Some(Purpose::Reordering) => self.on_reordering_timer(ctx),
+            Some(Purpose::Timeout) => self.on_timeout(ctx),
         }
     }
 
-    fn on_timeout(&mut self, door: &mut Door) {
+    fn on_timeout(&mut self, ctx: &mut HostContext) {
         let requested = self.recovery.phase() == Phase::SynSent;
         if self.outstanding.is_empty() && !requested {
             // Nothing is missing: the window was below one segment (RFC 3168, section 6.1.2).
             self.window.allow(1);
-            self.send(door);
+            self.send(ctx);
             return;
         }
         if !requested || self.counts.retransmits >= self.timer.even_requests() {
@@ -50,7 +50,7 @@ impl Sender {
             self.ecn.on_request_lost();
             self.feedback.on_request_repeated();
             self.counts.retransmits += 1;
-            return self.send_request(door);
+            return self.send_request(ctx);
         }
         self.counts.timeouts += 1;
         if let Some(conex) = &mut self.conex {
@@ -62,37 +62,37 @@ impl Sender {
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
         match self.recovery.timeouts() {
-            Timeouts::StartOver => self.start_over(door),
-            Timeouts::Frto(_) => self.begin_frto(door),
-            Timeouts::ByTime(_) => self.lose_by_time(door),
+            Timeouts::StartOver => self.start_over(ctx),
+            Timeouts::Frto(_) => self.begin_frto(ctx),
+            Timeouts::ByTime(_) => self.lose_by_time(ctx),
         }
     }
 
     /// All that was sent is lost, but for what is sacked, where that counts.
-    fn start_over(&mut self, door: &mut Door) {
-        self.lower_threshold(door);
-        self.window.start_over(door.now);
+    fn start_over(&mut self, ctx: &mut HostContext) {
+        self.lower_threshold(ctx);
+        self.window.start_over(ctx.now);
         if !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
         }
         let nxt = self.outstanding.nxt();
         self.outstanding.give_up(nxt, self.recovery.goes_back());
         self.recovery.go_on(Phase::Loss, nxt);
-        self.send(door);
+        self.send(ctx);
     }
 
     /// Duplicates have shown a loss where there is no fast recovery (Jacobson 1988): the same as after a timeout,
     /// but that the timer has not run out.
-    pub(super) fn retransmit_alone(&mut self, door: &mut Door) {
+    pub(super) fn retransmit_alone(&mut self, ctx: &mut HostContext) {
         self.detection.start_over();
         self.feedback.stop_measuring();
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
-        self.start_over(door);
-        self.restart_timer(door);
+        self.start_over(ctx);
+        self.restart_timer(ctx);
     }
 
-    fn lower_threshold(&mut self, door: &Door) {
+    fn lower_threshold(&mut self, ctx: &HostContext) {
         if self.recovery.lowered_for_mark_alone() {
             return;
         }
@@ -103,26 +103,26 @@ impl Sender {
         let small = self.recovery.phase() == Phase::Reducing && self.window.mark_weighed_less();
         let from = if small { Some(cwnd) } else { self.recovery.lowered_from(cwnd) };
         if let Some(cwnd) = from {
-            self.window.lower_threshold(cwnd, self.in_flight(), door.now);
+            self.window.lower_threshold(cwnd, self.in_flight(), ctx.now);
         }
     }
 
-    fn begin_frto(&mut self, door: &mut Door) {
-        self.lower_threshold(door);
+    fn begin_frto(&mut self, ctx: &mut HostContext) {
+        self.lower_threshold(ctx);
         self.outstanding.forget_retransmission_of_first();
         self.window.hold(self.in_flight() + 1);
         self.recovery.begin_probing(&self.outstanding);
-        self.send_again(self.outstanding.una(), door);
+        self.send_again(self.outstanding.una(), ctx);
     }
 
     /// What F-RTO has found out.
-    pub(super) fn answer(&mut self, finding: FrtoOutcome, door: &Door) {
+    pub(super) fn answer(&mut self, finding: FrtoOutcome, ctx: &HostContext) {
         match finding {
             FrtoOutcome::Hold => self.window.hold(self.in_flight()),
             FrtoOutcome::SendTwo => self.window.allow(self.in_flight() + 2),
-            FrtoOutcome::Genuine(allowed) => self.take_as_lost(allowed, door),
+            FrtoOutcome::Genuine(allowed) => self.take_as_lost(allowed, ctx),
             FrtoOutcome::Spurious => {
-                self.take_declared_back(door.now);
+                self.take_declared_back(ctx.now);
                 // The window comes down all the same, as for a congestion mark.
                 self.window.glide();
                 self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());
@@ -131,45 +131,45 @@ impl Sender {
     }
 
     /// The timeout was genuine: retransmit what was outstanding, and is not sacked.
-    fn take_as_lost(&mut self, allowed: u32, door: &Door) {
+    fn take_as_lost(&mut self, allowed: u32, ctx: &HostContext) {
         let Timeouts::Frto(frto) = self.recovery.timeouts() else { return };
         let end = frto.outstanding_to();
         self.outstanding.give_up(end, self.recovery.goes_back());
-        self.window.start_over(door.now);
+        self.window.start_over(ctx.now);
         self.window.allow(self.in_flight() + allowed);
         self.recovery.go_on(Phase::Loss, end);
     }
 
-    fn lose_by_time(&mut self, door: &mut Door) {
-        if let Some(detected) = self.detection.judge_timeout(&self.outstanding, door.now) {
-            self.outstanding.lose(&detected, door.now);
+    fn lose_by_time(&mut self, ctx: &mut HostContext) {
+        if let Some(detected) = self.detection.judge_timeout(&self.outstanding, ctx.now) {
+            self.outstanding.lose(&detected, ctx.now);
         }
         self.outstanding.forget_retransmission_of_first();
         if self.recovery.lose_by_time(&self.outstanding) {
             let window = self.window.get();
             self.recovery.remember(window, false);
-            self.window.lower_threshold(window.cwnd, self.in_flight(), door.now);
+            self.window.lower_threshold(window.cwnd, self.in_flight(), ctx.now);
         }
-        self.window.start_over(door.now);
+        self.window.start_over(ctx.now);
         self.window.allow(self.in_flight() + 1);
         self.recovery.go_on(Phase::Loss, self.outstanding.nxt());
         self.detection.forget_probe();
-        self.send(door);
+        self.send(ctx);
     }
 
     /// Time enough has passed for what was only late.
-    fn on_reordering_timer(&mut self, door: &mut Door) {
+    fn on_reordering_timer(&mut self, ctx: &mut HostContext) {
         self.detection.look_again();
-        if self.look_for_losses(door.now).0.any() {
+        if self.look_for_losses(ctx.now).0.any() {
             if self.recovery.phase() != Phase::Recovery {
-                self.enter_recovery(door);
+                self.enter_recovery(ctx);
                 let in_flight = self.in_flight();
                 self.window.reduce(Progress { delivered: 1, in_flight, safe: false });
             }
-            self.send(door);
+            self.send(ctx);
         }
         if !self.timer.is_set() {
-            self.restart_timer(door);
+            self.restart_timer(ctx);
         }
     }
 }

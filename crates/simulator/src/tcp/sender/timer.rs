@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::kernel::Kernel;
 use crate::event_queue::Prospect;
-use crate::tcp::Door;
+use crate::tcp::HostContext;
 
 /// What a timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,19 +104,19 @@ impl Timer {
 
     /// Sets it, or sets it anew.
     #[inline]
-    pub fn set(&mut self, purpose: Purpose, at: Time, door: &mut Door) {
+    pub fn set(&mut self, purpose: Purpose, at: Time, ctx: &mut HostContext) {
         self.purpose = purpose;
         self.deadline = at;
         if at < self.wake_at {
-            self.wake_sooner(door);
+            self.wake_sooner(ctx);
         }
     }
 
     /// Sets a wake-up for the deadline: rarely, as deadlines mostly move away.
     #[cold]
-    fn wake_sooner(&mut self, door: &mut Door) {
+    fn wake_sooner(&mut self, ctx: &mut HostContext) {
         self.wake_at = self.deadline;
-        door.wake_sender(self.deadline);
+        ctx.wake_sender(self.deadline);
     }
 
     /// Stops it.
@@ -140,11 +140,11 @@ impl Timer {
     }
 
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
-    pub fn on_wake(&mut self, door: &mut Door) -> Option<Purpose> {
-        match self.foresee(door.now) {
+    pub fn on_wake(&mut self, ctx: &mut HostContext) -> Option<Purpose> {
+        match self.foresee(ctx.now) {
             Prospect::Due => {}
             Prospect::Later(at) => {
-                door.wake_sender(at);
+                ctx.wake_sender(at);
                 return None;
             }
             Prospect::Void => return None,
@@ -172,14 +172,14 @@ mod tests {
         let ms = |n| Time::ZERO + Span::from_millis(n);
         let mut timer = Timer::new(false, false);
         let mut wakes = Vec::new();
-        let mut door = |now, timers: &mut _, act: &mut dyn FnMut(&mut Door)| {
-            act(&mut Door { now, network: &mut network, timers, address, prompt: false });
+        let mut ctx = |now, timers: &mut _, act: &mut dyn FnMut(&mut HostContext)| {
+            act(&mut HostContext { now, network: &mut network, timers, address, prompt: false });
         };
         for n in 0..100 {
-            door(ms(n), &mut timers, &mut |d| timer.set(Purpose::Timeout, ms(n + 200), d));
+            ctx(ms(n), &mut timers, &mut |d| timer.set(Purpose::Timeout, ms(n + 200), d));
         }
         while let Some((at, _)) = timers.pop() {
-            door(at, &mut timers, &mut |d| wakes.push((at, timer.on_wake(d))));
+            ctx(at, &mut timers, &mut |d| wakes.push((at, timer.on_wake(d))));
         }
         assert_eq!(wakes, [(ms(200), None), (ms(299), Some(Purpose::Timeout))]);
         assert!(!timer.is_set());

@@ -13,7 +13,7 @@ use super::rack::probe_timeout;
 use super::timer::Purpose;
 use crate::packet::flags;
 use crate::tcp::scoreboard::DUP_THRESH;
-use crate::tcp::{Door, Sizes};
+use crate::tcp::{HostContext, Sizes};
 
 /// How segments leave.
 pub struct Transmit {
@@ -61,31 +61,31 @@ impl Transmit {
 
 impl Sender {
     /// Requests the connection.
-    pub(super) fn send_request(&mut self, door: &mut Door) {
+    pub(super) fn send_request(&mut self, ctx: &mut HostContext) {
         self.counts.sent += 1;
         let flags = flags::SYN | self.ecn.flags_of_request();
-        door.send_data(0, self.transmit.sizes.syn, flags);
-        self.restart_timer(door);
+        ctx.send_data(0, self.transmit.sizes.syn, flags);
+        self.restart_timer(ctx);
     }
 
     /// Sets the timer anew, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
     /// before only if nothing does.
     #[inline]
-    pub(super) fn send_after_progress(&mut self, door: &mut Door) {
+    pub(super) fn send_after_progress(&mut self, ctx: &mut HostContext) {
         let probes = self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if !probes {
-            self.rearm(door);
-            self.send(door);
-        } else if !self.send(door) {
-            self.rearm(door);
+            self.rearm(ctx);
+            self.send(ctx);
+        } else if !self.send(ctx) {
+            self.rearm(ctx);
         }
     }
 
     /// Sends what the window allows. Returns whether that has set the timer of a probe.
     #[inline]
-    pub(super) fn send(&mut self, door: &mut Door) -> bool {
+    pub(super) fn send(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
-        let (in_flight, put_off) = self.fill_window(door);
+        let (in_flight, put_off) = self.fill_window(ctx);
         let sent = self.outstanding.nxt() > nxt;
         if self.window.watches_use() {
             let full = put_off || self.window.is_full(in_flight);
@@ -95,7 +95,7 @@ impl Sender {
         }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if probes {
-            self.schedule_probe(self.timeout_of_first(door.now), door);
+            self.schedule_probe(self.timeout_of_first(ctx.now), ctx);
         }
         probes
     }
@@ -103,7 +103,7 @@ impl Sender {
     /// Returns how many segments are in flight then, and whether the window would let more go, which wait
     /// for company.
     #[inline]
-    fn fill_window(&mut self, door: &mut Door) -> (u32, bool) {
+    fn fill_window(&mut self, ctx: &mut HostContext) -> (u32, bool) {
         let allowed = self.window.allowed();
         let mut in_flight = self.in_flight();
         loop {
@@ -112,7 +112,7 @@ impl Sender {
             }
             if self.outstanding.needs_retransmit()
                 && self.recovery.phase() != Phase::Probing
-                && self.retransmit_next(door)
+                && self.retransmit_next(ctx)
             {
                 in_flight = self.in_flight();
                 continue;
@@ -122,17 +122,17 @@ impl Sender {
                 return (in_flight, false);
             }
             if in_flight == 0 {
-                self.window.start(self.transmit.silence(door.now), door.now);
+                self.window.start(self.transmit.silence(ctx.now), ctx.now);
             }
             let sent = if let Some(bursts) = self.transmit.bursts {
                 // Duplicates let one segment go at a time, whatever is in flight.
                 let room = available.min(allowed.saturating_sub(in_flight).max(1).into()) as u32;
-                match self.send_burst(bursts, room, door) {
+                match self.send_burst(bursts, room, ctx) {
                     0 => return (in_flight, true),
                     sent => sent,
                 }
             } else {
-                self.send_new(false, door);
+                self.send_new(false, ctx);
                 1
             };
             // Nothing in flight may also be what duplicates have told too much of (without SACK).
@@ -162,9 +162,9 @@ impl Sender {
     }
 
     /// Sends a burst of new segments into `room` for so many. Returns how many; none if they wait.
-    fn send_burst(&mut self, bursts: Bursts, room: u32, door: &mut Door) -> u32 {
+    fn send_burst(&mut self, bursts: Bursts, room: u32, ctx: &mut HostContext) -> u32 {
         let mut most = room;
-        let silence = self.transmit.silence(door.now);
+        let silence = self.transmit.silence(ctx.now);
         if !bursts.fills(room, silence) {
             most = bursts.most(self.window.get(), &self.feedback);
             let ready = self.stream.ready(self.outstanding.nxt());
@@ -172,23 +172,23 @@ impl Sender {
             let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
             if cut_short
                 && self.recovery.is_quiet()
-                && bursts.awaits_ack(room, cwnd, feedback, out, silence, door.now)
+                && bursts.awaits_ack(room, cwnd, feedback, out, silence, ctx.now)
             {
                 return 0;
             }
         }
         let count = room.min(most).min(Bursts::most_of(self.window.cwnd()));
         for left in (0..count).rev() {
-            self.send_new(left == 0 && count > 1, door);
+            self.send_new(left == 0 && count > 1, ctx);
         }
         count
     }
 
     /// Sends new segments as the window allows, and nothing again. Returns whether there was one.
-    pub(super) fn send_only_new(&mut self, door: &mut Door) -> bool {
+    pub(super) fn send_only_new(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
         while !self.window.is_full(self.in_flight()) && self.available() > 0 {
-            self.send_new(false, door);
+            self.send_new(false, ctx);
         }
         let sent = self.outstanding.nxt() > nxt;
         if sent {
@@ -198,50 +198,50 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, push: bool, door: &mut Door) {
+    fn send_new(&mut self, push: bool, ctx: &mut HostContext) {
         let missing_bytes = self.stream.cut(self.outstanding.nxt());
-        let segment = self.outstanding.add(missing_bytes, door.now);
-        self.feedback.on_sent(segment, door.now);
+        let segment = self.outstanding.add(missing_bytes, ctx.now);
+        self.feedback.on_sent(segment, ctx.now);
         let flags = self.ecn.flags_of_new() | self.transmit.push_flag(push);
-        self.depart(segment, false, flags, door);
+        self.depart(segment, false, flags, ctx);
     }
 
     /// Sends the next lost segment again, if one is waiting for it.
-    pub(super) fn retransmit_next(&mut self, door: &mut Door) -> bool {
+    pub(super) fn retransmit_next(&mut self, ctx: &mut HostContext) -> bool {
         let Some(segment) = self.outstanding.next_retransmit() else { return false };
-        self.send_again(segment, door);
+        self.send_again(segment, ctx);
         true
     }
 
-    pub(super) fn send_again(&mut self, segment: u64, door: &mut Door) {
-        self.outstanding.retransmit(segment, door.now);
+    pub(super) fn send_again(&mut self, segment: u64, ctx: &mut HostContext) {
+        self.outstanding.retransmit(segment, ctx.now);
         self.feedback.on_retransmit();
-        self.recovery.on_retransmit(door.now);
+        self.recovery.on_retransmit(ctx.now);
         self.counts.retransmits += 1;
         let flags = self.ecn.retransmit_flags();
-        self.depart(segment, true, flags, door);
+        self.depart(segment, true, flags, ctx);
         if segment == self.outstanding.una() && self.timer.restarts_on_retransmit() {
-            self.restart_timer(door);
+            self.restart_timer(ctx);
         }
     }
 
     #[inline(always)]
-    fn depart(&mut self, segment: u64, again: bool, mut flags: u32, door: &mut Door) {
+    fn depart(&mut self, segment: u64, again: bool, mut flags: u32, ctx: &mut HostContext) {
         let missing_bytes = self.outstanding.missing_bytes(segment);
         let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
         flags |= self.transmit.push_flag(pushed);
         if let Some(conex) = &self.conex {
             flags = match !again && conex.has_nothing_to_declare() {
                 true => flags | flags::CONEX,
-                false => self.declared(flags, segment, again, door.now),
+                false => self.declared(flags, segment, again, ctx.now),
             };
         }
-        self.transmit.note_activity(door.now);
+        self.transmit.note_activity(ctx.now);
         self.counts.sent += 1;
         self.window.on_sent();
-        door.send_data(segment, self.transmit.sizes.full - missing_bytes, flags);
+        ctx.send_data(segment, self.transmit.sizes.full - missing_bytes, flags);
         if !self.timer.is_set() {
-            self.restart_timer(door);
+            self.restart_timer(ctx);
         }
     }
 
@@ -265,60 +265,60 @@ impl Sender {
     }
 
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
-    pub(super) fn send_probe(&mut self, door: &mut Door) {
+    pub(super) fn send_probe(&mut self, ctx: &mut HostContext) {
         if self.detection.is_probing() {
-            let at = self.timeout_of_first(door.now);
-            return self.timer.set(Purpose::Timeout, at, door);
+            let at = self.timeout_of_first(ctx.now);
+            return self.timer.set(Purpose::Timeout, at, ctx);
         }
         let again = self.available() == 0;
         if again {
             let last = self.outstanding.nxt() - 1;
-            self.outstanding.repeat(last, door.now);
+            self.outstanding.repeat(last, ctx.now);
             self.counts.retransmits += 1;
-            self.depart(last, true, self.ecn.flags_of_control(), door);
+            self.depart(last, true, self.ecn.flags_of_control(), ctx);
         } else {
-            self.send_new(false, door);
+            self.send_new(false, ctx);
         }
         self.detection.on_probe(self.outstanding.nxt(), again);
-        self.restart_timer(door);
+        self.restart_timer(ctx);
     }
 
     /// RFC 6298, section 5: set while something is outstanding.
     #[inline]
-    pub(super) fn restart_timer(&mut self, door: &mut Door) {
+    pub(super) fn restart_timer(&mut self, ctx: &mut HostContext) {
         let idle = self.outstanding.is_empty() && self.recovery.phase() != Phase::SynSent;
         // A window below one segment waits for the timer (RFC 3168, section 6.1.2).
         if idle && self.window.cwnd() >= 1.0 {
             return self.timer.clear();
         }
-        self.timer.set(Purpose::Timeout, door.now + self.feedback.round_trip().rto(), door);
+        self.timer.set(Purpose::Timeout, ctx.now + self.feedback.round_trip().rto(), ctx);
     }
 
     /// Restarts the timer after progress.
     #[inline]
-    pub(super) fn rearm(&mut self, door: &mut Door) {
+    pub(super) fn rearm(&mut self, ctx: &mut HostContext) {
         if self.detection.probes() {
-            self.schedule_probe(door.now + self.feedback.round_trip().rto(), door);
+            self.schedule_probe(ctx.now + self.feedback.round_trip().rto(), ctx);
         } else {
-            self.restart_timer(door);
+            self.restart_timer(ctx);
         }
     }
 
     /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
     /// that of the timeout otherwise.
     #[inline(never)]
-    fn schedule_probe(&mut self, latest: Time, door: &mut Door) {
+    fn schedule_probe(&mut self, latest: Time, ctx: &mut HostContext) {
         let out = self.outstanding.count();
         let round_trip = self.feedback.round_trip();
         let Some(srtt) = round_trip.srtt().filter(|_| out > 0) else {
-            return self.restart_timer(door);
+            return self.restart_timer(ctx);
         };
         // Whether something is missing cannot be guessed.
         let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
-        let probe_at = (door.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
-        let at = select_unpredictable(quiet, probe_at, door.now + round_trip.rto());
+        let probe_at = (ctx.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
+        let at = select_unpredictable(quiet, probe_at, ctx.now + round_trip.rto());
         let purpose = select_unpredictable(quiet, Purpose::Probe, Purpose::Timeout);
-        self.timer.set(purpose, at, door);
+        self.timer.set(purpose, at, ctx);
     }
 
     /// When the timeout of the first segment is due.

@@ -10,13 +10,15 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
 use crate::event_queue::Timers;
-use crate::feeders::Receivers;
 use crate::network::Network;
-use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, ReceivedBytes, SackBlocks, flags};
+use crate::packet::{
+    MAX_SACK_BLOCKS, Options, PackedPacket, Packet, ReceivedBytes, SackBlocks, flags,
+};
 use crate::tcp::accecn::{Ace, Codepoint};
 use crate::tcp::sender::Purpose;
 use crate::tcp::tests::RULES_OF_NS2;
-use crate::tcp::{Address, Door, Half};
+use crate::tcp::{Address, Half, HostContext};
+use crate::topology::Receivers;
 use crate::wake::{TimerId, Wake};
 
 const PACKET_BYTES: u16 = 1500;
@@ -132,7 +134,7 @@ impl Bench {
                 if self.written_bytes == 0 {
                     self.write(u64::MAX);
                 }
-                self.at_door(|connection, door| connection.sender.open(door));
+                self.at_door(|connection, ctx| connection.sender.open(ctx));
             }
             ["answer", ref rest @ ..] => {
                 let (stamp, said) = (self.requested, Said::read(rest));
@@ -142,19 +144,19 @@ impl Bench {
             ["request", ref rest @ ..] => {
                 let flags = flags::SYN | Said::read(rest).flags;
                 let packet = Packet { at: now, flags, ..Packet::default() };
-                self.at_door(|connection, door| connection.on_data(&Parcel::of(&packet), door));
+                self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
                 let segments: u64 = segments.parse().expect("a number of segments");
                 self.write(segments * self.connection.sizes.mss());
-                self.at_door(|connection, door| connection.sender.on_written(door));
+                self.at_door(|connection, ctx| connection.sender.on_written(ctx));
             }
             ["push", bytes] => {
                 let sender = &mut self.connection.sender;
                 sender.write(bytes.parse().expect("bytes"));
                 sender.push();
-                self.at_door(|connection, door| connection.sender.on_written(door));
+                self.at_door(|connection, ctx| connection.sender.on_written(ctx));
             }
             ["segment", ref rest @ ..] => self.arrive_all(rest),
             ["wait"] => {}
@@ -184,7 +186,7 @@ impl Bench {
                     Purpose::Probe => "probe",
                     Purpose::Reordering => "late",
                 };
-                self.at_door(|connection, door| connection.sender.on_timer(door));
+                self.at_door(|connection, ctx| connection.sender.on_timer(ctx));
                 name
             }
             Wake::DelayedAck(_) => {
@@ -196,10 +198,10 @@ impl Bench {
         Some((at, name, self.report()))
     }
 
-    fn at_door(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+    fn at_door(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
         let Bench { network, timers, connection, now, .. } = self;
         let address = connection.address;
-        act(connection, &mut Door { now: *now, network, timers, address, prompt: false });
+        act(connection, &mut HostContext { now: *now, network, timers, address, prompt: false });
     }
 
     /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (what the timestamp
@@ -248,7 +250,7 @@ impl Bench {
             let options = Options { sack, received_bytes, ..Options::default() };
             packet.word = self.network.options.put(options);
         }
-        self.at_door(|connection, door| connection.sender.on_ack(&Parcel::of(&packet), door));
+        self.at_door(|connection, ctx| connection.sender.on_ack(&PackedPacket::of(&packet), ctx));
     }
 
     /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end holds for all
@@ -271,7 +273,7 @@ impl Bench {
                 let (at, stamp) = (self.now, self.now);
                 let len = PACKET_BYTES;
                 let packet = Packet { at, stamp, number, len, flags: all, ..Packet::default() };
-                self.at_door(|connection, door| connection.on_data(&Parcel::of(&packet), door));
+                self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
             }
         }
     }
@@ -280,8 +282,8 @@ impl Bench {
     fn report(&mut self) -> String {
         let mut sent = Sent::default();
         while self.network.transit.next_time() < Time::NEVER {
-            if let Some((at, parcel)) = self.network.advance() {
-                self.note(&parcel.packet(at), &mut sent);
+            if let Some((at, packed)) = self.network.advance() {
+                self.note(&packed.packet(at), &mut sent);
             }
         }
         let mut text = sent.finish();

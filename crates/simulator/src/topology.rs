@@ -27,10 +27,10 @@ pub struct Hop {
     pub link: u32,
     /// The packet passes stages before this link.
     pub staged: bool,
-    /// Packets that wait behind it for their arrival there may come along: see [`Convoy`].
+    /// Packets that wait behind it for their arrival there may come along: see [`PacketTrain`].
     pub leads: bool,
     /// What comes after it.
-    pub then: Then,
+    pub then: NextHop,
 }
 
 /// The link of the step at the end of a route.
@@ -38,7 +38,7 @@ pub const NO_LINK: u32 = u32::MAX;
 
 /// What comes after a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Then {
+pub enum NextHop {
     /// The packet's arrival is an event.
     Event,
     /// The next link, which is fed by this one alone.
@@ -52,7 +52,7 @@ pub enum Then {
 /// What comes into a link over one other, and beside that nothing but reports of stages that are passed ahead of time.
 /// When a report comes is known some time before, so that with a packet all those can pass that are before any report.
 #[derive(Clone, Copy)]
-pub struct Convoy {
+pub struct PacketTrain {
     /// The link over which packets come.
     pub over: u32,
     /// That from whose end reports come.
@@ -62,7 +62,7 @@ pub struct Convoy {
 }
 
 /// Which link feeds which, over all routes.
-pub struct Feeders {
+pub struct TopologyAnalysis {
     /// A number for the links before this one: the same for the same set of links.
     origin: Vec<u32>,
     /// The only link before this one; `None` when there are several, or a host.
@@ -74,7 +74,7 @@ pub struct Feeders {
     /// Links behind which packets pass stages that count, ahead of time.
     passed_ahead: Vec<bool>,
     /// Packets that may come along with one another, by the link that they enter.
-    pub convoys: Vec<Option<Convoy>>,
+    pub trains: Vec<Option<PacketTrain>>,
 }
 
 /// From where packets come to a link.
@@ -88,7 +88,7 @@ enum Feeder {
     Stage,
 }
 
-impl Feeders {
+impl TopologyAnalysis {
     /// Of a plan.
     ///
     /// # Panics
@@ -138,7 +138,7 @@ impl Feeders {
             let link = &plan.links[number];
             link.monitored || stations[number] || tells_price(link) || punctual[number]
         };
-        let mut convoys = vec![None; before.len()];
+        let mut trains = vec![None; before.len()];
         for (number, feeders) in before.iter().enumerate().filter(|(number, _)| !watched(*number)) {
             if let [Feeder::Link(over), Feeder::Stage] = feeders[..]
                 && !tells_price(&plan.links[over as usize])
@@ -149,11 +149,11 @@ impl Feeders {
                 let chain = core::iter::successors(Some(reports), behind);
                 let delay = |link: u32| plan.links[link as usize].delay;
                 let notice = chain.map(delay).fold(Span::ZERO, |sum, delay| sum + delay);
-                convoys[number] = Some(Convoy { over, reports, notice });
+                trains[number] = Some(PacketTrain { over, reports, notice });
             }
         }
-        if convoys.iter().all(Option::is_none) {
-            convoys = Vec::new();
+        if trains.iter().all(Option::is_none) {
+            trains = Vec::new();
         }
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
         let mut known = HashMap::new();
@@ -162,12 +162,12 @@ impl Feeders {
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, only, hosts_alone, reports, passed_ahead, convoys }
+        TopologyAnalysis { origin, only, hosts_alone, reports, passed_ahead, trains }
     }
 
     /// Whether packets come along with one another into a link.
     fn has_convoy(&self, link: u32) -> bool {
-        self.convoys.get(link as usize).is_some_and(Option::is_some)
+        self.trains.get(link as usize).is_some_and(Option::is_some)
     }
 
     /// Whether hosts feed a link, and nothing else does.
@@ -191,9 +191,9 @@ impl Feeders {
         let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
         for flow in plan.legs() {
-            for direction in [Direction::There, Direction::Back] {
+            for direction in [Direction::Forward, Direction::Reverse] {
                 let hops = self.hops(plan, flow, direction, false);
-                for hop in hops.iter().filter(|hop| hop.then == Then::Event) {
+                for hop in hops.iter().filter(|hop| hop.then == NextHop::Event) {
                     in_use[hop.link as usize] = true;
                 }
             }
@@ -202,7 +202,7 @@ impl Feeders {
             }
         }
         for way in &self.reports {
-            for hop in self.report_hops(plan, way).iter().filter(|hop| hop.then == Then::Event) {
+            for hop in self.report_hops(plan, way).iter().filter(|hop| hop.then == NextHop::Event) {
                 in_use[hop.link as usize] = true;
             }
         }
@@ -233,27 +233,27 @@ impl Feeders {
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
-            _ if tells_price(&plan.links[route[i] as usize]) => Then::Event,
-            Some(&next) if self.chained(route[i], next) => Then::Link,
-            None if early && ends_staged => Then::Link,
-            None if early => Then::Host,
-            _ => Then::Event,
+            _ if tells_price(&plan.links[route[i] as usize]) => NextHop::Event,
+            Some(&next) if self.chained(route[i], next) => NextHop::Link,
+            None if early && ends_staged => NextHop::Link,
+            None if early => NextHop::Host,
+            _ => NextHop::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
             .map(|(i, &link)| Hop { link, staged: staged(i), leads: false, then: after(i) })
             .collect();
-        let then = if ends_staged { Then::Host } else { Then::Nothing };
+        let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
         for place in 1..route.len() {
             hops[place].leads = self.has_convoy(route[place])
-                && [hops[place - 1].then, hops[place].then] == [Then::Event; 2]
+                && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
         hops
     }
 }
 
-impl Feeders {
+impl TopologyAnalysis {
     /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
     pub fn report_hops(&self, plan: &Plan, way: &ReportWay) -> Vec<Hop> {
         let Some(links) = way.links.clone() else { return Vec::new() };
@@ -267,10 +267,10 @@ impl Feeders {
             };
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
             let is_chained = next.is_some_and(|next| self.chained(link, next));
-            let then = if is_chained { Then::Link } else { Then::Event };
+            let then = if is_chained { NextHop::Link } else { NextHop::Event };
             Hop { link, staged, leads: false, then }
         };
-        let end = Hop { link: NO_LINK, staged: true, leads: false, then: Then::Host };
+        let end = Hop { link: NO_LINK, staged: true, leads: false, then: NextHop::Host };
         links.clone().map(hop).chain([end]).collect()
     }
 }
@@ -346,12 +346,12 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> V
 /// their data over one last link; and that no stage there counts or drops. Behind a host that sends data as
 /// well, acknowledgements take their turn, and so nothing is known before it is there. What flows measure and
 /// exchange is the same, packet by packet.
-pub struct EarlyDelivery {
+pub struct EagerDelivery {
     /// By flow.
     pub flows: Vec<bool>,
 }
 
-impl EarlyDelivery {
+impl EagerDelivery {
     /// Whether a way is one of them; those of moves are not.
     pub fn is(&self, leg: usize) -> bool {
         self.flows.get(leg).is_some_and(|early| *early)
@@ -359,15 +359,15 @@ impl EarlyDelivery {
 
     /// None.
     pub fn of_none(plan: &Plan) -> Self {
-        EarlyDelivery { flows: vec![false; plan.flows.len()] }
+        EagerDelivery { flows: vec![false; plan.flows.len()] }
     }
 
     /// Those of a plan.
-    pub fn of(plan: &Plan, feeders: &Feeders) -> Self {
+    pub fn of(plan: &Plan, feeders: &TopologyAnalysis) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
-            is_order_only(plan, flow, Direction::There, flow.forward.len())
-                && is_order_only(plan, flow, Direction::Back, 0)
+            is_order_only(plan, flow, Direction::Forward, flow.forward.len())
+                && is_order_only(plan, flow, Direction::Reverse, 0)
         };
         // The backlog of a monitored link is measured, so its clock must not run ahead.
         let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
@@ -407,6 +407,6 @@ impl EarlyDelivery {
                 ordered[flow.reverse[0] as usize] && has_event && on_time(flow)
             })
             .collect();
-        EarlyDelivery { flows }
+        EagerDelivery { flows }
     }
 }

@@ -9,7 +9,7 @@ use crate::random::{SparseStream, Stream};
 const MANY: usize = 4096;
 
 /// All hosts that send data, by number.
-pub enum Hosts {
+pub enum HostQueues {
     /// A few.
     Few(Vec<Interface<Stream>>),
     /// Many, with few random numbers in stock.
@@ -42,27 +42,27 @@ impl<S> Interface<S> {
     }
 }
 
-impl Hosts {
+impl HostQueues {
     /// Before the first packet. Each host has the name of the link over which it sends.
     pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
         if links.len() < MANY {
             let host = |link| Interface::new(Stream::new(seed, format_args!("host/{link}/jitter")));
-            return Hosts::Few(links.map(host).collect());
+            return HostQueues::Few(links.map(host).collect());
         }
         let host = |link| Interface::new(SparseStream::new(format_args!("host/{link}/jitter")));
-        Hosts::Many { seed, hosts: large_list(links.map(host)) }
+        HostQueues::Many { seed, hosts: large_list(links.map(host)) }
     }
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.
     #[inline]
     pub fn leave(&mut self, host: u32, now: Time, jitter_ns: u64) -> Time {
         match self {
-            Hosts::Few(hosts) => {
+            HostQueues::Few(hosts) => {
                 let host = &mut hosts[host as usize];
                 let jitter = if jitter_ns > 0 { host.random.up_to(jitter_ns) } else { 0 };
                 host.enter(now + Span::from_nanos(jitter))
             }
-            Hosts::Many { hosts, seed } => {
+            HostQueues::Many { hosts, seed } => {
                 let host = &mut hosts[host as usize];
                 let jitter = if jitter_ns > 0 { host.random.up_to(*seed, jitter_ns) } else { 0 };
                 host.enter(now + Span::from_nanos(jitter))
@@ -74,15 +74,15 @@ impl Hosts {
     pub fn jitter(&mut self, host: u32, jitter_ns: u64) -> Span {
         Span::from_nanos(match self {
             _ if jitter_ns == 0 => 0,
-            Hosts::Few(hosts) => hosts[host as usize].random.up_to(jitter_ns),
-            Hosts::Many { hosts, seed } => hosts[host as usize].random.up_to(*seed, jitter_ns),
+            HostQueues::Few(hosts) => hosts[host as usize].random.up_to(jitter_ns),
+            HostQueues::Many { hosts, seed } => hosts[host as usize].random.up_to(*seed, jitter_ns),
         })
     }
 
     /// Asks for what is kept of a host.
     #[inline(always)]
     pub fn prefetch(&self, host: u32) {
-        if let Hosts::Many { hosts, .. } = self
+        if let HostQueues::Many { hosts, .. } = self
             && let Some(host) = hosts.get(host as usize)
         {
             prefetch(host);
@@ -92,8 +92,8 @@ impl Hosts {
     /// When a packet enters that leaves at `now`, without jitter.
     pub fn follow(&mut self, host: u32, now: Time) -> Time {
         match self {
-            Hosts::Few(hosts) => hosts[host as usize].enter(now),
-            Hosts::Many { hosts, .. } => hosts[host as usize].enter(now),
+            HostQueues::Few(hosts) => hosts[host as usize].enter(now),
+            HostQueues::Many { hosts, .. } => hosts[host as usize].enter(now),
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn many_hosts_jitter_as_few_do() {
         let names: Vec<_> = (0..MANY).map(|host| format!("{host}.access")).collect();
-        let hosts = |count| Hosts::new(names[..count].iter().map(String::as_str), 9);
+        let hosts = |count| HostQueues::new(names[..count].iter().map(String::as_str), 9);
         let (mut few, mut many) = (hosts(3), hosts(MANY));
         for step in 0..300 {
             let (host, now) = (step % 3, Time::from_nanos(100 * u64::from(step)));

@@ -4,17 +4,17 @@ use core::fmt;
 
 /// A number below the largest of 64 bits, or none.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Maybe(u64);
+pub struct PackedOption(u64);
 
-impl Maybe {
+impl PackedOption {
     /// There is none.
-    pub const NONE: Maybe = Maybe(u64::MAX);
+    pub const NONE: PackedOption = PackedOption(u64::MAX);
 
     /// There is this one.
     #[inline]
     pub const fn some(number: u64) -> Self {
         debug_assert!(number < u64::MAX, "the largest stands for none");
-        Maybe(number)
+        PackedOption(number)
     }
 
     /// It, if there is one.
@@ -30,7 +30,7 @@ impl Maybe {
     }
 }
 
-impl fmt::Debug for Maybe {
+impl fmt::Debug for PackedOption {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.get().fmt(f)
     }
@@ -42,8 +42,8 @@ mod tests {
 
     #[test]
     fn it_is_there_until_it_is_taken() {
-        let mut number = Maybe::some(0);
+        let mut number = PackedOption::some(0);
         assert_eq!((number.get(), number.take(), number.take()), (Some(0), Some(0), None));
-        assert_eq!(size_of::<Maybe>(), 8);
+        assert_eq!(size_of::<PackedOption>(), 8);
     }
 }

@@ -13,22 +13,22 @@ use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::event_queue::Prospect;
 use crate::memory::prefetch;
-use crate::network::{Network, Ways};
+use crate::network::{Network, Routes};
 use crate::output::ApplicationTable;
-use crate::packet::{Packet, Parcel, flags};
+use crate::packet::{PackedPacket, Packet, flags};
 use crate::tcp::sender::{Declared, Met, SenderCounts};
-use crate::tcp::{Half, World};
+use crate::tcp::{Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
 /// IPv4 and UDP headers.
 const UDP_HEADER_BYTES: u16 = 28;
 
 /// All hosts of a plan.
-pub struct Ends<'a> {
+pub struct Endpoints<'a> {
     plan: &'a Plan,
     seed: u64,
     /// Those of the flows, as they are now, and those of the plan's moves.
-    ways: Vec<Ways>,
+    ways: Vec<Routes>,
     applications: Vec<AnyApplication>,
     accounts: Vec<Account>,
     connections: Connections,
@@ -44,7 +44,7 @@ pub struct Ends<'a> {
 
 /// What a sender has at a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance {
+pub struct FlowSample {
     /// Congestion window, segments.
     pub cwnd: f64,
     /// Smoothed round-trip time, if there is one.
@@ -53,12 +53,12 @@ pub struct Glance {
     pub price: Option<f64>,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> Endpoints<'a> {
     /// Hosts at rest, that enter the network by `ways`, those of flows and then those of moves.
-    pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Ways>) -> Self {
+    pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Routes>) -> Self {
         let applications: Vec<_> = plan.flows.iter().map(AnyApplication::of).collect();
         let tcp_flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some()).count();
-        Ends {
+        Endpoints {
             plan,
             seed,
             ways,
@@ -107,21 +107,21 @@ impl<'a> Ends<'a> {
 
     /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
     #[inline]
-    pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
-        let packet = &parcel.packet(world.now);
+    pub fn deliver(&mut self, packed: &PackedPacket, mut world: SimContext) -> u64 {
+        let packet = &packed.packet(world.now);
         let line = world.network.delayed_acks.bound_at(packet.flow);
         if line.is_some_and(|line| world.timers.acks.is_line_due(line, world.now)) {
             self.acknowledge_before(packet, &mut world);
         }
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
         let connection = self.connections.get(packet.flow, id);
-        let Some(connection) = connection else { return self.deliver_elsewhere(parcel, world) };
+        let Some(connection) = connection else { return self.deliver_elsewhere(packed, world) };
         let listened = connection.listened;
         let Some(half) = connection.half(backward) else { return 0 };
-        let mut door = world.door(half.address);
+        let mut ctx = world.ctx(half.address);
         if packet.has(flags::ACK) {
             let before = half.sender.una();
-            half.sender.on_ack(parcel, &mut door);
+            half.sender.on_ack(packed, &mut ctx);
             if half.sender.has_all_acknowledged() && half.sender.una() > before {
                 self.acknowledged(packet.flow, id, backward, &mut world);
             }
@@ -131,7 +131,7 @@ impl<'a> Ends<'a> {
             return 0;
         }
         let before = half.received_bytes();
-        half.on_data(parcel, &mut door);
+        half.on_data(packed, &mut ctx);
         let bytes = half.received_bytes() - before;
         if listened && bytes > 0 {
             connection.accept(&mut world);
@@ -144,12 +144,12 @@ impl<'a> Ends<'a> {
     /// Before a segment is delivered ahead of time, acknowledgements leave that are due before, of all receivers
     /// that share its receiver's line.
     #[inline(never)]
-    fn acknowledge_before(&mut self, packet: &Packet, world: &mut World) {
+    fn acknowledge_before(&mut self, packet: &Packet, world: &mut SimContext) {
         let line = world.network.delayed_acks.line_of(packet.flow);
         let Some(line) = line.filter(|_| !packet.has(flags::ACK)) else { return };
         while let Some((at, receiver)) = world.timers.acks.take_in_line(line, world.now) {
-            let World { network, timers, .. } = world;
-            self.wake_receiver(receiver, &mut World { now: at, network, timers });
+            let SimContext { network, timers, .. } = world;
+            self.wake_receiver(receiver, &mut SimContext { now: at, network, timers });
         }
     }
 
@@ -163,35 +163,35 @@ impl<'a> Ends<'a> {
 
     /// Asks for the ways of a packet's flow.
     #[inline(always)]
-    pub fn prefetch_way(&self, parcel: &Parcel) {
-        prefetch(&self.ways[parcel.flow() as usize]);
+    pub fn prefetch_way(&self, packed: &PackedPacket) {
+        prefetch(&self.ways[packed.flow() as usize]);
     }
 
     /// Asks for the end of its connection that gets a packet, and for where that answers.
     #[inline(always)]
-    pub fn prefetch_connection(&self, parcel: &Parcel, network: &Network, acks: &AckTimers) {
-        let is_ack = parcel.has(flags::ACK);
-        self.connections.prefetch(parcel.connection(), is_ack);
-        let Ways { forward, reverse } = self.ways[parcel.flow() as usize];
+    pub fn prefetch_connection(&self, packed: &PackedPacket, network: &Network, acks: &AckTimers) {
+        let is_ack = packed.has(flags::ACK);
+        self.connections.prefetch(packed.connection(), is_ack);
+        let Routes { forward, reverse } = self.ways[packed.flow() as usize];
         if is_ack {
-            network.prefetch_host(parcel.flow());
+            network.prefetch_host(packed.flow());
             network.prefetch_links(forward);
         } else {
             network.prefetch_links(reverse);
-            acks.prefetch(ConnectionId::of_word(parcel.connection()).place());
+            acks.prefetch(ConnectionId::of_word(packed.connection()).place());
         }
     }
 
     /// Asks for what that end refers to.
     #[inline(always)]
-    pub fn prefetch_rest(&self, parcel: &Parcel) {
-        self.connections.prefetch_rest(parcel.connection(), parcel.has(flags::ACK));
+    pub fn prefetch_rest(&self, packed: &PackedPacket) {
+        self.connections.prefetch_rest(packed.connection(), packed.has(flags::ACK));
     }
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.
     #[cold]
-    fn deliver_elsewhere(&mut self, parcel: &Parcel, mut world: World) -> u64 {
-        let packet = parcel.packet(world.now);
+    fn deliver_elsewhere(&mut self, packed: &PackedPacket, mut world: SimContext) -> u64 {
+        let packet = packed.packet(world.now);
         if packet.has(flags::OPTIONS) {
             world.network.options.take(packet.word);
         }
@@ -219,7 +219,13 @@ impl<'a> Ends<'a> {
 
     /// Everything that was handed over at one end of a connection has been acknowledged.
     #[cold]
-    fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, world: &mut World) {
+    fn acknowledged(
+        &mut self,
+        flow: u32,
+        id: ConnectionId,
+        backward: bool,
+        world: &mut SimContext,
+    ) {
         let at = if backward { End::Receiver } else { End::Sender };
         self.tell(flow, Event::Acknowledged(at, id), world);
         self.close_if_done(flow, id, world);
@@ -227,7 +233,7 @@ impl<'a> Ends<'a> {
 
     /// Closes a connection over which everything has been said. It stays to answer what arrives late, and
     /// the one that was closed before is gone.
-    fn close_if_done(&mut self, flow: u32, id: ConnectionId, world: &mut World) {
+    fn close_if_done(&mut self, flow: u32, id: ConnectionId, world: &mut SimContext) {
         let connection = self.connections.get(flow, id);
         let Some(connection) = connection.filter(|own| own.is_done() && !own.closed) else {
             return;
@@ -246,7 +252,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Tells an application what has happened.
-    pub fn tell(&mut self, flow: u32, event: Event, world: &mut World) {
+    pub fn tell(&mut self, flow: u32, event: Event, world: &mut SimContext) {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
@@ -304,16 +310,16 @@ impl<'a> Ends<'a> {
     }
 
     /// The timer of a sending end fires.
-    pub fn wake_sender(&mut self, timer: TimerId, world: &mut World) {
+    pub fn wake_sender(&mut self, timer: TimerId, world: &mut SimContext) {
         if let Some(half) = self.half(timer) {
-            half.sender.on_timer(&mut world.door(half.address));
+            half.sender.on_timer(&mut world.ctx(half.address));
         }
     }
 
     /// The timer of a receiving end fires.
-    pub fn wake_receiver(&mut self, timer: TimerId, world: &mut World) {
+    pub fn wake_receiver(&mut self, timer: TimerId, world: &mut SimContext) {
         if let Some(half) = self.half(timer) {
-            half.on_wake_of_receiver(&mut world.door(half.address));
+            half.on_wake_of_receiver(&mut world.ctx(half.address));
         }
     }
 
@@ -344,14 +350,14 @@ impl<'a> Ends<'a> {
 
     /// What the connection that a flow opened last has; before there is one, the window that it will have. `None`
     /// without TCP.
-    pub fn glance(&mut self, flow: usize) -> Option<Glance> {
+    pub fn sample(&mut self, flow: usize) -> Option<FlowSample> {
         let tcp = self.plan.flows[flow].tcp.as_deref()?;
         let id = self.accounts[flow].latest();
         let connection = id.and_then(|id| self.connections.get(flow as u32, id));
         let sender = connection.map(|connection| &connection.forward.sender);
         Some(sender.map_or(
-            Glance { cwnd: f64::from(tcp.initial_window.0), srtt_s: None, price: None },
-            |sender| Glance {
+            FlowSample { cwnd: f64::from(tcp.initial_window.0), srtt_s: None, price: None },
+            |sender| FlowSample {
                 cwnd: sender.cwnd(),
                 srtt_s: sender.srtt_s(),
                 price: sender.path_price(),

@@ -5,12 +5,12 @@ use tidegate_mechanisms::units::Time;
 use crate::ack_timers::Seat;
 use crate::connections::ConnectionId;
 use crate::event_queue::Timers;
-use crate::network::{Network, Ways};
-use crate::packet::{Packet, Parcel, flags};
+use crate::network::{Network, Routes};
+use crate::packet::{PackedPacket, Packet, flags};
 use crate::wake::{TimerId, Wake};
 
 /// What there is around hosts: a network, wake-ups and a clock.
-pub struct World<'a> {
+pub struct SimContext<'a> {
     /// The present.
     pub now: Time,
     /// The network.
@@ -19,17 +19,17 @@ pub struct World<'a> {
     pub timers: &'a mut Timers,
 }
 
-impl World<'_> {
+impl SimContext<'_> {
     /// The door of a host.
     #[inline]
-    pub fn door(&mut self, address: Address) -> Door<'_> {
-        let World { now, network, timers } = self;
-        Door { now: *now, network, timers, address, prompt: false }
+    pub fn ctx(&mut self, address: Address) -> HostContext<'_> {
+        let SimContext { now, network, timers } = self;
+        HostContext { now: *now, network, timers, address, prompt: false }
     }
 }
 
 /// What an end host sees of the world at one moment.
-pub struct Door<'a> {
+pub struct HostContext<'a> {
     /// The present.
     pub now: Time,
     /// The network.
@@ -58,7 +58,7 @@ pub struct Address {
 
 impl Address {
     /// Of a half of a connection.
-    pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Ways) -> Self {
+    pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Routes) -> Self {
         let seat = Seat::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
         address.lead(ways);
@@ -77,13 +77,13 @@ impl Address {
     }
 
     /// It enters the network by these ways from now on.
-    pub fn lead(&mut self, Ways { forward, reverse }: Ways) {
+    pub fn lead(&mut self, Routes { forward, reverse }: Routes) {
         (self.data, self.acks) =
             if self.is_backward() { (reverse, forward) } else { (forward, reverse) };
     }
 }
 
-impl Door<'_> {
+impl HostContext<'_> {
     /// Sends data, or the request of a connection.
     #[inline]
     pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
@@ -109,9 +109,9 @@ impl Door<'_> {
     fn send(&mut self, mut packet: Packet, back: bool) {
         if back {
             packet.flags |= flags::BACK;
-            self.network.send_from_receiver(Parcel::of(&packet), self.now);
+            self.network.send_from_receiver(PackedPacket::of(&packet), self.now);
         } else {
-            self.network.send_from_host(Parcel::of(&packet), self.prompt, self.now);
+            self.network.send_from_host(PackedPacket::of(&packet), self.prompt, self.now);
         }
     }
 
