@@ -157,7 +157,7 @@ def test_plot_draws_a_saved_result(tidegate_command):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
 
 
-def test_a_refused_scenario_tells_every_mistake(tidegate_command):
+def test_a_refused_scenario_reports_every_error(tidegate_command):
     bad = SMALL.replace('"10 Mb/s"', '"10 M"').replace("[users.light]", "[user.light]")
     (tidegate_command.folder / "bad.toml").write_text(bad)
     done = tidegate_command("simulate", "bad.toml")
@@ -214,7 +214,7 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
         (["frobnicate"], 2, "frobnicate"),
     ],
 )
-def test_mistakes_end_with_their_code_and_a_line(tidegate_command, arguments, code, said):
+def test_errors_end_with_their_code_and_a_line(tidegate_command, arguments, code, said):
     precious = tidegate_command.folder / "precious"
     precious.mkdir()
     (precious / "thesis.txt").write_text("years of work")

@@ -50,7 +50,7 @@ def test_a_film_can_be_set_from_outside(tmp_path: Path) -> None:
     assert rate == pytest.approx(2080 * 8 * 25, rel=0.02)
 
 
-def test_all_mistakes_of_a_film_are_told_at_once_with_line_and_column(tmp_path: Path) -> None:
+def test_all_errors_of_a_film_are_reported_together_with_line_and_column(tmp_path: Path) -> None:
     path = _written(tmp_path, "1000\n  ten\n-5\n70000\n")
     with pytest.raises(tidegate.ScenarioError) as told:
         tidegate.load_scenario(path)
@@ -74,7 +74,7 @@ def test_a_film_that_is_not_there_is_told_by_name(tmp_path: Path) -> None:
         tidegate.load_scenario(path)
 
 
-def test_a_film_that_is_not_there_hides_no_other_mistake(tmp_path: Path) -> None:
+def test_a_film_that_is_not_there_hides_no_other_error(tmp_path: Path) -> None:
     path = _written(tmp_path, "no size\n")
     with path.open("a", encoding="utf-8") as file:
         file.write('[users.two]\ntraffic = { kind = "frames", frames = "none.csv" }\nflws = 2\n')

@@ -51,7 +51,7 @@ def test_settings_are_python_values(result):
     assert changed.digests != result.digests
 
 
-def test_every_mistake_is_in_the_exception():
+def test_every_error_is_in_the_exception():
     with pytest.raises(tidegate.ScenarioError) as caught:
         tidegate.load_scenario(
             {"version": 1, "bottleneck": {"rate": "10 M", "buffer": 5}, "users": {"a": {}}}

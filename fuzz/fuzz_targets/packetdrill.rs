@@ -6,8 +6,8 @@ use tidegate_packetdrill::player::play;
 
 fuzz_target!(|text: &str| {
     let verdict = play(text);
-    if let Err(mistake) = &verdict {
-        assert!(mistake.line >= 1 && mistake.line <= text.lines().count().max(1));
+    if let Err(error) = &verdict {
+        assert!(error.line >= 1 && error.line <= text.lines().count().max(1));
     }
     assert_eq!(play(text), verdict);
 });

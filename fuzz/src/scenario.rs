@@ -3,15 +3,15 @@
 
 use tidegate_scenario::Scenario;
 
-/// More characters of a mistake than anybody reads.
+/// More characters of an error than anybody reads.
 const MAX_SHOWN: usize = 1_700;
 
-/// The answer is a scenario with a plan, or mistakes that can be read.
+/// The answer is a scenario with a plan, or errors that can be read.
 pub fn survives(text: &str, overrides: &[(String, String)]) {
     match Scenario::parse(text, overrides) {
         Ok(scenario) => resolves(&scenario),
         Err(issues) => {
-            assert!(!issues.is_empty() && issues.len() <= 101, "{} mistakes", issues.len());
+            assert!(!issues.is_empty() && issues.len() <= 101, "{} errors", issues.len());
             for line in issues.iter().map(ToString::to_string) {
                 assert!(!line.is_empty() && line.chars().count() <= MAX_SHOWN, "{line}");
                 assert!(!line.contains(|c: char| c.is_control()), "{line:?}");

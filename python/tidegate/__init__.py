@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario, __version__
     from tidegate.analysis.analyse import Analysis, analyse
     from tidegate.errors import (
-        Issue,
+        Diagnostic,
         LabError,
         MissingError,
         OverloadError,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Analysis",
     "Comparison",
-    "Issue",
+    "Diagnostic",
     "LabError",
     "MissingError",
     "OverloadError",
@@ -72,7 +72,7 @@ __all__ = [
 _LAZY = {
     "Analysis": "analysis.analyse",
     "Comparison": "results.result",
-    "Issue": "errors",
+    "Diagnostic": "errors",
     "LabError": "errors",
     "MissingError": "errors",
     "OverloadError": "errors",

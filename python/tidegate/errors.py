@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tidegate.escapes import one_line
 
 IssueRow: TypeAlias = "tuple[int | None, int | None, str, str, str | None, str]"
-"""The fields of an `Issue`, as the engine gives them."""
+"""The fields of an `Diagnostic`, as the engine gives them."""
 
 
 class TidegateError(Exception):
@@ -18,8 +18,8 @@ class TidegateError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
-    """One mistake in a scenario."""
+class Diagnostic:
+    """One error in a scenario."""
 
     line: int | None
     """Line of the file, from 1; None where the value was set from outside the file."""
@@ -39,7 +39,7 @@ class Issue:
 
 
 class ScenarioError(TidegateError):
-    """A scenario was refused; ``issues`` has every mistake, not only the first."""
+    """A scenario was refused; ``issues`` has every error, not only the first."""
 
     exit_code = 3
 
@@ -48,7 +48,7 @@ class ScenarioError(TidegateError):
         issues: list[IssueRow],
         source: str | None = None,
     ) -> None:
-        self.issues = [Issue(*issue) for issue in issues]
+        self.issues = [Diagnostic(*issue) for issue in issues]
         self.source = source
         super().__init__(issues, source)
 

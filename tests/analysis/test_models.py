@@ -83,7 +83,7 @@ def test_what_is_no_number_above_zero_is_told(changed, told):
         equilibrium(Sbrm(**{**PAPER, **changed}))
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_errors_are_reported_together():
     with pytest.raises(
         AnalysisError, match=r"capacity_pps is 0; .*count is nan; .*base_rtt_s is 0"
     ):

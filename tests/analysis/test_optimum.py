@@ -181,7 +181,7 @@ def test_200_flows_over_50_links_satisfy_every_link():
         assert used <= capacity * (1 + 1e-6)
 
 
-def test_mistakes_are_told_all_at_once():
+def test_errors_are_reported_together():
     flows = [Flow(links=("b",), count=0), Flow(links=(), weight=-1)]
     with pytest.raises(AnalysisError) as told:
         optimum({"a": 0.0}, flows)

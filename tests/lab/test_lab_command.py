@@ -85,7 +85,7 @@ def test_variants_csv_and_figures_are_as_those_of_a_simulation(lab_command):
         ([], "", 2, "scenario"),
     ],
 )
-def test_mistakes_end_with_their_code_and_a_line(lab_command, arguments, how, code, said):
+def test_errors_end_with_their_code_and_a_line(lab_command, arguments, how, code, said):
     done = lab_command("lab", *arguments, how=how)
     assert done.returncode == code, done.stderr
     assert said in done.stderr

@@ -191,7 +191,7 @@ def test_pages_that_mechanisms_name_exist():
         ("situations.toml", '[absent]\ntitle = ""\nratio = ["a", "b"]\n', "cannot be read"),
     ],
 )
-def test_a_mistake_in_a_data_file_names_the_file_and_the_table(league, file, text, said):
+def test_a_error_in_a_data_file_names_the_file_and_the_table(league, file, text, said):
     (league / file).write_text(text)
     read = read_situations if file == "situations.toml" else read_mechanisms
     with pytest.raises(UsageError, match=said) as refused:

@@ -57,7 +57,7 @@ def test_a_claim_about_a_side_that_a_curve_has_not_fails():
     verdict = judge_claim(Claim("c", "e", "t", "", "1", rules, (part,)), rises)
     assert verdict.verdict.value == "fails"
     assert "nothing to compare" in verdict.measured
-    # A name that selects nothing is a mistake all the same.
+    # A name that selects nothing is an error all the same.
     with pytest.raises(ReproductionError, match="no m where"):
         judge_claim(Claim("c", "e", "t", "", "1", rules, ({**part, "where": {"r": 9}},)), rises)
 

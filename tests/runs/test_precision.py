@@ -20,7 +20,7 @@ def throughput(mean, ci95, runs=10, name="heavy"):
     return Row("group", name, "throughput_bps", "bit/s", mean, ci95, runs)
 
 
-def test_mistakes_are_told_all_at_once_and_with_the_nearest_names():
+def test_errors_are_reported_together_and_with_the_nearest_names():
     with pytest.raises(tidegate.UsageError) as refused:
         until_of(["throughput 2 %", "p95_sojourn_s 3", "share", "marks 2 ms", "share 0 %"], 1, 3, 0)
     told = str(refused.value).splitlines()

@@ -35,7 +35,7 @@ def test_what_was_measured_ties_an_explanation_to_it():
     assert idle([one], [real, by_chance]) == []
 
 
-def test_a_mistake_names_the_file_and_the_key(tmp_path):
+def test_a_error_names_the_file_and_the_key(tmp_path):
     file = tmp_path / "explanations.toml"
     assert read_explanations(file, Explanation) == []
     for text, want in (

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn errors_are_told() {
         for (line, want) in [
             ("", "usage"),
             ("s1.toml s2.toml", "one scenario only"),

@@ -177,11 +177,11 @@ to = "phones"
     fn what_the_lab_does_not_carry_is_told_with_its_place() {
         let beside = TUNNELS
             .replace("{ kind = \"enodeb\" }", "{ kind = \"mark-counter\" }, { kind = \"enodeb\" }");
-        let [line] = &not_carried(&plan(&beside))[..] else { panic!("one mistake") };
+        let [line] = &not_carried(&plan(&beside))[..] else { panic!("one error") };
         assert!(line.starts_with("links.core.exit: "), "{line}");
         let of_users = TUNNELS.replace("exit = [{ kind = \"enodeb\" }]", "")
             + "exit = [{ kind = \"enodeb\" }]\n";
-        let [line] = &not_carried(&plan(&of_users))[..] else { panic!("one mistake") };
+        let [line] = &not_carried(&plan(&of_users))[..] else { panic!("one error") };
         assert!(line.contains("links.NAME.exit"), "{line}");
         let two = TUNNELS.replace(
             "rate = \"100 Mb/s\"",

@@ -150,7 +150,7 @@ fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
 }
 
 /// Options that differ from what the kernel does, and that it is not told.
-fn untold(tcp: &TcpPlan) -> Vec<String> {
+fn omitted(tcp: &TcpPlan) -> Vec<String> {
     let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
     let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
     let differs = pairs()
@@ -231,7 +231,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
         }
         _ => {}
     }
-    let keys = untold(tcp);
+    let keys = omitted(tcp);
     if !keys.is_empty() {
         all.push(format!("as the kernel has it, not as given ({})", keys.join(", ")));
     }

@@ -16,10 +16,10 @@ use crate::registry::Parameter;
 use crate::units::Span;
 
 /// What is wrong with parameters that are well-formed one by one: the key, and why.
-pub type Mistake = (&'static str, String);
+pub type ParameterError = (&'static str, String);
 
 /// The times among these that are zero, where that makes no sense.
-pub(crate) fn too_short(times: &[(&'static str, Span)]) -> Vec<Mistake> {
+pub(crate) fn too_short(times: &[(&'static str, Span)]) -> Vec<ParameterError> {
     let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
     zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
 }
@@ -42,7 +42,7 @@ pub trait Parameters: Clone {
     fn to_values(&self) -> Vec<Value>;
 
     /// What is wrong with the values together.
-    fn mistakes(&self) -> Vec<Mistake>;
+    fn errors(&self) -> Vec<ParameterError>;
 }
 
 /// One of several mechanisms, with its parameters.
@@ -61,5 +61,5 @@ pub trait Choice: Clone {
     fn to_values(&self) -> (usize, Vec<Value>);
 
     /// What is wrong with the values together.
-    fn mistakes(&self) -> Vec<Mistake>;
+    fn errors(&self) -> Vec<ParameterError>;
 }

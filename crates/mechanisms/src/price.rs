@@ -15,7 +15,7 @@
 //!
 //! A virtual queue asks the price 1 or 0: encoded explicitly it counts the links that mark ("n bit").
 
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::Factor;
 use crate::{choice, parameters, words};
 
@@ -70,34 +70,34 @@ fn too_small(base: f64) -> String {
     format!("{base} is not above 1; write e.g. 1.06")
 }
 
-fn base_is_above_one(params: &OneBitParams) -> Option<Mistake> {
+fn base_is_above_one(params: &OneBitParams) -> Option<ParameterError> {
     let Factor(base) = params.base;
     (base <= 1.0).then(|| ("base", too_small(base)))
 }
 
 /// Bases that go together are given together: one that is not given is no default beside others.
-fn bases_descend(params: &FourBitParams) -> Vec<Mistake> {
+fn bases_descend(params: &FourBitParams) -> Vec<ParameterError> {
     const KEYS: [&str; BITS] = ["base_1", "base_2", "base_3", "base_4"];
     let given = params.given();
     if given == [None; BITS] {
         return Vec::new();
     }
-    let mut mistakes = Vec::new();
+    let mut errors = Vec::new();
     for (bit, base) in given.into_iter().enumerate() {
         let before = bit.checked_sub(1).and_then(|before| Some((KEYS[before], given[before]?)));
         match (base, before) {
             (None, _) => {
                 let message = "missing, and others are given: write all four bases or none";
-                mistakes.push((KEYS[bit], message.to_owned()));
+                errors.push((KEYS[bit], message.to_owned()));
             }
-            (Some(base), _) if base <= 1.0 => mistakes.push((KEYS[bit], too_small(base))),
+            (Some(base), _) if base <= 1.0 => errors.push((KEYS[bit], too_small(base))),
             (Some(base), Some((key, larger))) if base >= larger => {
-                mistakes.push((KEYS[bit], format!("{base} is not below {key}, {larger}")));
+                errors.push((KEYS[bit], format!("{base} is not below {key}, {larger}")));
             }
             _ => {}
         }
     }
-    mistakes
+    errors
 }
 
 impl FourBitParams {

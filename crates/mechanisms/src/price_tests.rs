@@ -100,17 +100,17 @@ fn four_bits_are_read_where_marks_are_nearest_to_one_half() {
     assert_eq!(encoding.write(0b1010, 0.0, || panic!("nothing to draw")), 0b1010);
 }
 
-fn keys(mistakes: Vec<Mistake>) -> Vec<&'static str> {
-    mistakes.into_iter().map(|mistake| mistake.0).collect()
+fn keys(errors: Vec<ParameterError>) -> Vec<&'static str> {
+    errors.into_iter().map(|error| error.0).collect()
 }
 
 #[test]
-fn bases_not_above_one_or_not_descending_are_mistakes() {
-    assert_eq!(keys(ONE_BIT.mistakes()), Vec::<&str>::new());
-    assert_eq!(keys(OneBitParams { base: Factor(1.0) }.mistakes()), ["base"]);
+fn bases_not_above_one_or_not_descending_are_errors() {
+    assert_eq!(keys(ONE_BIT.errors()), Vec::<&str>::new());
+    assert_eq!(keys(OneBitParams { base: Factor(1.0) }.errors()), ["base"]);
     let [base_1, base_2, base_3, base_4] = [1.06, 1.07, 1.001, 0.5].map(|base| Some(Factor(base)));
     let params = FourBitParams { base_1, base_2, base_3, base_4 };
-    assert_eq!(keys(params.mistakes()), ["base_2", "base_4"]);
+    assert_eq!(keys(params.errors()), ["base_2", "base_4"]);
 }
 
 /// Three of them, and what others are by default, are no four: the order would hold by chance, and the range not at all.
@@ -121,13 +121,13 @@ fn bases_are_given_together() {
         FourBitParams { base_1, base_2, base_3, base_4 }
     };
     let three = params([Some(9.0), Some(3.0), Some(1.5), None]);
-    assert_eq!(keys(three.mistakes()), ["base_4"]);
+    assert_eq!(keys(three.errors()), ["base_4"]);
     assert_eq!(
-        keys(params([None, Some(3.0), None, None]).mistakes()),
+        keys(params([None, Some(3.0), None, None]).errors()),
         ["base_1", "base_3", "base_4"]
     );
     let none = params([None; BITS]);
-    assert!(none.mistakes().is_empty());
+    assert!(none.errors().is_empty());
     assert_eq!(none.bases(), [1.06, 1.007, 1.001, 1.00015]);
 }
 

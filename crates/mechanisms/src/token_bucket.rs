@@ -13,7 +13,7 @@
 
 use core::ops::{Add, Neg, Sub};
 
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, TokenRate, Tokens};
 
 /// An amount in a bucket, or owed to it, in billionths of a token.
@@ -135,9 +135,9 @@ impl TokenBucketParams {
 
     /// What is wrong with the values together, at the keys `depth`, `floor` and `initial`: they have to count
     /// what the fill rate counts, no more of it than fits a number, and no more at first than the depth.
-    pub fn mistakes(&self) -> Vec<Mistake> {
+    pub fn errors(&self) -> Vec<ParameterError> {
         let given = [("depth", Some(self.depth)), ("floor", self.floor), ("initial", self.initial)];
-        let mistake = |(key, tokens): (&'static str, Option<Tokens>)| {
+        let error = |(key, tokens): (&'static str, Option<Tokens>)| {
             let tokens = tokens?;
             let message = match () {
                 () if tokens.counts_packets() != self.fill_rate.counts_packets() => format!(
@@ -155,7 +155,7 @@ impl TokenBucketParams {
             };
             Some((key, message))
         };
-        given.into_iter().filter_map(mistake).collect()
+        given.into_iter().filter_map(error).collect()
     }
 
     fn is_too_small_for(&self, tokens: Tokens) -> bool {
@@ -164,7 +164,7 @@ impl TokenBucketParams {
 
     /// A bucket that does not hold a packet stops everything: what is wrong then, where packets have this
     /// size.
-    pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
+    pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
         let holds = match self.depth {
             Tokens::Packets { thousandths } => thousandths >= 1000,
             Tokens::Bytes(depth) => depth >= packet,
@@ -344,7 +344,7 @@ mod tests {
             ..deep_45(1, Some(Tokens::Bytes(Bytes::ZERO)))
         };
         let keys = |params: &TokenBucketParams| {
-            params.mistakes().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+            params.errors().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
         };
         assert_eq!(keys(&wrong), ["depth", "floor", "initial"]);
         let overfull = TokenBucketParams { initial: Some(packets(45_001)), ..deep_45(1, None) };

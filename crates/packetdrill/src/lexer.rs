@@ -5,7 +5,7 @@
 //! +.1~+.105  <  SEW  1:1001(1000)  `a command`  %{ code }%  "text"  ...  --option  // comment
 //! ```
 
-use crate::mistake::ScriptMistake;
+use crate::error::ScriptError;
 
 /// One word and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Kind {
 ///
 /// # Errors
 /// The first quote, command, code or comment that has no end.
-pub fn tokens(text: &str) -> Result<Vec<Token>, ScriptMistake> {
+pub fn tokens(text: &str) -> Result<Vec<Token>, ScriptError> {
     let mut lexer = Lexer { text, at: 0, line: 1 };
     let mut tokens = Vec::new();
     while let Some(token) = lexer.next()? {
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         &self.text[self.at..]
     }
 
-    fn next(&mut self) -> Result<Option<Token>, ScriptMistake> {
+    fn next(&mut self) -> Result<Option<Token>, ScriptError> {
         self.skip_space_and_comments()?;
         let (from, line) = (self.at, self.line);
         let Some(first) = self.rest().chars().next() else { return Ok(None) };
@@ -91,7 +91,7 @@ impl Lexer<'_> {
         Ok(Some(Token { kind, line, from, to: self.at }))
     }
 
-    fn skip_space_and_comments(&mut self) -> Result<(), ScriptMistake> {
+    fn skip_space_and_comments(&mut self) -> Result<(), ScriptError> {
         loop {
             let rest = self.rest();
             if rest.starts_with("//") {
@@ -110,13 +110,13 @@ impl Lexer<'_> {
     }
 
     /// What stands between `open`, which comes next, and `close`; a backslash takes a quote's meaning.
-    fn enclosed(&mut self, open: &str, close: &str, what: &str) -> Result<String, ScriptMistake> {
+    fn enclosed(&mut self, open: &str, close: &str, what: &str) -> Result<String, ScriptError> {
         let start = self.at + open.len();
         let mut end = start;
         while !self.text[end..].starts_with(close) {
             let mut chars = self.text[end..].chars();
             let Some(c) = chars.next() else {
-                return Err(ScriptMistake::new(
+                return Err(ScriptError::new(
                     self.line,
                     format!("this {what} has no end; close it with {close}"),
                 ));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_told_with_its_line() {
-        let mistake = tokens("a\n`sysctl").unwrap_err();
-        assert_eq!(mistake.to_string(), "line 2: this command has no end; close it with `");
+        let error = tokens("a\n`sysctl").unwrap_err();
+        assert_eq!(error.to_string(), "line 2: this command has no end; close it with `");
     }
 }

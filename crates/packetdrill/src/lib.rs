@@ -15,8 +15,8 @@
 pub mod code;
 pub mod commands;
 pub mod endpoint;
+pub mod error;
 pub mod lexer;
-pub mod mistake;
 pub mod parser;
 pub mod player;
 pub mod report;

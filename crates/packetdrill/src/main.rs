@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tidegate_packetdrill::mistake::ScriptMistake;
+use tidegate_packetdrill::error::ScriptError;
 use tidegate_packetdrill::player;
 use tidegate_packetdrill::report::{self, Outcome};
 
@@ -65,7 +65,7 @@ fn finish(outcomes: &[Outcome], json: Option<&Path>) -> ExitCode {
     {
         return wrong(&format!("{}: {error}", file.display()));
     }
-    let failed = outcomes.iter().any(|outcome| matches!(outcome.word(), "failed" | "mistaken"));
+    let failed = outcomes.iter().any(|outcome| matches!(outcome.word(), "failed" | "errorn"));
     ExitCode::from(u8::from(failed))
 }
 
@@ -81,7 +81,7 @@ fn play_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
         for path in scripts {
             let verdict = match std::fs::read(&path) {
                 Ok(bytes) => player::play_on_any_clock(&String::from_utf8_lossy(&bytes)),
-                Err(error) => Err(ScriptMistake { line: 0, message: error.to_string() }),
+                Err(error) => Err(ScriptError { line: 0, message: error.to_string() }),
             };
             let below = path.strip_prefix(folder).ok().filter(|p| !p.as_os_str().is_empty());
             let script = below.unwrap_or(&path).display().to_string();

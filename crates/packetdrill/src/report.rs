@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::mistake::ScriptMistake;
+use crate::error::ScriptError;
 use crate::player::{ScriptVerdict, TICKS};
 
 /// One script.
@@ -10,18 +10,18 @@ use crate::player::{ScriptVerdict, TICKS};
 pub struct Outcome {
     /// Its path below the folder that was asked for.
     pub script: String,
-    /// What became of it, and the ticks a second of the clock; a mistake of its own, if it could not be read.
-    pub verdict: Result<(ScriptVerdict, u32), ScriptMistake>,
+    /// What became of it, and the ticks a second of the clock; an error of its own, if it could not be read.
+    pub verdict: Result<(ScriptVerdict, u32), ScriptError>,
 }
 
 impl Outcome {
-    /// `passed`, `failed`, `outside` or `mistaken`.
+    /// `passed`, `failed`, `outside` or `errorn`.
     pub fn word(&self) -> &'static str {
         match &self.verdict {
             Ok((ScriptVerdict::Passed, _)) => "passed",
             Ok((ScriptVerdict::Failed { .. }, _)) => "failed",
             Ok((ScriptVerdict::Outside { .. }, _)) => "outside",
-            Err(_) => "mistaken",
+            Err(_) => "errorn",
         }
     }
 
@@ -37,7 +37,7 @@ impl Outcome {
             Ok((ScriptVerdict::Passed, _)) => None,
             Ok((ScriptVerdict::Failed { line, message }, _)) => Some((*line, message)),
             Ok((ScriptVerdict::Outside { line, reason }, _)) => Some((*line, reason)),
-            Err(mistake) => Some((mistake.line, &mistake.message)),
+            Err(error) => Some((error.line, &error.message)),
         }
     }
 }
@@ -69,8 +69,8 @@ pub fn sums(outcomes: &[Outcome]) -> String {
         count("failed"),
         count("outside"),
     );
-    if count("mistaken") > 0 {
-        let _ = write!(text, ", {} could not be read", count("mistaken"));
+    if count("errorn") > 0 {
+        let _ = write!(text, ", {} could not be read", count("errorn"));
     }
     text
 }

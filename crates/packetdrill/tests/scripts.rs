@@ -145,7 +145,7 @@ fn the_program_prints_a_table_and_sums_and_tells_failures_by_its_exit_code() {
     assert_eq!(output.status.code(), Some(1));
     let text = std::fs::read_to_string(&json).expect("written");
     let table: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(table[2]["verdict"], "mistaken");
+    assert_eq!(table[2]["verdict"], "errorn");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

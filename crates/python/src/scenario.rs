@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tidegate_bench::drive;
 use tidegate_scenario::plan::Plan;
-use tidegate_scenario::{Issue, Scenario as Parsed};
+use tidegate_scenario::{Diagnostic, Scenario as Parsed};
 
 use crate::plan::{self, in_seconds};
 use crate::{formulas, tables};
@@ -26,7 +26,7 @@ pub struct Scenario {
 impl Scenario {
     /// Reads a scenario file's text. `overrides` are dotted keys with TOML values (bare words are
     /// taken as text) that win over the file; `name` is for a file without one. Raises
-    /// `ScenarioError` with every mistake in it.
+    /// `ScenarioError` with every error in it.
     #[staticmethod]
     #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
     fn parse(text: &str, overrides: Vec<(String, String)>, name: Option<&str>) -> PyResult<Self> {
@@ -231,9 +231,9 @@ impl Scenario {
     }
 }
 
-/// All mistakes as one Python exception.
+/// All errors as one Python exception.
 impl Scenario {
-    fn of(parsed: Result<Parsed, Vec<Issue>>, name: Option<&str>) -> PyResult<Self> {
+    fn of(parsed: Result<Parsed, Vec<Diagnostic>>, name: Option<&str>) -> PyResult<Self> {
         let parsed = parsed.map_err(|issues| refused(&issues))?;
         let parsed = match name {
             Some(name) => parsed.or_named(name),
@@ -244,7 +244,7 @@ impl Scenario {
     }
 }
 
-fn refused(issues: &[Issue]) -> PyErr {
+fn refused(issues: &[Diagnostic]) -> PyErr {
     let rows: Vec<Row> = issues.iter().map(row).collect();
     ScenarioError::new_err((rows,))
 }
@@ -252,8 +252,8 @@ fn refused(issues: &[Issue]) -> PyErr {
 /// Line, column, key, message, suggestion, and all of it in one line.
 type Row = (Option<usize>, Option<usize>, String, String, Option<String>, String);
 
-fn row(issue: &Issue) -> Row {
-    let Issue { line, column, key, message, suggestion } = issue.clone();
+fn row(issue: &Diagnostic) -> Row {
+    let Diagnostic { line, column, key, message, suggestion } = issue.clone();
     (line, column, key, message, suggestion, issue.to_string())
 }
 

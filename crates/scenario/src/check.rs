@@ -5,8 +5,8 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
-use crate::field::{PathIssue, Reader};
-use crate::file::{Access, File, Tcp, User, packet_size_mistake};
+use crate::field::{Reader, UnlocatedDiagnostic};
+use crate::file::{Access, File, Tcp, User, packet_size_error};
 use crate::fit;
 use crate::issue::nearest;
 use crate::load;
@@ -40,14 +40,14 @@ pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
         .collect();
     match given[..] {
         [] => {
-            reader.wrong::<()>(
+            reader.error::<()>(
                 "no network: give one of [bottleneck], [parking_lot], [mobile], [links.NAME]",
             );
         }
         [_] => {}
         [first, ..] => given[1..].iter().for_each(|key| {
             reader
-                .wrong_at(key, format!("there is already [{first}]; a scenario has one topology"));
+                .error_at(key, format!("there is already [{first}]; a scenario has one topology"));
         }),
     }
 }
@@ -56,11 +56,11 @@ pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
 pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     let Some(intervals) = &file.intervals else { return };
     if intervals.length == Span::ZERO {
-        reader.within("intervals", |reader| reader.wrong_at("length", "must not be zero"));
+        reader.within("intervals", |reader| reader.error_at("length", "must not be zero"));
     }
     let whole = intervals.length.as_nanos().saturating_mul(intervals.count.0.into());
     if document.get("duration").is_some() && file.duration.as_nanos() != whole {
-        reader.wrong_at("duration", "give intervals or a duration, not both");
+        reader.error_at("duration", "give intervals or a duration, not both");
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
     let mut of_all = Vec::new();
     reader.nested(&["tcp"], |reader| {
         of_all = misfits(scenario, scenario, reader);
-        of_all.iter().for_each(|(key, message)| reader.wrong_at(key, message));
+        of_all.iter().for_each(|(key, message)| reader.error_at(key, message));
     });
     for (name, user) in &file.users.entries {
         let Some(own) = &user.tcp else { continue };
@@ -79,7 +79,7 @@ pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
             for (key, message) in misfits(&own.over(scenario), own, reader) {
                 // What a group only takes over has been told where it stands.
                 if own.gives(key) || of_all.iter().all(|(_, told)| *told != message) {
-                    reader.wrong_at(key, message);
+                    reader.error_at(key, message);
                 }
             }
         });
@@ -125,7 +125,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
             "has {} bytes; at most {MAX_NAME_BYTES}, since folders are named after it: say more in description",
             name.len()
         );
-        reader.wrong_at("name", message);
+        reader.error_at("name", message);
     }
     times(file, reader);
     packets(file, reader);
@@ -142,7 +142,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
         routes::fit(file, network, reader);
     });
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
-    let known = network.as_ref().filter(|_| reader.mistakes.is_empty());
+    let known = network.as_ref().filter(|_| reader.errors.is_empty());
     known.iter().for_each(|network| load::whole(file, network, reader));
     let network = network.as_ref().map(|network| (network, &nodes));
     reader.within("users", |reader| {
@@ -161,36 +161,36 @@ fn can_be_searched(file: &File, network: &Network, reader: &mut Reader) -> bool 
         let message = format!(
             "{groups} groups{moves} over {links} links; at most {MAX_SEARCHED} pairs of them"
         );
-        reader.wrong_at("users", message);
+        reader.error_at("users", message);
     }
     fits
 }
 
 fn times(file: &File, reader: &mut Reader) {
     if file.duration == Span::ZERO {
-        reader.wrong_at("duration", "must not be zero");
+        reader.error_at("duration", "must not be zero");
     }
     let longest = [file.warm_up, file.duration, file.drain_limit]
         .iter()
         .fold(0u64, |sum, span| sum.saturating_add(span.as_nanos()));
     if longest >= MAX_RUN.as_nanos() {
         let message = "warm_up, duration and drain_limit together must stay below 19.5 h";
-        reader.wrong_at("duration", message);
+        reader.error_at("duration", message);
     }
     match file.sample_interval.and_then(OrOff::span) {
         Some(Span::ZERO) => {
-            reader.wrong_at("sample_interval", "must not be zero; \"off\" keeps no series")
+            reader.error_at("sample_interval", "must not be zero; \"off\" keeps no series")
         }
         Some(step) if file.duration.as_nanos() / step.as_nanos() > MAX_SAMPLES => {
-            reader.wrong_at("sample_interval", format!("more than {MAX_SAMPLES} samples"));
+            reader.error_at("sample_interval", format!("more than {MAX_SAMPLES} samples"));
         }
         _ => {}
     }
 }
 
 fn packets(file: &File, reader: &mut Reader) {
-    if let Some(message) = packet_size_mistake(file.packet_size) {
-        reader.wrong_at("packet_size", message);
+    if let Some(message) = packet_size_error(file.packet_size) {
+        reader.error_at("packet_size", message);
     }
     let sizes =
         file.users.entries.iter().map(|(_, user)| user.packet_size.unwrap_or(file.packet_size));
@@ -229,7 +229,7 @@ fn holds(buffer: QueueLength, packet: Bytes, reader: &mut Reader) {
     match buffer {
         QueueLength::Bytes(room) if room < packet => {
             let message = format!("{} B do not hold a packet of {} B", room.get(), packet.get());
-            reader.wrong_at("buffer", message);
+            reader.error_at("buffer", message);
         }
         _ => {}
     }
@@ -242,7 +242,7 @@ fn totals(file: &File, reader: &mut Reader) {
     };
     let flows = sum(|user| user.count.0 * user.flows.0);
     if flows > MAX_FLOWS {
-        reader.wrong_at("users", format!("{flows} flows in all; at most {MAX_FLOWS}"));
+        reader.error_at("users", format!("{flows} flows in all; at most {MAX_FLOWS}"));
     }
     let stages = sum(|user| {
         let meters = user.meter.as_ref().map_or(0, |meter| u64::from(meter.meters.0));
@@ -253,7 +253,7 @@ fn totals(file: &File, reader: &mut Reader) {
     });
     if stages > MAX_STAGES {
         let message = format!("{stages} meters and other stages in all; at most {MAX_STAGES}");
-        reader.wrong_at("users", message);
+        reader.error_at("users", message);
     }
     links_fit(file, reader);
 }
@@ -274,10 +274,10 @@ pub(crate) fn links_in_all(file: &File) -> u64 {
 fn links_fit(file: &File, reader: &mut Reader) {
     let links = links_in_all(file);
     if links >= MAX_LINKS as u64 {
-        reader.wrong_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
+        reader.error_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
     }
     if file.users.entries.len() >= MAX_GROUPS {
-        reader.wrong_at("users", format!("at most {} groups", MAX_GROUPS - 1));
+        reader.error_at("users", format!("at most {} groups", MAX_GROUPS - 1));
     }
 }
 
@@ -295,23 +295,23 @@ fn network_if_known(file: &File) -> Option<Network> {
         let lens = [lot.rate.len(), lot.delay.len(), lot.buffer.len()];
         lens.iter().flatten().all(|len| *len == lot.hops.count())
     });
-    let packets_fit = packet_size_mistake(file.packet_size).is_none();
+    let packets_fit = packet_size_error(file.packet_size).is_none();
     (one && complete && lists_fit && packets_fit).then(|| Network::of(file))
 }
 
 fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
     let end = file.warm_up.as_nanos().saturating_add(file.duration.as_nanos());
     if user.start.is_some_and(|start| start.from.as_nanos() > end) {
-        reader.wrong_at("start", "is after the end of the run");
+        reader.error_at("start", "is after the end of the run");
     }
-    if let Some(message) = user.packet_size.and_then(packet_size_mistake) {
-        reader.wrong_at("packet_size", message);
+    if let Some(message) = user.packet_size.and_then(packet_size_error) {
+        reader.error_at("packet_size", message);
     }
     if user.traffic.0.is_over_tcp() {
         user.tcp_options(file).iter().for_each(|tcp| window(file, user, tcp, reader));
     } else if user.tcp.is_some() {
         let name = user.traffic.name();
-        reader.wrong_at("tcp", format!("has no meaning for {name} traffic, which is UDP"));
+        reader.error_at("tcp", format!("has no meaning for {name} traffic, which is UDP"));
     }
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
@@ -327,14 +327,14 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
 fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
     let moves = &user.moves.0;
     if !moves.is_empty() && user.hosts.is_some() {
-        reader.wrong_at(
+        reader.error_at(
             "moves",
             "users at the hosts of others do not move by themselves: leave it out",
         );
     }
     if let Some(pair) = moves.windows(2).find(|pair| pair[1].at <= pair[0].at) {
         let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
-        reader.wrong_at("moves", message);
+        reader.error_at("moves", message);
     }
     let Some((network, nodes)) = network else { return };
     for (number, (step, (_, from, to))) in moves.iter().zip(user.walk()).enumerate() {
@@ -356,7 +356,7 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
             }
             None => continue,
         };
-        reader.nested(&["moves", &number.to_string()], |reader| reader.wrong_at(key, message));
+        reader.nested(&["moves", &number.to_string()], |reader| reader.error_at(key, message));
     }
 }
 
@@ -370,15 +370,15 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
     if tcp.is_some_and(|tcp| !tcp.congestion_control.pays()) || !user.traffic.0.is_over_tcp() {
         let message =
             "these flows pay for nothing: give them a congestion control that does, such as sbrm";
-        reader.wrong_at("offers", message);
+        reader.error_at("offers", message);
     }
     if let Some(pair) = offers.windows(2).find(|pair| pair[1].at <= pair[0].at) {
         let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
-        reader.wrong_at("offers", message);
+        reader.error_at("offers", message);
     }
     let end = file.warm_up.as_nanos().saturating_add(file.duration.as_nanos());
     if let Some(late) = offers.iter().find(|offer| offer.at.as_nanos() > end) {
-        reader.wrong_at("offers", format!("{} is after the end of the run", late.at));
+        reader.error_at("offers", format!("{} is after the end of the run", late.at));
     }
 }
 
@@ -388,12 +388,12 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let Some(place) = file.users.place_of(name) else {
         if reader.is_full() {
             // To look for the nearest name would take long, and nobody reads it.
-            return reader.wrong_at("hosts", String::new());
+            return reader.error_at("hosts", String::new());
         }
         let names: Names = groups.iter().map(|(other, _)| other.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(str::to_owned);
         let message = format!("there is no group \"{name}\"; groups are {}", list(&names));
-        reader.within("hosts", |reader| reader.wrong_near::<()>(message, near));
+        reader.within("hosts", |reader| reader.error_near::<()>(message, near));
         return;
     };
     let group = &groups[place].1;
@@ -402,14 +402,14 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
             true => "names this very group: leave the key out".to_owned(),
             false => format!("the users of {name} sit at the hosts of {other}: name that group"),
         };
-        return reader.wrong_at("hosts", message);
+        return reader.error_at("hosts", message);
     }
     if user.count.0 != group.count.0 {
         let message = format!(
             "{} users at the hosts of {name}, which has {}: write as many, one sits at each",
             user.count.0, group.count.0
         );
-        reader.wrong_at("count", message);
+        reader.error_at("count", message);
     }
     let node = group.ends().0;
     let not_here: &[(&str, bool)] = match user.hosts_in(file) {
@@ -418,7 +418,7 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
             let message = format!(
                 "the hosts of {name} are at {node}, where a way from {from} to {to} neither begins nor ends"
             );
-            return reader.wrong_at("hosts", message);
+            return reader.error_at("hosts", message);
         }
         Some((_, _, AtHosts::Sending)) => &[
             ("access", user.access.is_some()),
@@ -428,12 +428,12 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
         Some((_, _, AtHosts::Receiving)) => &[("egress", user.egress.is_some())],
     };
     for (key, _) in not_here.iter().filter(|(_, given)| *given) {
-        reader.wrong_at(key, format!("is what their hosts have: give it in users.{name}"));
+        reader.error_at(key, format!("is what their hosts have: give it in users.{name}"));
     }
 }
 
 /// What a kernel has and the simulator has not, at the key that asks for it.
-pub(crate) fn simulator_lacks(file: &File) -> Vec<PathIssue> {
+pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
     let mut reader = Reader::default();
     for (name, user) in &file.users.entries {
         if !user.traffic.0.is_over_tcp() {
@@ -446,9 +446,9 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<PathIssue> {
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
-        reader.nested(&path, |reader| reader.wrong_at("congestion_control", message));
+        reader.nested(&path, |reader| reader.error_at("congestion_control", message));
     }
-    reader.mistakes
+    reader.errors
 }
 
 /// A window must hold a segment, or nothing is ever sent.
@@ -458,7 +458,7 @@ fn window(file: &File, user: &User, tcp: &TcpPlan, reader: &mut Reader) {
     let segment = packet.saturating_sub(HEADERS + options);
     if let Some(limit) = tcp.window_limit.filter(|limit| limit.get() < segment) {
         let message = format!("{} B do not hold a segment of {segment} B", limit.get());
-        reader.within("tcp", |reader| reader.wrong_at("window_limit", message));
+        reader.within("tcp", |reader| reader.error_at("window_limit", message));
     }
 }
 
@@ -480,14 +480,14 @@ fn route(file: &File, user: &User, network: &Network, nodes: &Names, reader: &mu
 type Names<'a> = std::collections::BTreeSet<&'a str>;
 
 fn missing_node(key: &str, nodes: &Names, reader: &mut Reader) -> bool {
-    reader.wrong_at(key, format!("missing; one of {}", list(nodes)));
+    reader.error_at(key, format!("missing; one of {}", list(nodes)));
     false
 }
 
 fn unknown_node(key: &str, name: &str, nodes: &Names, reader: &mut Reader) -> bool {
     let near = nearest(name, nodes.iter().copied()).map(str::to_owned);
     let message = format!("there is no node \"{name}\"; nodes are {}", list(nodes));
-    reader.within(key, |reader| reader.wrong_near::<()>(message, near));
+    reader.within(key, |reader| reader.error_near::<()>(message, near));
     false
 }
 
@@ -519,17 +519,17 @@ fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str>
 fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let (from, to) = user.ends();
     if from == to {
-        return reader.wrong_at("to", format!("the users send from {from} to itself"));
+        return reader.error_at("to", format!("the users send from {from} to itself"));
     }
     if let Some(key) = carries_acks_alone(file, from, to) {
         let message = format!(
             "the way from {from} back to {to} carries ACKs alone; write {key}.duplex = true for data"
         );
-        return reader.wrong_at("to", message);
+        return reader.error_at("to", message);
     }
     match (network.path(from, to), network.path(to, from)) {
-        (None, _) => reader.wrong_at("to", format!("no path leads from {from} to {to}")),
-        (_, None) => reader.wrong_at("from", format!("no path leads back from {to} to {from}")),
+        (None, _) => reader.error_at("to", format!("no path leads from {from} to {to}")),
+        (_, None) => reader.error_at("from", format!("no path leads back from {to} to {from}")),
         (Some(_), Some(_)) => {}
     }
 }

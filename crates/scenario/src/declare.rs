@@ -13,7 +13,7 @@ use crate::schema::{self, Definitions};
 /// which an engine's plan can have and any crate declare; here each value is a [`Field`] of this crate.
 ///
 /// An entry that cannot be read counts as absent from then on, so that the rest of the table is
-/// still checked; its mistake is on record, and nothing is built from a file with mistakes.
+/// still checked; its error is on record, and nothing is built from a file with errors.
 macro_rules! section {
     ($(#[doc = $doc:literal])* pub struct $name:ident {
         $( $(#[doc = $about:literal])* pub $key:ident: $ty:ty $(= $default:literal)?, )*

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::issue::{Issue, MAX_MISTAKES};
+use crate::issue::{Diagnostic, MAX_ERRORS};
 use crate::nesting;
 use crate::value::is_name;
 
@@ -84,7 +84,7 @@ impl Value {
 }
 
 /// Parses a file.
-pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
+pub(crate) fn parse(text: &str) -> Result<Table, Vec<Diagnostic>> {
     if let Some(offset) = nesting::too_deep(text) {
         return Err(vec![nested_issue(Lines::of(text).position(offset))]);
     }
@@ -93,29 +93,29 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
         return Ok(convert_table(root.get_ref(), Origin::File));
     }
     let lines = Lines::of(text);
-    let told = errors.iter().take(MAX_MISTAKES);
-    let mut issues: Vec<Issue> = told.map(|error| syntax_issue(error, &lines)).collect();
+    let told = errors.iter().take(MAX_ERRORS);
+    let mut issues: Vec<Diagnostic> = told.map(|error| syntax_issue(error, &lines)).collect();
     issues.dedup_by_key(|issue| issue.line);
     Err(issues)
 }
 
-fn nested_issue(at: Position) -> Issue {
+fn nested_issue(at: Position) -> Diagnostic {
     let message = format!(
         "stands in more than {} tables, as no key of a scenario does: leave it out",
         nesting::MAX_DEPTH
     );
     let (line, column) = (Some(at.line), Some(at.column));
-    Issue { line, column, key: String::new(), message, suggestion: None }
+    Diagnostic { line, column, key: String::new(), message, suggestion: None }
 }
 
-fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
+fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Diagnostic {
     let at = error.span().map(|span| lines.position(span.start));
     let line = at.map_or("", |at| lines.text(at.line));
     let message = match bare_quantity(line) {
         Some(quantity) => format!("a quantity is a text: write \"{quantity}\", in quotes"),
         None => format!("not valid TOML: {}", error.message().replace('\n', " ")),
     };
-    Issue {
+    Diagnostic {
         line: at.map(|at| at.line),
         column: at.map(|at| at.column),
         key: String::new(),
@@ -124,7 +124,7 @@ fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
     }
 }
 
-/// The value in `rate = 10 Mb/s`, the mistake that everybody makes once.
+/// The value in `rate = 10 Mb/s`, the error that everybody makes once.
 fn bare_quantity(line: &str) -> Option<&str> {
     let value = line.split_once('=')?.1.split('#').next()?.trim();
     let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();

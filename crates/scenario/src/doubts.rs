@@ -8,7 +8,7 @@ mod willing;
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
 
-use crate::field::{PathIssue, Reader};
+use crate::field::{Reader, UnlocatedDiagnostic};
 use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{self, Direction, LinkMechanisms, LinkPlan, ReportWay};
@@ -16,7 +16,7 @@ use crate::resolve::AtHosts;
 use crate::{layout, load};
 
 /// Every doubt about a checked file.
-pub(crate) fn of(file: &File) -> Vec<PathIssue> {
+pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     let mut reader = Reader::default();
     let network = Network::of(file);
     let crossing = Crossing::of(file, &network);
@@ -34,7 +34,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     }
     reports_are_taken(file, &network, &mut reader);
     load::doubts(file, &network, &mut reader);
-    reader.mistakes
+    reader.errors
 }
 
 /// Whether there is somebody for each stage that reports, and a way to there.
@@ -74,7 +74,7 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
                     stage.name()
                 );
                 reader.nested(&["users", name], |reader| {
-                    reader.wrong::<()>(message);
+                    reader.error::<()>(message);
                 });
             }
         }
@@ -101,7 +101,7 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
     for (path, _) in file.link_mechanisms().filter(|(_, link)| is_abc(link)) {
         let message = "abc acts on what meters have measured, and no group of users has one: \
                        give users.NAME.meter";
-        reader.nested(&path, |reader| reader.wrong_at("differentiation", message));
+        reader.nested(&path, |reader| reader.error_at("differentiation", message));
     }
 }
 
@@ -113,7 +113,7 @@ fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
                 link.name
             );
             reader.nested(&["users", name], |reader| {
-                reader.wrong::<()>(message);
+                reader.error::<()>(message);
             });
         }
     }
@@ -182,6 +182,6 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
             seconds(arrival),
             seconds(end)
         );
-        reader.wrong::<()>(message);
+        reader.error::<()>(message);
     }
 }

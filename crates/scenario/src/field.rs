@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, T
 
 use crate::document::{Node, Table, Value};
 use crate::file::Profile;
-use crate::issue::{MAX_MISTAKES, nearest};
+use crate::issue::{MAX_ERRORS, nearest};
 use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 
@@ -20,49 +20,49 @@ pub(crate) trait Field: Sized {
     fn schema(definitions: &mut Definitions) -> Json;
 }
 
-/// A mistake, at a path in the document.
+/// An error, at a path in the document.
 #[derive(Debug)]
-pub(crate) struct PathIssue {
+pub(crate) struct UnlocatedDiagnostic {
     pub path: Vec<String>,
     pub message: String,
     pub suggestion: Option<String>,
 }
 
-/// Where reading is, and the mistakes found so far.
+/// Where reading is, and the errors found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     path: Vec<String>,
-    pub mistakes: Vec<PathIssue>,
+    pub errors: Vec<UnlocatedDiagnostic>,
     /// What sets the options that are not given.
     pub profile: Profile,
     /// How many more there were than anybody reads.
-    pub untold: usize,
+    pub omitted: usize,
 }
 
 impl Reader {
     pub fn following(profile: Profile) -> Self {
         Reader { profile, ..Reader::default() }
     }
-    /// Whether there are as many mistakes as anybody reads, so that further ones are counted alone.
+    /// Whether there are as many errors as anybody reads, so that further ones are counted alone.
     pub fn is_full(&self) -> bool {
-        self.mistakes.len() == MAX_MISTAKES
+        self.errors.len() == MAX_ERRORS
     }
-    /// Notes a mistake in the value being read.
-    pub fn wrong<T>(&mut self, message: impl Into<String>) -> Option<T> {
-        self.wrong_near(message, None)
+    /// Notes an error in the value being read.
+    pub fn error<T>(&mut self, message: impl Into<String>) -> Option<T> {
+        self.error_near(message, None)
     }
-    pub fn wrong_near<T>(&mut self, message: impl Into<String>, near: Option<String>) -> Option<T> {
+    pub fn error_near<T>(&mut self, message: impl Into<String>, near: Option<String>) -> Option<T> {
         if self.is_full() {
-            self.untold += 1;
+            self.omitted += 1;
             return None;
         }
         let (path, message) = (self.path.clone(), message.into());
-        self.mistakes.push(PathIssue { path, message, suggestion: near });
+        self.errors.push(UnlocatedDiagnostic { path, message, suggestion: near });
         None
     }
-    /// Notes a mistake in an entry of the table being read.
-    pub fn wrong_at(&mut self, key: &str, message: impl Into<String>) {
-        self.within(key, |reader| reader.wrong::<()>(message));
+    /// Notes an error in an entry of the table being read.
+    pub fn error_at(&mut self, key: &str, message: impl Into<String>) {
+        self.within(key, |reader| reader.error::<()>(message));
     }
     pub fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(key.to_owned());
@@ -77,24 +77,24 @@ impl Reader {
         read(self);
         self.path.truncate(depth);
     }
-    /// The value as a table, or a mistake.
+    /// The value as a table, or an error.
     pub fn table<'a>(&mut self, node: &'a Node) -> Option<&'a Table> {
         match &node.value {
             Value::Table(table) => Some(table),
-            other => self.wrong(format!("expected a table, not {}", other.kind())),
+            other => self.error(format!("expected a table, not {}", other.kind())),
         }
     }
-    /// The value as a text, or a mistake.
+    /// The value as a text, or an error.
     pub fn text<'a>(&mut self, node: &'a Node, expected: &str) -> Option<&'a str> {
         match &node.value {
             Value::Text(text) => Some(text),
-            other => self.wrong(format!("expected {expected}, not {}", other.kind())),
+            other => self.error(format!("expected {expected}, not {}", other.kind())),
         }
     }
     /// Refuses keys that are not in `known`, and says of those that there once were what to write today.
     pub fn keys(&mut self, table: &Table, known: &[&str], retired: &[(&str, &str)]) {
         for (key, today) in retired.iter().filter(|(key, _)| table.get(key).is_some()) {
-            self.wrong_at(key, format!("is no key any more; write {today}"));
+            self.error_at(key, format!("is no key any more; write {today}"));
         }
         let is_today = |(key, _): &&(String, Node)| retired.iter().all(|(old, _)| old != key);
         let today = Table(table.0.iter().filter(is_today).cloned().collect());
@@ -105,19 +105,19 @@ impl Reader {
         for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
             if self.is_full() {
                 // The nearest name costs more than everything else here.
-                self.untold += 1;
+                self.omitted += 1;
                 continue;
             }
             let near = nearest(key, known.iter().copied()).map(str::to_owned);
             let keys = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!("unknown key; valid keys here: {keys}");
-            self.within(key, |reader| reader.wrong_near::<()>(message, near));
+            self.within(key, |reader| reader.error_near::<()>(message, near));
         }
     }
     pub fn required<T: Field>(&mut self, table: &Table, key: &str) -> Option<T> {
         match table.get(key) {
             Some(node) => self.within(key, |reader| T::read(node, reader)),
-            None => self.within(key, |reader| reader.wrong("missing")),
+            None => self.within(key, |reader| reader.error("missing")),
         }
     }
     pub fn optional<T: Field>(&mut self, table: &Table, key: &str) -> Option<T> {
@@ -163,12 +163,12 @@ pub(crate) fn read_kind(
 ) -> Option<&'static str> {
     let names: Vec<_> = all.iter().map(|(kind, _)| *kind).collect();
     let Some(node) = table.get("kind") else {
-        reader.wrong_at("kind", format!("missing; one of {}", names.join(", ")));
+        reader.error_at("kind", format!("missing; one of {}", names.join(", ")));
         return None;
     };
     let kind = reader.within("kind", |reader| read_choice(node, &names, reader))?;
     let mut known = vec!["kind"];
-    // An override of the kind leaves the other kind's keys standing in the file: not a mistake.
+    // An override of the kind leaves the other kind's keys standing in the file: not an error.
     let was = |name: &str| node.replaced.iter().any(|before| before == name);
     let allowed = all.iter().filter(|(name, _)| *name == kind || was(name));
     for key in allowed.flat_map(|(_, keys)| keys) {
@@ -180,7 +180,7 @@ pub(crate) fn read_kind(
     Some(kind)
 }
 
-/// One of `words`, or a mistake that lists them.
+/// One of `words`, or an error that lists them.
 pub(crate) fn read_choice(
     node: &Node,
     words: &[&'static str],
@@ -191,7 +191,7 @@ pub(crate) fn read_choice(
     let found = words.iter().find(|word| **word == given).copied();
     found.or_else(|| {
         let near = nearest(given, words.iter().copied()).map(str::to_owned);
-        reader.wrong_near(format!("\"{given}\" is none of {list}"), near)
+        reader.error_near(format!("\"{given}\" is none of {list}"), near)
     })
 }
 
@@ -199,7 +199,7 @@ impl Field for bool {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         match &node.value {
             Value::Bool(value) => Some(*value),
-            other => reader.wrong(format!("expected true or false, not {}", other.kind())),
+            other => reader.error(format!("expected true or false, not {}", other.kind())),
         }
     }
     fn write(&self) -> Value {
@@ -231,7 +231,7 @@ trait QuantityField: Quantity {
         let text = reader.text(node, &expected)?;
         match Self::DIMENSION.parse(text) {
             Ok(steps) => Some(Self::from_steps(steps)),
-            Err((message, near)) => reader.wrong_near(message, near),
+            Err((message, near)) => reader.error_near(message, near),
         }
     }
     fn quantity_schema(definitions: &mut Definitions, name: &str) -> Json {
@@ -269,7 +269,7 @@ impl Field for QueueLength {
             reader.text(node, "a queue length with a unit, e.g. \"50 packets\" or \"75 kB\"")?;
         match parse_queue_length(text) {
             Ok(length) => Some(length),
-            Err((message, near)) => reader.wrong_near(message, near),
+            Err((message, near)) => reader.error_near(message, near),
         }
     }
     fn write(&self) -> Value {
@@ -291,7 +291,7 @@ impl Field for Tokens {
         let text = reader.text(node, "an amount with a unit, e.g. \"45 packets\" or \"64 kB\"")?;
         match quantity::parse_token_amount(text) {
             Ok(tokens) => Some(tokens),
-            Err((message, near)) => reader.wrong_near(message, near),
+            Err((message, near)) => reader.error_near(message, near),
         }
     }
     fn write(&self) -> Value {
@@ -308,7 +308,7 @@ impl Field for TokenRate {
             reader.text(node, "a rate with a unit, e.g. \"45 packets/s\" or \"540 kb/s\"")?;
         match quantity::parse_token_rate(text) {
             Ok(rate) => Some(rate),
-            Err((message, near)) => reader.wrong_near(message, near),
+            Err((message, near)) => reader.error_near(message, near),
         }
     }
     fn write(&self) -> Value {

@@ -1,12 +1,12 @@
 //! Whether mechanisms fit the links that they stand at.
 
 use tidegate_mechanisms::bottleneck::{Aqm, AqmParams};
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 
-use crate::field::{PathIssue, Reader};
+use crate::field::{Reader, UnlocatedDiagnostic};
 use crate::file::{Bottleneck, File, Mobile, User};
 use crate::plan::{LinkMechanisms, place};
 use crate::prices;
@@ -15,19 +15,19 @@ use crate::prices;
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
     let mut fits = |path: &[&str], aqm: &AqmParams, rate: Rate, buffer: QueueLength| {
         let path = [path, &["aqm"]].concat();
-        let is_here = |mistake: &PathIssue| {
-            path.len() <= mistake.path.len() && path.iter().zip(&mistake.path).all(|(a, b)| a == b)
+        let is_here = |error: &UnlocatedDiagnostic| {
+            path.len() <= error.path.len() && path.iter().zip(&error.path).all(|(a, b)| a == b)
         };
-        if reader.mistakes.iter().any(is_here) {
+        if reader.errors.iter().any(is_here) {
             // The parameters are not even good by themselves, or another hop has told.
             return;
         }
-        // With a mistake in how prices travel, the rest is judged as if they travelled in some way.
+        // With an error in how prices travel, the rest is judged as if they travelled in some way.
         let some = || prices::encoding_is_wrong(reader).then_some(Encoding::Explicit);
         let encoding = file.price_encoding().or_else(some);
         let here = place(rate, buffer, file.packet_size, encoding);
         if let Err((key, message)) = Aqm::new(aqm.clone(), &here) {
-            reader.nested(&path, |reader| reader.wrong_at(key, message));
+            reader.nested(&path, |reader| reader.error_at(key, message));
         }
     };
     for (path, mechanisms, rate, buffer) in places(file) {
@@ -88,7 +88,7 @@ fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
         let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as \
                        bottleneck.exit or links.NAME.exit";
         reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
-            reader.wrong_at("losses", message);
+            reader.error_at("losses", message);
         });
     }
 }
@@ -101,9 +101,9 @@ fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Rea
     }
 }
 
-fn tell(path: &[&str], misfit: Option<Mistake>, reader: &mut Reader) {
+fn tell(path: &[&str], misfit: Option<ParameterError>, reader: &mut Reader) {
     if let Some((key, message)) = misfit {
-        reader.nested(path, |reader| reader.wrong_at(key, message));
+        reader.nested(path, |reader| reader.error_at(key, message));
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
     fn a_bucket_that_holds_no_packet_is_told_at_its_depth() {
         let text = "version = 1\nusers.a = {}\n[bottleneck]\nrate = \"1 Mb/s\"\n\
                     differentiation = { kind = \"icp\", depth = \"1499 B\" }\n";
-        let mistakes = Scenario::parse(text, &[]).expect_err("is too small");
-        let told: Vec<_> = mistakes.iter().map(|mistake| mistake.to_string()).collect();
+        let errors = Scenario::parse(text, &[]).expect_err("is too small");
+        let told: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("bottleneck.differentiation.depth"), "{told:?}");
         assert!(told[0].contains("1499 B do not hold a packet, of 1500 B"), "{told:?}");
@@ -133,8 +133,8 @@ mod tests {
                 "version = 1\nusers.a.flows = 1\nbottleneck.rate = \"1 Mb/s\"\ntcp.conex = \"rfc7786\"\n\
                  {place} = [{{ kind = \"conex-auditor\", losses = \"queue\" }}]\n"
             );
-            let mistakes = Scenario::parse(&text, &[]).err().into_iter().flatten();
-            mistakes.map(|mistake| mistake.to_string()).collect::<Vec<_>>()
+            let errors = Scenario::parse(&text, &[]).err().into_iter().flatten();
+            errors.map(|error| error.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(at("bottleneck.exit"), [""; 0]);
         assert_eq!(at("bottleneck.entry"), [""; 0]);
@@ -160,7 +160,7 @@ mod tests {
 
         let mut reader = Reader::default();
         check::whole(&resolve::resolve(file), &mut reader);
-        let paths: Vec<_> = reader.mistakes.iter().map(|mistake| mistake.path.join(".")).collect();
+        let paths: Vec<_> = reader.errors.iter().map(|error| error.path.join(".")).collect();
         assert_eq!(paths, ["parking_lot.aqm.function"]);
     }
 }

@@ -1,7 +1,7 @@
 //! What a file gives of parameters that are declared elsewhere, layer over layer: a group's own, the
 //! scenario's, the profile's.
 
-use tidegate_mechanisms::parameters::{Kind, Mistake, Offer, Value as Parameter};
+use tidegate_mechanisms::parameters::{Kind, Offer, ParameterError, Value as Parameter};
 use tidegate_mechanisms::registry;
 
 use crate::chosen::stands_elsewhere;
@@ -79,20 +79,20 @@ impl Given {
     pub fn values(
         &self,
         parameters: &[registry::Parameter],
-        mistakes: impl FnOnce(Vec<Parameter>) -> Vec<Mistake>,
+        errors: impl FnOnce(Vec<Parameter>) -> Vec<ParameterError>,
         reader: &mut Reader,
     ) -> Option<Vec<Parameter>> {
         let pairs = parameters.iter().zip(&self.0);
-        // All are looked at, so that all mistakes are found at once.
+        // All are looked at, so that all errors are found at once.
         let values: Vec<_> = pairs
             .map(|(parameter, entry)| {
                 reader.within(parameter.name, |reader| value(parameter, entry, reader))
             })
             .collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        for (key, message) in mistakes(values.clone()) {
+        for (key, message) in errors(values.clone()) {
             if !self.is_about_unreadable(parameters, key, &message) {
-                reader.wrong_at(key, message);
+                reader.error_at(key, message);
             }
         }
         Some(values)
@@ -144,8 +144,8 @@ impl GivenChoice {
     pub fn read(offer: &Offer, node: &Node, reader: &mut Reader) -> Option<Self> {
         if let Some(message) = stands_elsewhere(node, offer) {
             match node.value {
-                Value::Table(_) => reader.wrong_at("kind", message),
-                _ => drop(reader.wrong::<()>(message)),
+                Value::Table(_) => reader.error_at("kind", message),
+                _ => drop(reader.error::<()>(message)),
             }
             return None;
         }
@@ -172,8 +172,8 @@ impl GivenChoice {
 
     /// See [`Given::values`].
     pub fn values(&self, offer: &Offer, reader: &mut Reader) -> Option<Vec<Parameter>> {
-        let mistakes = |values| (offer.mistakes)(self.place, values);
-        self.given.values(offer.kinds[self.place].2, mistakes, reader)
+        let errors = |values| (offer.errors)(self.place, values);
+        self.given.values(offer.kinds[self.place].2, errors, reader)
     }
 
     /// As the file has it: a name alone if nothing else is given.
@@ -206,6 +206,6 @@ fn value(parameter: &registry::Parameter, entry: &Entry, reader: &mut Reader) ->
             Some(Parameter::Chosen(choice.place, values))
         }
         (Entry::Unreadable, _) => not_given(parameter, reader.profile),
-        _ => not_given(parameter, reader.profile).or_else(|| reader.wrong("missing")),
+        _ => not_given(parameter, reader.profile).or_else(|| reader.error("missing")),
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// So many mistakes are told; nobody reads more of them at once.
-pub(crate) const MAX_MISTAKES: usize = 100;
+/// So many errors are told; nobody reads more of them at once.
+pub(crate) const MAX_ERRORS: usize = 100;
 
 /// Characters of a key, a suggestion and a message that are shown: the rest of a value of three
 /// megabytes helps nobody.
@@ -14,9 +14,9 @@ const MAX_MESSAGE: usize = 1200;
 /// So many valid names are compared with one that is wrong.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// One mistake.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
+pub struct Diagnostic {
     /// Line in the file, from 1; `None` if the value was set by an override.
     pub line: Option<usize>,
     /// Column in characters, from 1.
@@ -29,10 +29,10 @@ pub struct Issue {
     pub suggestion: Option<String>,
 }
 
-impl Issue {
+impl Diagnostic {
     /// In one line of readable length: texts of the file may hold anything.
-    pub(crate) fn printable(self) -> Issue {
-        Issue {
+    pub(crate) fn printable(self) -> Diagnostic {
+        Diagnostic {
             key: printable(&self.key, MAX_NAME),
             message: printable(&self.message, MAX_MESSAGE),
             suggestion: self.suggestion.map(|name| printable(&name, MAX_NAME)),
@@ -41,9 +41,9 @@ impl Issue {
     }
 
     /// Instead of what is too much to tell.
-    pub(crate) fn more(untold: usize) -> Issue {
-        let message = format!("and {untold} more mistakes");
-        Issue { line: None, column: None, key: String::new(), message, suggestion: None }
+    pub(crate) fn more(omitted: usize) -> Diagnostic {
+        let message = format!("and {omitted} more errors");
+        Diagnostic { line: None, column: None, key: String::new(), message, suggestion: None }
     }
 }
 
@@ -71,7 +71,7 @@ fn is_obeyed(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-impl fmt::Display for Issue {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
@@ -87,7 +87,7 @@ impl fmt::Display for Issue {
     }
 }
 
-impl std::error::Error for Issue {}
+impl std::error::Error for Diagnostic {}
 
 /// The valid name that `given` was probably meant to be.
 pub(crate) fn nearest<'a>(

@@ -47,11 +47,11 @@ impl<P: Layered> Layer<P> {
 
     /// With the profile's values for what is still open; notes what is wrong with it.
     pub fn settle(&self, reader: &mut Reader) -> Option<P> {
-        let mistakes = |values| P::from_values(values).mistakes();
-        self.given.values(P::ALL, mistakes, reader).map(P::from_values)
+        let errors = |values| P::from_values(values).errors();
+        self.given.values(P::ALL, errors, reader).map(P::from_values)
     }
 
-    /// The same, of what has been checked. Mistakes in it have been told.
+    /// The same, of what has been checked. Errors in it have been told.
     pub fn settled(&self, profile: Profile) -> Option<P> {
         self.settle(&mut Reader::following(profile))
     }

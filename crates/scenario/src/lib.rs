@@ -6,7 +6,7 @@
 //!                                        plan::Plan ◄─ layout, network ◄───────┘
 //! ```
 //!
-//! [`Scenario::parse`] finds all mistakes at once; what it returns always has a [`Plan`].
+//! [`Scenario::parse`] finds all errors at once; what it returns always has a [`Plan`].
 
 mod check;
 mod chosen;
@@ -43,13 +43,13 @@ mod tunnels;
 mod value;
 
 pub use data_files::DataFile;
-pub use issue::Issue;
+pub use issue::Diagnostic;
 pub use schema::schema;
 
 use document::{Lines, Table};
-use field::{Field, PathIssue, Reader, Section};
+use field::{Field, Reader, Section, UnlocatedDiagnostic};
 use file::{File, Profile};
-use issue::MAX_MISTAKES;
+use issue::MAX_ERRORS;
 use plan::Plan;
 
 /// A valid scenario: a file with its overrides applied and its defaults filled in.
@@ -57,8 +57,8 @@ use plan::Plan;
 pub struct Scenario {
     file: File,
     points: Vec<Vec<(String, String)>>,
-    simulator_lacks: Vec<Issue>,
-    warnings: Vec<Issue>,
+    simulator_lacks: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 /// Files beyond this are no scenarios.
@@ -80,8 +80,8 @@ impl Scenario {
     /// that there are, unless its key begins with the word `add`: `("add users.guest.flows", "2")`.
     ///
     /// # Errors
-    /// All mistakes, in the order of the file.
-    pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
+    /// All errors, in the order of the file.
+    pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Diagnostic>> {
         Self::prepared(text, overrides, |_| ())
     }
 
@@ -94,8 +94,11 @@ impl Scenario {
     /// but the sweep itself, all values of which that one tries, is left out.
     ///
     /// # Errors
-    /// All mistakes, in the order of the file.
-    pub fn parse_point(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
+    /// All errors, in the order of the file.
+    pub fn parse_point(
+        text: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Scenario, Vec<Diagnostic>> {
         Self::prepared(text, overrides, |document| document.0.retain(|(key, _)| key != "sweep"))
     }
 
@@ -103,7 +106,7 @@ impl Scenario {
         text: &str,
         overrides: &[(String, String)],
         change: impl FnOnce(&mut Table),
-    ) -> Result<Scenario, Vec<Issue>> {
+    ) -> Result<Scenario, Vec<Diagnostic>> {
         let bytes = bounded(text, overrides).map_err(|issue| vec![issue])?;
         let mut document = prepare(text, overrides)?;
         change(&mut document);
@@ -123,7 +126,7 @@ impl Scenario {
     }
 
     /// What is valid, but hardly meant.
-    pub fn warnings(&self) -> &[Issue] {
+    pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
@@ -136,7 +139,7 @@ impl Scenario {
 
     /// What is in the scenario that the simulator does not have, and what to do instead. Where there
     /// is any, the plan must not be simulated.
-    pub fn simulator_lacks(&self) -> &[Issue] {
+    pub fn simulator_lacks(&self) -> &[Diagnostic] {
         &self.simulator_lacks
     }
 
@@ -182,7 +185,7 @@ impl Scenario {
 }
 
 /// The bytes of a text and its overrides, if there are not too many.
-fn bounded(text: &str, overrides: &[(String, String)]) -> Result<usize, Issue> {
+fn bounded(text: &str, overrides: &[(String, String)]) -> Result<usize, Diagnostic> {
     if text.len() > MAX_TEXT_BYTES {
         let message = format!("more than {MAX_TEXT_BYTES} bytes, which no scenario needs");
         return Err(unplaced(String::new(), message));
@@ -206,8 +209,9 @@ fn bounded(text: &str, overrides: &[(String, String)]) -> Result<usize, Issue> {
 }
 
 /// Parses the text and applies the overrides.
-fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issue>> {
-    let printable = |issues: Vec<Issue>| issues.into_iter().map(Issue::printable).collect();
+fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Diagnostic>> {
+    let printable =
+        |issues: Vec<Diagnostic>| issues.into_iter().map(Diagnostic::printable).collect();
     let mut document = document::parse(text).map_err(printable)?;
     let mut issues = Vec::new();
     for (key, value) in overrides {
@@ -218,17 +222,17 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issu
     if issues.is_empty() { Ok(document) } else { Err(printable(issues)) }
 }
 
-/// Mistakes, and how many more there are than are told.
+/// Errors, and how many more there are than are told.
 pub(crate) struct Found {
-    mistakes: Vec<PathIssue>,
-    untold: usize,
+    errors: Vec<UnlocatedDiagnostic>,
+    omitted: usize,
 }
 
-impl From<Vec<PathIssue>> for Found {
-    fn from(mut mistakes: Vec<PathIssue>) -> Found {
-        let untold = mistakes.len().saturating_sub(MAX_MISTAKES);
-        mistakes.truncate(MAX_MISTAKES);
-        Found { mistakes, untold }
+impl From<Vec<UnlocatedDiagnostic>> for Found {
+    fn from(mut errors: Vec<UnlocatedDiagnostic>) -> Found {
+        let omitted = errors.len().saturating_sub(MAX_ERRORS);
+        errors.truncate(MAX_ERRORS);
+        Found { errors, omitted }
     }
 }
 
@@ -247,8 +251,8 @@ fn read(document: &Table) -> Result<File, Found> {
         check::whole(file, &mut reader);
     }
     match file {
-        Some(file) if reader.mistakes.is_empty() => Ok(file),
-        _ => Err(Found { mistakes: reader.mistakes, untold: reader.untold }),
+        Some(file) if reader.errors.is_empty() => Ok(file),
+        _ => Err(Found { errors: reader.errors, omitted: reader.omitted }),
     }
 }
 
@@ -258,28 +262,28 @@ fn profile(document: &Table) -> Profile {
     given.and_then(|node| Profile::read(node, &mut Reader::default())).unwrap_or_default()
 }
 
-/// Mistakes with their places, in the order of the file.
-fn locate(found: Found, document: &Table, text: &str) -> Vec<Issue> {
+/// Errors with their places, in the order of the file.
+fn locate(found: Found, document: &Table, text: &str) -> Vec<Diagnostic> {
     let lines = Lines::of(text);
-    let issue = |mistake: PathIssue| {
-        let at = document::locate(document, &mistake.path).map(|offset| lines.position(offset));
-        Issue {
+    let issue = |error: UnlocatedDiagnostic| {
+        let at = document::locate(document, &error.path).map(|offset| lines.position(offset));
+        Diagnostic {
             line: at.map(|at| at.line),
             column: at.map(|at| at.column),
-            key: toml_text::dotted(&mistake.path),
-            message: mistake.message,
-            suggestion: mistake.suggestion,
+            key: toml_text::dotted(&error.path),
+            message: error.message,
+            suggestion: error.suggestion,
         }
     };
-    let mut issues: Vec<Issue> = found.mistakes.into_iter().map(issue).collect();
+    let mut issues: Vec<Diagnostic> = found.errors.into_iter().map(issue).collect();
     issues.sort_by_key(|issue| (issue.line, issue.column));
     issues.dedup();
-    if found.untold > 0 {
-        issues.push(Issue::more(found.untold));
+    if found.omitted > 0 {
+        issues.push(Diagnostic::more(found.omitted));
     }
-    issues.into_iter().map(Issue::printable).collect()
+    issues.into_iter().map(Diagnostic::printable).collect()
 }
 
-fn unplaced(key: String, message: String) -> Issue {
-    Issue { line: None, column: None, key, message, suggestion: None }
+fn unplaced(key: String, message: String) -> Diagnostic {
+    Diagnostic { line: None, column: None, key, message, suggestion: None }
 }

@@ -62,7 +62,7 @@ pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
         let message = format!(
             "about {count:.1e} {what} would be open at once, of {sum:.1e} in all; a run holds {MAX_HELD}: {remedy}"
         );
-        reader.nested(&["users", name, "traffic"], |reader| reader.wrong_at(key, message));
+        reader.nested(&["users", name, "traffic"], |reader| reader.error_at(key, message));
     }
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name, "traffic"], |reader| listed(file, user, reader));
@@ -79,7 +79,7 @@ pub(crate) fn doubts(file: &File, network: &Network, reader: &mut Reader) {
             "about {packets:.1e} packets are sent in a run, which takes hours on a core: shorten the duration, or lower \
              the rates"
         );
-        reader.wrong_at("duration", message);
+        reader.error_at("duration", message);
     }
 }
 
@@ -91,7 +91,7 @@ fn listed(file: &File, user: &User, reader: &mut Reader) {
         let message = format!(
             "about {transfers:.1e} transfers would have a row each; at most {MAX_ROWS}: write listed = false"
         );
-        reader.wrong_at("listed", message);
+        reader.error_at("listed", message);
     }
 }
 
@@ -108,7 +108,7 @@ fn changes(file: &File, reader: &mut Reader) {
             if own > 0 && sum > MAX_CHANGES {
                 let message =
                     format!("{sum} of them up to here, one for each flow; at most {MAX_CHANGES}");
-                reader.nested(&["users", name], |reader| reader.wrong_at(key, message));
+                reader.nested(&["users", name], |reader| reader.error_at(key, message));
                 break;
             }
         }
@@ -132,7 +132,7 @@ fn rows(file: &File, network: &Network, reader: &mut Reader) {
                 "about {rows:.1e} rows of a time series; at most {MAX_ROWS}: write a longer one, \
                                    or lower sampled_flows"
             );
-            reader.wrong_at("sample_interval", message);
+            reader.error_at("sample_interval", message);
         }
     }
     if let Some(intervals) = &file.intervals {
@@ -140,7 +140,7 @@ fn rows(file: &File, network: &Network, reader: &mut Reader) {
         if rows > MAX_ROWS as f64 {
             let message =
                 format!("{rows:.1e} rows, one for each flow; at most {MAX_ROWS}: write fewer");
-            reader.within("intervals", |reader| reader.wrong_at("count", message));
+            reader.within("intervals", |reader| reader.error_at("count", message));
         }
     }
 }

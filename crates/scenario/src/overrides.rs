@@ -5,7 +5,7 @@
 //! says so, by the word `add` before the key.
 
 use crate::document::{self, Node, Table, Value};
-use crate::issue::{Issue, nearest};
+use crate::issue::{Diagnostic, nearest};
 
 /// The word before the key of what is not there yet.
 const ADD: &str = "add ";
@@ -22,7 +22,7 @@ pub(crate) fn without_word(key: &str) -> &str {
 }
 
 /// Sets the value at a dotted key.
-pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), Issue> {
+pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), Diagnostic> {
     let adds = key.starts_with(ADD);
     let key = without_word(key);
     let wrong = |message: String| issue(key, message);
@@ -49,13 +49,25 @@ fn named_by(path: &[String]) -> Option<(&'static str, &'static str, &str)> {
 }
 
 /// What another override has added may be added to; what the file has may not.
-fn is_new(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
+fn is_new(
+    document: &Table,
+    table: &str,
+    what: &str,
+    name: &str,
+    key: &str,
+) -> Result<(), Diagnostic> {
     let given = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
     let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
     if given { Err(issue(key, message())) } else { Ok(()) }
 }
 
-fn is_there(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
+fn is_there(
+    document: &Table,
+    table: &str,
+    what: &str,
+    name: &str,
+    key: &str,
+) -> Result<(), Diagnostic> {
     let entries = entries(document, table);
     if entries.get(name).is_some() {
         return Ok(());
@@ -69,7 +81,7 @@ fn is_there(document: &Table, table: &str, what: &str, name: &str, key: &str) ->
     };
     let message = format!("there is no {what} \"{name}\"; {known}; \"add\" brings in a new one");
     let suggestion = nearest(name, names()).map(|near| format!("{table}.{near}"));
-    Err(Issue { suggestion, ..issue(key, message) })
+    Err(Diagnostic { suggestion, ..issue(key, message) })
 }
 
 fn entries<'a>(document: &'a Table, table: &str) -> &'a Table {
@@ -80,6 +92,6 @@ fn entries<'a>(document: &'a Table, table: &str) -> &'a Table {
     }
 }
 
-fn issue(key: &str, message: String) -> Issue {
-    Issue { line: None, column: None, key: key.to_owned(), message, suggestion: None }
+fn issue(key: &str, message: String) -> Diagnostic {
+    Diagnostic { line: None, column: None, key: key.to_owned(), message, suggestion: None }
 }

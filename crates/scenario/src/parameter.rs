@@ -262,7 +262,7 @@ mod tests {
             for text in texts {
                 let (kind, mut reader) = (parameter.kind, Reader::default());
                 let got = read_value(kind, &default_value(kind, text).into(), &mut reader);
-                assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
+                assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.errors);
                 read += 1;
             }
         }

@@ -9,7 +9,7 @@ use crate::network::Network;
 
 const KEY: &str = "price_encoding";
 
-/// Every mistake; routes are looked at where the network is known.
+/// Every error; routes are looked at where the network is known.
 pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     not_beside_activities(file, network, reader);
     if encoding_is_wrong(reader) {
@@ -19,7 +19,7 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
         if let Some(message) = unheard(file, user, network) {
-            reader.nested(&path, |reader| reader.wrong_at("congestion_control", message));
+            reader.nested(&path, |reader| reader.error_at("congestion_control", message));
             if !own {
                 return; // It is said of all groups that have it.
             }
@@ -27,9 +27,9 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     }
 }
 
-/// Whether it is said how prices travel, and there is a mistake in that.
+/// Whether it is said how prices travel, and there is an error in that.
 pub(crate) fn encoding_is_wrong(reader: &Reader) -> bool {
-    reader.mistakes.iter().any(|mistake| mistake.path.first().is_some_and(|key| key == KEY))
+    reader.errors.iter().any(|error| error.path.first().is_some_and(|key| key == KEY))
 }
 
 /// A packet has one word, for an activity or for what it carries of prices.
@@ -51,7 +51,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
             "prices would stand where the activities from {place} do: a packet has room for either; encode \
              prices in one bit, or leave the meter out"
         );
-        reader.wrong_at(KEY, message);
+        reader.error_at(KEY, message);
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     const EXPLICIT: &str = r#"price_encoding = { kind = "explicit" }"#;
     const ONE_BIT: &str = r#"price_encoding = { kind = "one-bit", base = 1.06 }"#;
 
-    fn mistakes(head: &str, aqm: &str, users: &str) -> Vec<String> {
+    fn errors(head: &str, aqm: &str, users: &str) -> Vec<String> {
         let text = format!(
             "version = 1\n{head}\n[bottleneck]\nrate = \"10 Mb/s\"\naqm = {aqm}\n[users.a]\n{users}\n"
         );
@@ -113,30 +113,30 @@ mod tests {
 
     #[test]
     fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
-        tell(&mistakes(EXPLICIT, PC3, SOURCE), &[]);
+        tell(&errors(EXPLICIT, PC3, SOURCE), &[]);
         let no_way = "does not say how";
-        tell(&mistakes("", "\"drop-tail\"", SOURCE), &[no_way]);
-        tell(&mistakes("", PC3, ""), &["does not say how prices travel"]);
-        tell(&mistakes(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
-        tell(&mistakes(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
-        tell(&mistakes(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
+        tell(&errors("", "\"drop-tail\"", SOURCE), &[no_way]);
+        tell(&errors("", PC3, ""), &["does not say how prices travel"]);
+        tell(&errors(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
+        tell(&errors(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
+        tell(&errors(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
         let by_mark = r#"tcp.congestion_control = { kind = "direct-window", price = "mark" }"#;
-        tell(&mistakes("", "\"drop-tail\"", by_mark), &[]);
+        tell(&errors("", "\"drop-tail\"", by_mark), &[]);
     }
 
     #[test]
-    fn a_mistake_in_how_prices_travel_is_not_told_as_if_nothing_were_said() {
+    fn an_error_in_how_prices_travel_is_not_told_as_if_nothing_were_said() {
         let no_base = r#"price_encoding = { kind = "one-bit" }"#;
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
         let wanted = ["line 2: price_encoding.base: missing", "100 packets is not below"];
-        tell(&mistakes(no_base, beyond, SOURCE), &wanted);
+        tell(&errors(no_base, beyond, SOURCE), &wanted);
     }
 
     #[test]
     fn prices_and_activities_do_not_share_a_word() {
         let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
-        tell(&mistakes(EXPLICIT, PC3, &metered), &["room for either"]);
-        tell(&mistakes(ONE_BIT, PC3, &metered), &[]);
+        tell(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
+        tell(&errors(ONE_BIT, PC3, &metered), &[]);
     }
 
     #[test]
@@ -153,10 +153,10 @@ mod tests {
             "willingness_to_pay",
             "kappa",
         ];
-        tell(&mistakes(head, aqm, users), &wanted);
+        tell(&errors(head, aqm, users), &wanted);
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
-        tell(&mistakes(EXPLICIT, beyond, SOURCE), &["aqm.target: 100 packets is not below"]);
+        tell(&errors(EXPLICIT, beyond, SOURCE), &["aqm.target: 100 packets is not below"]);
         let needs_ecn = "tcp.congestion_control = \"tcp-rm\"";
-        tell(&mistakes("", "\"drop-tail\"", needs_ecn), &["write ecn = true"]);
+        tell(&errors("", "\"drop-tail\"", needs_ecn), &["write ecn = true"]);
     }
 }

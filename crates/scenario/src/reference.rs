@@ -77,7 +77,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("tcp", options::<TcpPlan>()),
         ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
-        ("mistakes", mistakes()),
+        ("errors", errors()),
     ]
 }
 
@@ -230,7 +230,7 @@ fn profiles() -> String {
 }
 
 /// What a user reads who got a few things wrong.
-fn mistakes() -> String {
+fn errors() -> String {
     let file = "version = 1\n\
         [bottleneck]\n\
         rate = \"10 M\"\n\

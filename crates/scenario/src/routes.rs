@@ -25,12 +25,12 @@ pub(crate) fn fit(file: &File, network: &Network, reader: &mut Reader) {
         let message = format!(
             "the routes of all flows have {links} links; at most {MAX_ROUTE_LINKS}: {shorter}"
         );
-        reader.wrong_at("users", message);
+        reader.error_at("users", message);
     } else if steps > MAX_ROUTE_STEPS as u64 {
         let message = format!(
             "the routes of all users have {steps} steps; at most {MAX_ROUTE_STEPS}: {shorter}"
         );
-        reader.wrong_at("users", message);
+        reader.error_at("users", message);
     }
 }
 
@@ -40,7 +40,7 @@ fn queues(file: &File, network: &Network, reader: &mut Reader) {
     };
     let queues = network.links.iter().filter(may_be_events).count() as u64;
     if let Some(message) = too_many(links_in_all(file), queues) {
-        reader.wrong_at("users", message);
+        reader.error_at("users", message);
     }
 }
 

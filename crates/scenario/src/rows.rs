@@ -16,11 +16,11 @@ pub(crate) fn read_row(offer: Offer, node: &Node, reader: &mut Reader) -> Option
     let Value::Array(items) = &node.value else {
         let kind = node.value.kind();
         let message = format!("expected a list of stages, [{{ kind = \"...\" }}], not {kind}");
-        return reader.wrong(message);
+        return reader.error(message);
     };
     if items.len() > MOST_IN_A_ROW {
         let message = format!("{} stages in one place; at most {MOST_IN_A_ROW}", items.len());
-        return reader.wrong(message);
+        return reader.error(message);
     }
     let read = |node: &Node, reader: &mut Reader| read_value(Kind::Choice(offer), node, reader);
     read_items(items, reader, read).map(Parameter::Row)
@@ -38,13 +38,13 @@ pub(crate) fn read_tables(form: &Form, node: &Node, reader: &mut Reader) -> Opti
     let keys: Vec<_> = form.parameters.iter().map(|parameter| parameter.name).collect();
     let Value::Array(items) = &node.value else {
         let (keys, kind) = (keys.join(", "), node.value.kind());
-        return reader.wrong(format!("expected a list of {{ {keys} }} tables, not {kind}"));
+        return reader.error(format!("expected a list of {{ {keys} }} tables, not {kind}"));
     };
     let read = |node: &Node, reader: &mut Reader| {
         let table = reader.table(node)?;
         reader.known_keys(table, &keys);
         let given = Given::read(form.parameters, table, reader);
-        given.values(form.parameters, form.mistakes, reader)
+        given.values(form.parameters, form.errors, reader)
     };
     read_items(items, reader, read).map(Parameter::Tables)
 }

@@ -1,7 +1,7 @@
 //! The points of a sweep.
 
 use crate::document::{Table, Value};
-use crate::field::PathIssue;
+use crate::field::UnlocatedDiagnostic;
 use crate::file::Sweep;
 use crate::{Found, overrides, read, toml_text};
 
@@ -26,20 +26,20 @@ pub(crate) fn points(
     let Some(Sweep(axes)) = sweep else {
         return Ok(Vec::new());
     };
-    let too_many = size_mistake(axes, file_bytes);
-    let mistakes = too_many.map_or_else(|| value_mistakes(document, axes), |m| vec![m]);
-    if mistakes.is_empty() { Ok(combinations(axes)) } else { Err(mistakes.into()) }
+    let too_many = size_error(axes, file_bytes);
+    let errors = too_many.map_or_else(|| value_errors(document, axes), |m| vec![m]);
+    if errors.is_empty() { Ok(combinations(axes)) } else { Err(errors.into()) }
 }
 
 type Axis = (String, Vec<Value>);
 
-fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<PathIssue> {
+fn size_error(axes: &[Axis], file_bytes: usize) -> Option<UnlocatedDiagnostic> {
     let values: usize = axes.iter().map(|(_, values)| values.len()).sum();
     let points =
         axes.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
     if values > MAX_VALUES || points.is_none_or(|points| points > MAX_POINTS) {
         let message = format!("at most {MAX_VALUES} values and {MAX_POINTS} combinations");
-        return Some(mistake(&[], message));
+        return Some(error(&[], message));
     }
     let points = points.unwrap_or(usize::MAX);
     if points.saturating_mul(axes.len()) > MAX_SETTINGS
@@ -49,10 +49,10 @@ fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<PathIssue> {
             "at most {MAX_SETTINGS} settings in all points, of {MAX_SETTING_BYTES} bytes: put what does not vary \
              outside the sweep"
         );
-        return Some(mistake(&[], message));
+        return Some(error(&[], message));
     }
     let message = format!("{values} values are too many for a file of {file_bytes} bytes");
-    (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| mistake(&[], message))
+    (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| error(&[], message))
 }
 
 /// Bytes of the settings of all points: each value of an axis stands in as many as any other.
@@ -65,35 +65,38 @@ fn setting_bytes(axes: &[Axis], points: usize) -> usize {
     axes.iter().map(of_axis).fold(0, usize::saturating_add)
 }
 
-fn mistake(keys: &[&str], message: String) -> PathIssue {
+fn error(keys: &[&str], message: String) -> UnlocatedDiagnostic {
     let path = std::iter::once(&"sweep").chain(keys).map(|key| (*key).to_owned()).collect();
-    PathIssue { path, message, suggestion: None }
+    UnlocatedDiagnostic { path, message, suggestion: None }
 }
 
-fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<PathIssue> {
-    let mut mistakes = Vec::new();
+fn value_errors(document: &Table, axes: &[Axis]) -> Vec<UnlocatedDiagnostic> {
+    let mut errors = Vec::new();
     for (key, values) in axes {
         if key == "sweep" || key.starts_with("sweep.") {
-            mistakes.push(mistake(&[key], "a sweep cannot change itself".to_owned()));
+            errors.push(error(&[key], "a sweep cannot change itself".to_owned()));
             continue;
         }
-        mistakes.extend(values.iter().filter_map(|value| value_mistake(document, key, value)));
+        errors.extend(values.iter().filter_map(|value| value_error(document, key, value)));
     }
-    mistakes
+    errors
 }
 
-fn value_mistake(document: &Table, key: &str, value: &Value) -> Option<PathIssue> {
+fn value_error(document: &Table, key: &str, value: &Value) -> Option<UnlocatedDiagnostic> {
     let mut document = document.clone();
     document.0.retain(|(key, _)| key != "sweep");
     if let Err(issue) = overrides::apply(&mut document, key, value.clone()) {
-        return Some(PathIssue { suggestion: issue.suggestion, ..mistake(&[key], issue.message) });
+        return Some(UnlocatedDiagnostic {
+            suggestion: issue.suggestion,
+            ..error(&[key], issue.message)
+        });
     }
-    let first = read(&document).err()?.mistakes.into_iter().next()?;
+    let first = read(&document).err()?.errors.into_iter().next()?;
     let place = toml_text::dotted(&first.path);
     let own = overrides::without_word(key) == place;
     let place = if own { String::new() } else { format!("{place}: ") };
     let message = format!("with {}: {place}{}", toml_text::inline(value), first.message);
-    Some(PathIssue { suggestion: first.suggestion, ..mistake(&[key], message) })
+    Some(UnlocatedDiagnostic { suggestion: first.suggestion, ..error(&[key], message) })
 }
 
 fn combinations(axes: &[Axis]) -> Vec<Vec<(String, String)>> {

@@ -24,9 +24,9 @@ impl<P: Tabled> Section for P {
     }
 
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self> {
-        let mistakes = |values| P::from_values(values).mistakes();
+        let errors = |values| P::from_values(values).errors();
         let given = Given::read(P::ALL, table, reader);
-        given.values(P::ALL, mistakes, reader).map(P::from_values)
+        given.values(P::ALL, errors, reader).map(P::from_values)
     }
 
     fn write_table(&self) -> Table {

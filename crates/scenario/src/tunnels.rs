@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::stage::{StageParams, TunnelEnd};
 use tidegate_mechanisms::units::{Bytes, Rate};
 
@@ -31,10 +31,10 @@ struct Standing<'a> {
 struct End {
     up: bool,
     fed: bool,
-    mistakes: Vec<Mistake>,
+    errors: Vec<ParameterError>,
 }
 
-/// Every mistake about tunnels of a file whose ways are known.
+/// Every error about tunnels of a file whose ways are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
     let mut inside: Inside = BTreeMap::new();
@@ -67,7 +67,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
                     "{node} is behind no eNodeB that could take their tunnels over: name a node that is, or give one"
                 );
                 let path = ["users", name, "moves", &number.to_string()];
-                reader.nested(&path, |reader| reader.wrong_at(key, message));
+                reader.nested(&path, |reader| reader.error_at(key, message));
             } else {
                 walk((name, size), &there, (&mut ends, &mut inside), reader);
                 walk((name, size), &back, (&mut ends, &mut inside), reader);
@@ -75,7 +75,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         }
     }
     too_small.tell(reader);
-    for (path, End { up, fed, mistakes }) in ends {
+    for (path, End { up, fed, errors }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
             "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (entry = \
@@ -84,9 +84,9 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         reader.nested(&path, |reader| {
             if !fed {
-                reader.wrong::<()>(&*no_tunnel);
+                reader.error::<()>(&*no_tunnel);
             }
-            mistakes.into_iter().for_each(|(key, message)| reader.wrong_at(key, message));
+            errors.into_iter().for_each(|(key, message)| reader.error_at(key, message));
         });
     }
     for ((path, rules), _) in inside.into_iter().filter(|(_, is_in_such)| !is_in_such) {
@@ -96,7 +96,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
              end of such"
         );
         reader.nested(&path, |reader| {
-            reader.wrong::<()>(message);
+            reader.error::<()>(message);
         });
     }
 }
@@ -124,7 +124,7 @@ fn walk(
     let mut tell = |at: &Standing, message: String| {
         let path: Vec<&str> = at.path.iter().map(String::as_str).collect();
         reader.nested(&path, |reader| {
-            reader.wrong::<()>(message);
+            reader.error::<()>(message);
         });
     };
     for here in standing {
@@ -194,8 +194,8 @@ const fn end_of(up: bool) -> &'static str {
 
 impl End {
     fn tell(&mut self, key: &'static str, message: String) {
-        if !self.mistakes.contains(&(key, message.clone())) {
-            self.mistakes.push((key, message));
+        if !self.errors.contains(&(key, message.clone())) {
+            self.errors.push((key, message));
         }
     }
 }
@@ -292,7 +292,7 @@ fn at_place<'a>(
 mod tests {
     use crate::Scenario;
 
-    fn mistakes(gateway: &str, enodeb: &str, more: &str) -> Vec<String> {
+    fn errors(gateway: &str, enodeb: &str, more: &str) -> Vec<String> {
         told(&format!(
             "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\nentry = [{gateway}]\n\
              [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\nexit = [{enodeb}]\n\
@@ -303,7 +303,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let told = Scenario::parse(text, &[]).err().into_iter().flatten();
-        told.map(|mistake| mistake.to_string()).collect()
+        told.map(|error| error.to_string()).collect()
     }
 
     fn tell(found: &[String], wanted: &[&str]) {
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn users_move_to_nodes_behind_an_enodeb_that_there_are_one_after_the_other() {
         let far = "[links.far]\nfrom = \"b\"\nto = \"d\"\nrate = \"1 Mb/s\"";
-        let moves = |moves: &str| mistakes(GATEWAY, ENODEB, &format!("moves = [{moves}]\n{far}"));
+        let moves = |moves: &str| errors(GATEWAY, ENODEB, &format!("moves = [{moves}]\n{far}"));
         tell(&moves("{ at = \"1 s\", to = \"c\" }"), &[]);
         tell(
             &moves("{ at = \"1 s\", to = \"d\" }, { at = \"1 s\", to = \"e\" }"),
@@ -330,13 +330,13 @@ mod tests {
     fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
         let none = ["links.last.exit.0: looks into tunnels, and no packet is in one here"];
-        tell(&mistakes("", auditor, ""), &none);
-        tell(&mistakes(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
+        tell(&errors("", auditor, ""), &none);
+        tell(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
         let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
             .map(|kind| format!("{{ kind = \"{kind}\", ecn_rules = \"rfc7713\" }}"));
-        tell(&mistakes(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
+        tell(&errors(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
         let behind = format!("{enodeb}, {auditor}");
-        tell(&mistakes(&gateway, &behind, ""), &["links.last.exit.1: looks into tunnels"]);
+        tell(&errors(&gateway, &behind, ""), &["links.last.exit.1: looks into tunnels"]);
     }
 
     const GATEWAY: &str = "\"pdn-gateway\"";
@@ -344,20 +344,20 @@ mod tests {
 
     #[test]
     fn a_tunnel_has_a_beginning_and_an_end() {
-        tell(&mistakes(GATEWAY, ENODEB, ""), &[]);
+        tell(&errors(GATEWAY, ENODEB, ""), &[]);
         tell(
-            &mistakes("", ENODEB, ""),
+            &errors("", ENODEB, ""),
             &["line 13: links.last.exit.0: ends tunnels, but no pdn-gateway"],
         );
         tell(
-            &mistakes(GATEWAY, "", ""),
+            &errors(GATEWAY, "", ""),
             &["line 7: links.core.entry.0: packets of one come to no eNodeB"],
         );
         let twice = "entry = [\"pdn-gateway\"]";
-        tell(&mistakes(GATEWAY, ENODEB, twice), &["in a tunnel already, since users.one.entry.0"]);
+        tell(&errors(GATEWAY, ENODEB, twice), &["in a tunnel already, since users.one.entry.0"]);
         // Some have a tunnel, and some go past it.
         let past = "[users.two]\nfrom = \"b\"\nto = \"c\"\n[links.b]\nfrom = \"c\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false";
-        tell(&mistakes(GATEWAY, ENODEB, past), &[]);
+        tell(&errors(GATEWAY, ENODEB, past), &[]);
     }
 
     /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
@@ -390,11 +390,11 @@ mod tests {
 
     /// A packet of 1500 B takes 6 ms on 2 Mb/s.
     #[test]
-    fn all_mistakes_are_told_at_once_with_key_and_remedy() {
+    fn all_errors_are_reported_together_with_key_and_remedy() {
         let gateway = "{ kind = \"pdn-gateway\", mtu = \"1500 B\" }";
         let enodeb = "{ kind = \"enodeb\", interval = \"5 ms\", ecn_rules = \"rfc6040\" }";
         tell(
-            &mistakes(gateway, enodeb, ""),
+            &errors(gateway, enodeb, ""),
             &[
                 "links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel",
                 "links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
@@ -402,7 +402,7 @@ mod tests {
             ],
         );
         tell(
-            &mistakes(GATEWAY, &enodeb.replace("5 ms", "6 ms").replace("rfc6040", "re-ecn"), ""),
+            &errors(GATEWAY, &enodeb.replace("5 ms", "6 ms").replace("rfc6040", "re-ecn"), ""),
             &[],
         );
     }
@@ -425,17 +425,17 @@ mod tests {
     #[test]
     fn a_tunnel_up_begins_at_an_enodeb_and_ends_at_the_gateway() {
         let (up, top) = ("\"enodeb-uplink\"", "\"pdn-gateway-uplink\"");
-        tell(&mistakes(up, top, ""), &[]);
+        tell(&errors(up, top, ""), &[]);
         tell(
-            &mistakes("", top, ""),
+            &errors("", top, ""),
             &["links.last.exit.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
         );
         tell(
-            &mistakes(up, "", ""),
+            &errors(up, "", ""),
             &["links.core.entry.0: packets of one come to no PDN gateway that would end"],
         );
         tell(
-            &mistakes(GATEWAY, top, ""),
+            &errors(GATEWAY, top, ""),
             &[
                 "links.last.exit.0: the tunnel of one begins with pdn-gateway at links.core.entry.0, and leads the other \
                way: end it with enodeb",
@@ -446,7 +446,7 @@ mod tests {
             "{ kind = \"enodeb-uplink\", mtu = \"1500 B\" }",
         );
         tell(
-            &mistakes(small, early, ""),
+            &errors(small, early, ""),
             &["links.core.entry.0.mtu: a packet of 1500 B", "links.last.exit.0.interval: 5 ms"],
         );
     }
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
+    fn errors_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
         let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
         tell(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
         tell(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);

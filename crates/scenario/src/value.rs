@@ -37,10 +37,10 @@ pub(crate) fn read_whole(node: &Node, min: u64, max: u64, reader: &mut Reader) -
     match &node.value {
         Value::Integer(n) => match u64::try_from(*n) {
             Ok(n) if (min..=max).contains(&n) => Some(n),
-            _ => reader.wrong(format!("{n} is out of range; expected {bounds}")),
+            _ => reader.error(format!("{n} is out of range; expected {bounds}")),
         },
-        Value::Float(x) => reader.wrong(format!("{x} is not whole; expected {bounds}")),
-        other => reader.wrong(format!("expected {bounds}, not {}", other.kind())),
+        Value::Float(x) => reader.error(format!("{x} is not whole; expected {bounds}")),
+        other => reader.error(format!("expected {bounds}, not {}", other.kind())),
     }
 }
 
@@ -67,7 +67,7 @@ macro_rules! number {
                     Value::Integer(n) => *n as f64,
                     Value::Float(x) => *x,
                     other => {
-                        return reader.wrong(format!(
+                        return reader.error(format!(
                             "expected {}, not {}",
                             $expected,
                             other.kind()
@@ -76,7 +76,7 @@ macro_rules! number {
                 };
                 match $inside && $x.is_finite() {
                     true => Some($name($x)),
-                    false => reader.wrong(format!("{} is not {}", $x, $expected)),
+                    false => reader.error(format!("{} is not {}", $x, $expected)),
                 }
             }
             fn write(&self) -> Value {
@@ -174,7 +174,7 @@ pub(crate) fn read_items<T>(
     mut read: impl FnMut(&Node, &mut Reader) -> Option<T>,
 ) -> Option<Vec<T>> {
     if items.len() > MAX_ITEMS {
-        return reader.wrong(format!("{} values; at most {MAX_ITEMS}", items.len()));
+        return reader.error(format!("{} values; at most {MAX_ITEMS}", items.len()));
     }
     let read = |(index, item): (usize, &Node)| {
         reader.within(&index.to_string(), |reader| read(item, reader))
@@ -231,7 +231,7 @@ impl Field for Spans {
         match OneOrEach::read(node, reader)? {
             OneOrEach::One(span) => Some(Spans(vec![span])),
             OneOrEach::Each(spans) if spans.is_empty() => {
-                reader.wrong("an empty list; at least one")
+                reader.error("an empty list; at least one")
             }
             OneOrEach::Each(spans) => Some(Spans(spans)),
         }
@@ -254,7 +254,7 @@ impl Field for Points {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let expected = "a list of [queue length in packets, probability] pairs";
         let Value::Array(items) = &node.value else {
-            return reader.wrong(format!("expected {expected}, not {}", node.value.kind()));
+            return reader.error(format!("expected {expected}, not {}", node.value.kind()));
         };
         let pairs: Vec<Pair> = read_list(items, reader)?;
         Some(Points(pairs.into_iter().map(|pair| (pair.0, pair.1)).collect()))
@@ -279,17 +279,17 @@ impl Field for Pair {
             _ => None,
         };
         let Value::Array(items) = &node.value else {
-            return reader.wrong("expected a pair [queue length, probability]");
+            return reader.error("expected a pair [queue length, probability]");
         };
         let numbers: Vec<Option<f64>> = items.iter().map(number).collect();
         match numbers[..] {
             [Some(q), Some(p)] if !(0.0..=MAX_QUEUE_PACKETS).contains(&q) => reader
-                .wrong(format!("queue length {q} is not from 0 to {MAX_QUEUE_PACKETS} (p = {p})")),
+                .error(format!("queue length {q} is not from 0 to {MAX_QUEUE_PACKETS} (p = {p})")),
             [Some(_), Some(p)] if !(0.0..=1.0).contains(&p) => {
-                reader.wrong(format!("{p} is not a probability from 0 to 1"))
+                reader.error(format!("{p} is not a probability from 0 to 1"))
             }
             [Some(q), Some(p)] => Some(Pair(q, p)),
-            _ => reader.wrong("expected a pair [queue length, probability]"),
+            _ => reader.error("expected a pair [queue length, probability]"),
         }
     }
     fn write(&self) -> Value {
@@ -338,11 +338,11 @@ impl<T: Field> Field for Named<T> {
         let table = reader.table(node)?;
         let mut named = Named { entries: Vec::new(), complete: true, places: BTreeMap::new() };
         if table.0.is_empty() {
-            return reader.wrong("is empty");
+            return reader.error("is empty");
         }
         for (name, node) in &table.0 {
             if !is_name(name) {
-                reader.wrong_at(name, "a name has 1 to 64 letters, digits, \"-\" and \"_\"");
+                reader.error_at(name, "a name has 1 to 64 letters, digits, \"-\" and \"_\"");
             }
             match reader.within(name, |reader| T::read(node, reader)) {
                 Some(value) => {

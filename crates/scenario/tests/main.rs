@@ -1,7 +1,7 @@
 //! Tests of scenario files from outside, in one program: linking one for each file takes longer than running it.
 
 mod bounds;
+mod errors;
 mod files;
 mod fuzz;
-mod mistakes;
 mod plan;

@@ -130,8 +130,8 @@ pub struct Host {
 /// # Errors
 /// What is wrong with the overrides, in words.
 pub fn tcp_options(overrides: &[(String, String)]) -> Result<TcpPlan, String> {
-    let scenario = Scenario::parse(NETWORK, overrides).map_err(|mistakes| {
-        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+    let scenario = Scenario::parse(NETWORK, overrides).map_err(|errors| {
+        let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
         messages.join("; ")
     })?;
     let tcp = scenario.plan().flows[0].tcp.clone();

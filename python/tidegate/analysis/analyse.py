@@ -95,7 +95,7 @@ def analyse(
     AnalysisError
         Where no model applies to the view that was asked for.
     ScenarioError
-        With every mistake found in the scenario.
+        With every error found in the scenario.
 
     """
     return analyse_scenario(load_scenario(scenario, set=set), view)

@@ -23,7 +23,7 @@ from tidegate.cli.common import (
     stdout_console,
 )
 from tidegate.cli.endings import remark
-from tidegate.errors import Issue, ScenarioError, UsageError
+from tidegate.errors import Diagnostic, ScenarioError, UsageError
 from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def validate(
     add: Add = None,
     shape: Shape = Format.table,
 ) -> None:
-    """Check scenario files without running them; all mistakes are told at once.
+    """Check scenario files without running them; all errors are reported together.
 
     **Example**
 
@@ -101,8 +101,8 @@ def _judged(path: Path, given: list[tuple[str, str]]) -> list[dict[str, object]]
     except ScenarioError as error:
         weighed = [("error", issue) for issue in error.issues]
     else:
-        weighed = [("lab only", Issue(*row)) for row in parsed.simulator_lacks()]
-        weighed += [("warning", Issue(*row)) for row in parsed.warnings()]
+        weighed = [("lab only", Diagnostic(*row)) for row in parsed.simulator_lacks()]
+        weighed += [("warning", Diagnostic(*row)) for row in parsed.warnings()]
     return [
         {"file": str(path), "severity": severity, **asdict(issue)} for severity, issue in weighed
     ]

@@ -114,7 +114,7 @@ class Until:
 def until_of(
     texts: str | Sequence[str] | None, first: int | None, default_first: int, at_most: int | None
 ) -> Until | None:
-    """Read what was asked for; all mistakes are told at once.
+    """Read what was asked for; all errors are reported together.
 
     Parameters
     ----------
@@ -133,21 +133,21 @@ def until_of(
         if at_most is not None:
             raise UsageError("at most how many runs is a question with --until only")
         return None
-    mistakes, targets = [], []
+    errors, targets = [], []
     for text in asked:
         try:
             targets.append(_target(text))
         except UsageError as error:
-            mistakes.append(str(error))
+            errors.append(str(error))
     start = max(default_first, FIRST_BATCH) if first is None else first
     most = max(AT_MOST, start) if at_most is None else at_most
     if start < 2:
-        mistakes.append("until: one run has no interval; start with 2 replications or more")
+        errors.append("until: one run has no interval; start with 2 replications or more")
     if not start <= most <= MAX_REPLICATIONS:
-        mistakes.append(f"at most {most} runs is not between {start}, the first batch, and "
+        errors.append(f"at most {most} runs is not between {start}, the first batch, and "
                         f"{MAX_REPLICATIONS}")  # fmt: skip
-    if mistakes:
-        raise UsageError("\n".join(mistakes))
+    if errors:
+        raise UsageError("\n".join(errors))
     return Until(tuple(targets), start, most)
 
 

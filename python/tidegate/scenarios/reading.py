@@ -59,7 +59,7 @@ def load_scenario(
     Raises
     ------
     ScenarioError
-        With every mistake found: line, key, what was expected.
+        With every error found: line, key, what was expected.
 
     """
     return parse(source, overrides_of(set, add))

@@ -27,7 +27,7 @@
 use super::red::{QueueUnit, RedOnLink, ascend, threshold};
 use super::{Arrival, ManageQueue, Place, Red, RedSpacing};
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{QueueLength, Share, Span, Time};
 
@@ -61,7 +61,7 @@ parameters! {
     check fits_together;
 }
 
-fn fits_together(params: &AdaptiveRedParams) -> Vec<Mistake> {
+fn fits_together(params: &AdaptiveRedParams) -> Vec<ParameterError> {
     let thresholds = match (params.min_threshold, params.max_threshold) {
         (Some(min), Some(max)) => ascend(min, max),
         (None, Some(_)) => Some(("max_threshold", "give min_threshold, too".to_owned())),
@@ -109,7 +109,7 @@ impl ManageQueue for AdaptiveRed {
 
     const HAS_THRESHOLDS: bool = true;
 
-    fn new(params: AdaptiveRedParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: AdaptiveRedParams, place: &Place) -> Result<Self, ParameterError> {
         let mean_packet_time = place.packet_time();
         let automatic = || automatic_min_threshold(params.target_delay, mean_packet_time);
         let (min_threshold, mode) =

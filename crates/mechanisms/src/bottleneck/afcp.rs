@@ -17,7 +17,7 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets};
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::token_bucket::Credit;
 use crate::units::{Bytes, Rate};
@@ -85,7 +85,7 @@ impl Differentiate for Afcp {
         signal
     }
 
-    fn misfit(params: &AfcpParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &AfcpParams, packet: Bytes) -> Option<ParameterError> {
         params.bucket().misfit(packet)
     }
 

@@ -17,7 +17,7 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
@@ -111,7 +111,7 @@ impl Differentiate for AicpA {
         signal
     }
 
-    fn misfit(params: &AicpAParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &AicpAParams, packet: Bytes) -> Option<ParameterError> {
         params.bucket().misfit(packet)
     }
 

@@ -25,7 +25,7 @@ use super::aicp_a::integrated_signal;
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBuckets};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Bytes, Rate, Share};
 
@@ -95,7 +95,7 @@ impl Differentiate for AicpB {
         signal
     }
 
-    fn misfit(params: &AicpBParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &AicpBParams, packet: Bytes) -> Option<ParameterError> {
         params.bucket().misfit(packet)
     }
 

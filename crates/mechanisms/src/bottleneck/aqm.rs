@@ -1,7 +1,7 @@
 //! How congested, behind one door.
 
 use super::{Arrival, Head, Moment, Place, Signal, falls};
-use crate::parameters::{Mistake, Parameters, choices};
+use crate::parameters::{ParameterError, Parameters, choices};
 use crate::registry::About;
 use crate::units::Time;
 
@@ -32,7 +32,7 @@ pub trait ManageQueue: Sized {
 
     /// Before the first packet. Fails with the key and the reason if the parameters, good as they are
     /// by themselves, do not fit the place.
-    fn new(params: Self::Params, place: &Place) -> Result<Self, Mistake>;
+    fn new(params: Self::Params, place: &Place) -> Result<Self, ParameterError>;
 
     /// Looks at the queue at all times at which that was due until `now`, each before whatever else happens then.
     /// `waits` says how many packets and bytes waited at a time, the one in transmission not counted, and is asked of
@@ -162,7 +162,7 @@ macro_rules! aqms {
         impl Aqm {
             /// The AQM of these parameters in this place, before the first packet. See
             /// [`ManageQueue::new`].
-            pub fn new(params: AqmParams, place: &Place) -> Result<Self, Mistake> {
+            pub fn new(params: AqmParams, place: &Place) -> Result<Self, ParameterError> {
                 Ok(match params {
                     AqmParams::DropTail => Aqm::DropTail,
                     $(AqmParams::$name(params) => Aqm::$name($name::new(params, place)?),)+

@@ -24,7 +24,7 @@
 
 use super::{Arrival, ManageQueue, Place};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
@@ -42,12 +42,12 @@ parameters! {
     check goes_on;
 }
 
-fn goes_on(params: &CodelParams) -> Option<Mistake> {
+fn goes_on(params: &CodelParams) -> Option<ParameterError> {
     interval_is_a_time(params.interval)
 }
 
 /// CoDel's signals come interval/√count apart.
-pub(super) fn interval_is_a_time(interval: Span) -> Option<Mistake> {
+pub(super) fn interval_is_a_time(interval: Span) -> Option<ParameterError> {
     let endless = "0 s would signal without end; write e.g. \"100 ms\"".to_owned();
     (interval == Span::ZERO).then_some(("interval", endless))
 }
@@ -147,7 +147,7 @@ impl ManageQueue for Codel {
          to packet",
     );
 
-    fn new(params: CodelParams, _place: &Place) -> Result<Self, Mistake> {
+    fn new(params: CodelParams, _place: &Place) -> Result<Self, ParameterError> {
         let CodelParams { target, interval, linux_arithmetic } = params;
         let rules = CodelRules::new(target, interval, linux_arithmetic);
         Ok(Codel { rules, state: CodelState::default(), max_packet_before: Bytes::ZERO })

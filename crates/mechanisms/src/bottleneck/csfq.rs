@@ -26,7 +26,7 @@
 
 use super::{Arrival, ManageQueue, Place};
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Rate, Span, Time};
 
@@ -44,7 +44,7 @@ parameters! {
     check takes_time;
 }
 
-fn takes_time(params: &CsfqParams) -> Vec<Mistake> {
+fn takes_time(params: &CsfqParams) -> Vec<ParameterError> {
     let CsfqParams { averaging, link_averaging, window } = *params;
     too_short(&[("averaging", averaging), ("link_averaging", link_averaging), ("window", window)])
 }
@@ -115,7 +115,7 @@ impl ManageQueue for Csfq {
 
     const UNDIFFERENTIATED: Option<&'static str> = Some("csfq tells customers apart by itself");
 
-    fn new(params: CsfqParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: CsfqParams, place: &Place) -> Result<Self, ParameterError> {
         let rate = place.rate;
         Ok(Csfq {
             params,

@@ -1,7 +1,7 @@
 //! Whose packet a signal falls on, behind one door.
 
 use super::{Aqm, Arrival, Signal};
-use crate::parameters::{Mistake, Parameters, choices};
+use crate::parameters::{ParameterError, Parameters, choices};
 use crate::registry::About;
 use crate::units::{Bytes, Time};
 
@@ -17,7 +17,7 @@ pub trait Differentiate: Sized {
     const NEEDS_NO_AQM: bool = false;
 
     /// What is wrong with the parameters where packets have this size: the key, and why.
-    fn misfit(params: &Self::Params, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
@@ -76,7 +76,7 @@ macro_rules! differentiations {
             }
 
             /// See [`Differentiate::misfit`].
-            pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
+            pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
                 match self {
                     DifferentiationParams::None => None,
                     $(DifferentiationParams::$name(params) => <$name>::misfit(params, packet),)+

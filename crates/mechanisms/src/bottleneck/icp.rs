@@ -18,7 +18,7 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::token_bucket::Credit;
 use crate::units::{Bytes, Rate, Share, Time};
@@ -106,7 +106,7 @@ impl Differentiate for Icp {
         self.on_signal(user, now, len);
     }
 
-    fn misfit(params: &IcpParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &IcpParams, packet: Bytes) -> Option<ParameterError> {
         params.bucket().misfit(packet)
     }
 

@@ -52,7 +52,7 @@ pub use scheduler::Scheduler;
 pub use token_bucket::TokenBuckets;
 pub use virtual_queue::{VirtualQueue, VirtualQueueParams};
 
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::price::Encoding;
 use crate::units::{Bytes, Rate, Span, Time};
 
@@ -71,7 +71,7 @@ pub struct Place {
 
 impl Place {
     /// How prices travel. Fails with the key and the reason where the scenario does not say so.
-    fn price_encoding(&self) -> Result<Encoding, Mistake> {
+    fn price_encoding(&self) -> Result<Encoding, ParameterError> {
         let message = "asks a price, and the scenario does not say how prices travel: give e.g. \
                        price_encoding = { kind = \"one-bit\", base = 1.06 }";
         self.price_encoding.ok_or_else(|| ("kind", message.to_owned()))

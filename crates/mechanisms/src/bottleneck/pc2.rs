@@ -14,7 +14,7 @@
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Factor, QueueLength, Span};
 
@@ -31,7 +31,7 @@ parameters! {
     check takes_time;
 }
 
-fn takes_time(params: &Pc2Params) -> Vec<Mistake> {
+fn takes_time(params: &Pc2Params) -> Vec<ParameterError> {
     too_short(&[("interval", params.interval)])
 }
 

@@ -18,7 +18,7 @@
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Factor, QueueLength, Share, Span};
 
@@ -39,7 +39,7 @@ parameters! {
     check takes_time;
 }
 
-fn takes_time(params: &Pc3Params) -> Vec<Mistake> {
+fn takes_time(params: &Pc3Params) -> Vec<ParameterError> {
     too_short(&[("interval", params.interval)])
 }
 

@@ -35,7 +35,7 @@
 //! they were due.
 
 use super::{Arrival, Head, ManageQueue, Place};
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Factor, Share, Span, Time};
 use crate::{parameters, words};
@@ -80,7 +80,7 @@ words! {
 /// From here on the probability rises faster, if steep.
 const STEEP: Span = Span::from_millis(250);
 
-fn takes_time(params: &PieParams) -> Vec<Mistake> {
+fn takes_time(params: &PieParams) -> Vec<ParameterError> {
     too_short(&[("target", params.target), ("update_interval", params.update_interval)])
 }
 
@@ -122,7 +122,7 @@ impl ManageQueue for Pie {
 
     const SEES_DEPARTURES: bool = true;
 
-    fn new(params: PieParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: PieParams, place: &Place) -> Result<Self, ParameterError> {
         Ok(Pie {
             mean_packet: place.packet,
             drop_probability: 0.0,

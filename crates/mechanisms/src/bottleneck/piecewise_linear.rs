@@ -18,7 +18,7 @@
 
 use super::{Arrival, ManageQueue, Place};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Points, Span};
 
@@ -38,13 +38,13 @@ parameters! {
     check is_a_function;
 }
 
-fn is_a_function(params: &PiecewiseLinearParams) -> Option<Mistake> {
+fn is_a_function(params: &PiecewiseLinearParams) -> Option<ParameterError> {
     params.points().err()
 }
 
 impl PiecewiseLinearParams {
     /// The points of the function, ascending in the queue length.
-    fn points(&self) -> Result<Vec<(f64, f64)>, Mistake> {
+    fn points(&self) -> Result<Vec<(f64, f64)>, ParameterError> {
         match (&self.function, &self.points) {
             (None, None) => Err(("function", "missing; or give points".to_owned())),
             (Some(_), Some(_)) => Err(("points", "give function or points, not both".to_owned())),
@@ -125,7 +125,7 @@ impl ManageQueue for PiecewiseLinear {
     };
 
     /// Tabulates the function.
-    fn new(params: PiecewiseLinearParams, _place: &Place) -> Result<Self, Mistake> {
+    fn new(params: PiecewiseLinearParams, _place: &Place) -> Result<Self, ParameterError> {
         let points = params.points()?;
         let last = points[points.len() - 1].0;
         // One entry beyond the last point, which need not be at a whole number.
@@ -172,7 +172,7 @@ mod tests {
     use crate::bottleneck::tests::arrival;
     use proptest::prelude::*;
 
-    fn of_points(points: &[(f64, f64)]) -> Result<PiecewiseLinear, Mistake> {
+    fn of_points(points: &[(f64, f64)]) -> Result<PiecewiseLinear, ParameterError> {
         let points = Some(Points(points.to_vec()));
         PiecewiseLinear::new(
             PiecewiseLinearParams { function: None, points, count_transmission: false },

@@ -46,7 +46,7 @@
 //! `adaptive-red`.
 
 use super::{Arrival, ManageQueue, Place};
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Bytes, QueueLength, Share, Span};
 use crate::{parameters, words};
@@ -92,7 +92,7 @@ words! {
     }
 }
 
-fn thresholds_ascend(params: &RedParams) -> Option<Mistake> {
+fn thresholds_ascend(params: &RedParams) -> Option<ParameterError> {
     let no_packet = params.mean_packet == Some(Bytes::ZERO);
     ascend(params.min_threshold, params.max_threshold).or_else(|| {
         no_packet.then(|| ("mean_packet", "must be above 0; write e.g. \"1500 B\"".to_owned()))
@@ -100,7 +100,7 @@ fn thresholds_ascend(params: &RedParams) -> Option<Mistake> {
 }
 
 /// What is wrong with a pair of thresholds.
-pub(super) fn ascend(min: QueueLength, max: QueueLength) -> Option<Mistake> {
+pub(super) fn ascend(min: QueueLength, max: QueueLength) -> Option<ParameterError> {
     let ascend = match (min, max) {
         (QueueLength::Packets(min), QueueLength::Packets(max)) => min < max,
         (QueueLength::Bytes(min), QueueLength::Bytes(max)) => min < max,
@@ -209,7 +209,7 @@ impl ManageQueue for Red {
 
     const HAS_THRESHOLDS: bool = true;
 
-    fn new(params: RedParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: RedParams, place: &Place) -> Result<Self, ParameterError> {
         let (min_threshold, mode) = threshold(params.min_threshold);
         Ok(Red::on_link(RedOnLink {
             min_threshold,

@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 
 use super::{Arrival, ManageQueue, Moment, Place};
-use crate::parameters::{Mistake, Parameters};
+use crate::parameters::{ParameterError, Parameters};
 use crate::price::Encoding;
 use crate::registry::About;
 use crate::units::{Bytes, QueueLength, Span, Time};
@@ -44,7 +44,7 @@ impl<R: PriceRule> ManageQueue for PriceQueue<R> {
 
     const ASKS_PRICE: Option<Moment> = Some(Moment::Arrival);
 
-    fn new(params: R, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: R, place: &Place) -> Result<Self, ParameterError> {
         let (rule, gamma, interval) = params.rule();
         let price = SampledPrice::new(rule, gamma, interval, place)?;
         let encoding = place.price_encoding()?;
@@ -134,7 +134,7 @@ impl Rule {
 }
 
 /// The key and the reason, if the buffer cannot hold a target: it would never be reached.
-pub(super) fn misfit(target: QueueLength, place: &Place) -> Option<Mistake> {
+pub(super) fn misfit(target: QueueLength, place: &Place) -> Option<ParameterError> {
     let (fits, room) = match target {
         QueueLength::Packets(packets) => {
             (packets < place.room.packets, QueueLength::Packets(place.room.packets))
@@ -153,11 +153,11 @@ impl SampledPrice {
         gamma: f64,
         interval: Span,
         place: &Place,
-    ) -> Result<Self, Mistake> {
+    ) -> Result<Self, ParameterError> {
         if let Rule::Pc2 { target } | Rule::Pc3 { target, .. } = rule
-            && let Some(mistake) = misfit(target, place)
+            && let Some(error) = misfit(target, place)
         {
-            return Err(mistake);
+            return Err(error);
         }
         let packet = place.packet.as_f64();
         Ok(SampledPrice {

@@ -32,7 +32,7 @@
 
 use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, misfit};
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::price::Encoding;
 use crate::registry::About;
 use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
@@ -73,12 +73,12 @@ words! {
     }
 }
 
-fn fit_together(params: &SbrmQueueParams) -> Vec<Mistake> {
-    let mut mistakes =
+fn fit_together(params: &SbrmQueueParams) -> Vec<ParameterError> {
+    let mut errors =
         too_short(&[("interval", params.interval), ("estimate_over", params.estimate_over)]);
     if let Some(excess) = params.excess {
         if matches!(excess, QueueLength::Packets(0) | QueueLength::Bytes(Bytes::ZERO)) {
-            mistakes.push((
+            errors.push((
                 "excess",
                 "is nothing: no price is asked there; write e.g. \"10 packets\"".to_owned(),
             ));
@@ -86,10 +86,10 @@ fn fit_together(params: &SbrmQueueParams) -> Vec<Mistake> {
         if params.price != SbrmPrice::Queue {
             let message =
                 "is held where `price` is \"queue\" alone; the others have a target of their own";
-            mistakes.push(("excess", message.to_owned()));
+            errors.push(("excess", message.to_owned()));
         }
     }
-    mistakes
+    errors
 }
 
 /// State of one queue.
@@ -127,7 +127,7 @@ impl ManageQueue for SbrmQueue {
 
     const ASKS_PRICE: Option<Moment> = Some(Moment::MarkedDeparture);
 
-    fn new(params: SbrmQueueParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: SbrmQueueParams, place: &Place) -> Result<Self, ParameterError> {
         let SbrmQueueParams {
             gamma: Factor(gamma), target, price, alpha, weight, interval, ..
         } = params;
@@ -136,8 +136,8 @@ impl ManageQueue for SbrmQueue {
             SbrmPrice::Pc1 => Some(Rule::Pc1 { weight: weight.0 }),
             SbrmPrice::Pc3 => Some(Rule::Pc3 { alpha: alpha.0, target, weight: weight.0 }),
         };
-        if let (None, Some(mistake)) = (&rule, misfit(target, place)) {
-            return Err(mistake);
+        if let (None, Some(error)) = (&rule, misfit(target, place)) {
+            return Err(error);
         }
         let sampled =
             rule.map(|rule| SampledPrice::new(rule, gamma, interval, place)).transpose()?;

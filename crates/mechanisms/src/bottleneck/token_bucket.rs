@@ -15,8 +15,8 @@ macro_rules! bucket_of {
             }
         }
 
-        fn bucket_fits(params: &$params) -> Vec<$crate::parameters::Mistake> {
-            params.bucket().mistakes()
+        fn bucket_fits(params: &$params) -> Vec<$crate::parameters::ParameterError> {
+            params.bucket().errors()
         }
     };
 }

@@ -19,7 +19,7 @@
 use super::sampled_price::ONE_FOR_ALL;
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::price::Encoding;
 use crate::registry::About;
 use crate::units::{QueueLength, Share, Time};
@@ -68,7 +68,7 @@ impl ManageQueue for VirtualQueue {
 
     const ASKS_PRICE: Option<Moment> = Some(Moment::Departure);
 
-    fn new(params: VirtualQueueParams, place: &Place) -> Result<Self, Mistake> {
+    fn new(params: VirtualQueueParams, place: &Place) -> Result<Self, ParameterError> {
         let VirtualQueueParams { scale: Share(scale), capacity } = params;
         let packet = place.packet.get();
         let capacity = match capacity {

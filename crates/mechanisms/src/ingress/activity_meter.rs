@@ -24,7 +24,7 @@
 //! activity also when the packet carries a rounded one; L counts every byte on the wire.
 
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::power::exp2;
 use crate::registry::About;
 use crate::stage::{FastVerdict, PacketSummary, Passage, Passing, Stage};
@@ -44,16 +44,16 @@ parameters! {
         /// Meters that a user's packets take in turn, each with its share of R_r and B.
         pub meters: Whole<1, 1000> = "1",
     }
-    check ActivityMeterParams::mistakes;
+    check ActivityMeterParams::errors;
 }
 
 impl ActivityMeterParams {
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = too_short(&[("inertia", self.inertia)]);
+    fn errors(&self) -> Vec<ParameterError> {
+        let mut errors = too_short(&[("inertia", self.inertia)]);
         if self.reference_rate.as_bps() < u64::from(self.meters.0) {
-            mistakes.push(("reference_rate", "less than 1 b/s for each meter".to_owned()));
+            errors.push(("reference_rate", "less than 1 b/s for each meter".to_owned()));
         }
-        mistakes
+        errors
     }
 }
 

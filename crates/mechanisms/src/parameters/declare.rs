@@ -91,10 +91,10 @@ macro_rules! choice {
                 (place.expect("is one of the kinds"), values)
             }
 
-            fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
+            fn errors(&self) -> Vec<$crate::parameters::ParameterError> {
                 match self {
                     $($choice::$first => Vec::new(),)*
-                    $($choice::$name(params) => $crate::parameters::Parameters::mistakes(params),)+
+                    $($choice::$name(params) => $crate::parameters::Parameters::errors(params),)+
                 }
             }
         }
@@ -132,7 +132,7 @@ macro_rules! choices {
 pub(crate) use choices;
 
 /// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
-/// a scenario file would write it, or one for each profile in braces) or be an `Option`, and a function that finds mistakes (none, one or
+/// a scenario file would write it, or one for each profile in braces) or be an `Option`, and a function that finds errors (none, one or
 /// several) in the values together. What is `retired` says of keys of before what to write today.
 #[macro_export]
 macro_rules! parameters {
@@ -179,10 +179,10 @@ macro_rules! parameters {
             }
 
             #[allow(unused_mut)]
-            fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
-                let mut mistakes = Vec::new();
-                $( mistakes.extend($check(self)); )?
-                mistakes
+            fn errors(&self) -> Vec<$crate::parameters::ParameterError> {
+                let mut errors = Vec::new();
+                $( errors.extend($check(self)); )?
+                errors
             }
         }
     };

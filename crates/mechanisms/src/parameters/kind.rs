@@ -1,6 +1,6 @@
 //! What may stand for a parameter, and a value of one.
 
-use super::{Choice, Mistake};
+use super::{Choice, ParameterError};
 use crate::registry::Parameter;
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
@@ -126,7 +126,7 @@ pub struct Form {
     /// What can be set.
     pub parameters: &'static [Parameter],
     /// What is wrong with the values of one, taken together.
-    pub mistakes: fn(Vec<Value>) -> Vec<Mistake>,
+    pub errors: fn(Vec<Value>) -> Vec<ParameterError>,
 }
 
 /// The mechanisms of which one can be chosen.
@@ -139,7 +139,7 @@ pub struct Offer {
     /// Name, explanation and parameters of each.
     pub kinds: &'static [(&'static str, &'static str, &'static [Parameter])],
     /// What is wrong with the values, taken together, of the one in this place.
-    pub mistakes: fn(usize, Vec<Value>) -> Vec<Mistake>,
+    pub errors: fn(usize, Vec<Value>) -> Vec<ParameterError>,
 }
 
 impl Offer {
@@ -149,7 +149,7 @@ impl Offer {
             name: C::NAME,
             about: C::ABOUT,
             kinds: C::KINDS,
-            mistakes: |place, values| C::from_values(place, values).mistakes(),
+            errors: |place, values| C::from_values(place, values).errors(),
         }
     }
 }

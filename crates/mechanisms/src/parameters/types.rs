@@ -148,7 +148,7 @@ impl<P: Parameters> ParameterType for Tables<P> {
         name: P::TYPE_NAME,
         about: P::ABOUT,
         parameters: P::ALL,
-        mistakes: |values| P::from_values(values).mistakes(),
+        errors: |values| P::from_values(values).errors(),
     });
 
     fn to_value(&self) -> Value {

@@ -28,7 +28,7 @@ use super::linux_cubic::LinuxCubic;
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::slow_start::{Detector, SlowStartExit};
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Share, Span, Time};
 use crate::{parameters, words};
@@ -70,7 +70,7 @@ parameters! {
     check beta_is_of_the_rfc;
 }
 
-fn beta_is_of_the_rfc(params: &CubicParams) -> Option<Mistake> {
+fn beta_is_of_the_rfc(params: &CubicParams) -> Option<ParameterError> {
     let kept = params.beta?;
     let kept_by_linux = match params.growth {
         CubicGrowth::Rfc9438 => None,

@@ -21,7 +21,7 @@
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Factor, Span, Time};
 
@@ -46,7 +46,7 @@ parameters! {
     check stays_in_the_background;
 }
 
-fn stays_in_the_background(params: &LedbatParams) -> Vec<Mistake> {
+fn stays_in_the_background(params: &LedbatParams) -> Vec<ParameterError> {
     let LedbatParams { target, gain: Factor(gain) } = *params;
     let checks = [
         (target == Span::ZERO, "target", "must not be zero"),
@@ -209,10 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_rfc_allows_is_a_mistake() {
+    fn more_than_the_rfc_allows_is_a_error() {
         let wrong = LedbatParams { target: Span::from_millis(101), gain: Factor(1.5) };
-        let keys: Vec<_> =
-            stays_in_the_background(&wrong).iter().map(|mistake| mistake.0).collect();
+        let keys: Vec<_> = stays_in_the_background(&wrong).iter().map(|error| error.0).collect();
         assert_eq!(keys, ["target", "gain"]);
     }
 }

@@ -29,7 +29,7 @@ use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Demand, Factor, Share};
 
@@ -50,7 +50,7 @@ parameters! {
     check begins_with_more;
 }
 
-fn begins_with_more(params: &SbrmParams) -> Option<Mistake> {
+fn begins_with_more(params: &SbrmParams) -> Option<ParameterError> {
     let (Factor(initial), Share(kappa)) = (params.initial_kappa?, params.kappa);
     (initial < kappa).then(|| {
         ("initial_kappa", format!("{initial} is below kappa, {kappa}, to which it is to shrink"))

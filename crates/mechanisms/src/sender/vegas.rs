@@ -27,7 +27,7 @@
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Factor, Span};
 
@@ -47,7 +47,7 @@ parameters! {
     check thresholds_are_in_order;
 }
 
-fn thresholds_are_in_order(params: &VegasParams) -> Option<Mistake> {
+fn thresholds_are_in_order(params: &VegasParams) -> Option<ParameterError> {
     let VegasParams { alpha: Factor(alpha), beta: Factor(beta), .. } = params;
     (alpha > beta).then(|| ("alpha", format!("{alpha} is above beta = {beta}; swap them")))
 }
@@ -204,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_in_disorder_are_a_mistake() {
+    fn thresholds_in_disorder_are_a_error() {
         let params = VegasParams { alpha: Factor(5.0), ..PARAMS };
-        assert_eq!(thresholds_are_in_order(&params).map(|mistake| mistake.0), Some("alpha"));
+        assert_eq!(thresholds_are_in_order(&params).map(|error| error.0), Some("alpha"));
         assert_eq!(thresholds_are_in_order(&PARAMS), None);
     }
 }

@@ -60,7 +60,7 @@ use super::by_user::ByUser;
 use super::slots::{Key, Slots};
 use super::{Declared, Ecn, EcnRules, Passage, Passing, Stage};
 use crate::bottleneck::falls;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Share, Span, Time};
 use crate::{parameters, words};
@@ -82,7 +82,7 @@ parameters! {
         /// What flows may be remembered in.
         pub memory: Bytes = "8 MB",
     }
-    check ConexAuditorParams::mistakes;
+    check ConexAuditorParams::errors;
 }
 
 words! {
@@ -100,18 +100,17 @@ words! {
 }
 
 impl ConexAuditorParams {
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = too_short(&[("allowance", self.allowance)]);
+    fn errors(&self) -> Vec<ParameterError> {
+        let mut errors = too_short(&[("allowance", self.allowance)]);
         let slack = self.slack.get();
         if !(1..=MAX_SLACK).contains(&slack) {
-            mistakes.push(("slack", format!("{slack} B is not from 1 B to 1 GB")));
+            errors.push(("slack", format!("{slack} B is not from 1 B to 1 GB")));
         }
         let (least, most) = (Slots::<Flow>::LEAST_BYTES, MAX_MEMORY);
         if !(least..=most).contains(&self.memory.get()) {
-            mistakes
-                .push(("memory", format!("not from {least} B, which a few flows take, to 1 GB")));
+            errors.push(("memory", format!("not from {least} B, which a few flows take, to 1 GB")));
         }
-        mistakes
+        errors
     }
 }
 

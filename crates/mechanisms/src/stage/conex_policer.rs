@@ -39,7 +39,7 @@
 use super::by_user::ByUser;
 use super::{Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
@@ -76,7 +76,7 @@ parameters! {
         /// With not_conex = "limit": what passes of them at once.
         pub not_conex_burst: Bytes = "15 kB",
     }
-    check ConexPolicerParams::mistakes;
+    check ConexPolicerParams::errors;
 }
 
 words! {
@@ -184,20 +184,20 @@ impl ConexPolicerParams {
         self.not_conex_rate.map(of)
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
+    fn errors(&self) -> Vec<ParameterError> {
         let given = |key: &str| key != "floor" || self.floor.is_some();
-        let mut mistakes = self.bucket().mistakes();
-        mistakes.retain(|(key, _)| given(key));
+        let mut errors = self.bucket().errors();
+        errors.retain(|(key, _)| given(key));
         let limits = self.not_conex == NotConex::Limit;
         let wrong = match (limits, self.not_conex_rate) {
             (true, None) => Some("missing; not_conex = \"limit\" needs a rate, e.g. \"10 Mb/s\""),
             (false, Some(_)) => Some("has no meaning without not_conex = \"limit\""),
             _ => None,
         };
-        mistakes.extend(wrong.map(|message| ("not_conex_rate", message.to_owned())));
-        let burst = self.limit().map_or(Vec::new(), |limit| limit.mistakes());
-        mistakes.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
-        mistakes
+        errors.extend(wrong.map(|message| ("not_conex_rate", message.to_owned())));
+        let burst = self.limit().map_or(Vec::new(), |limit| limit.errors());
+        errors.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
+        errors
     }
 }
 
@@ -304,7 +304,7 @@ impl Stage for ConexPolicer {
         }
     }
 
-    fn misfit(params: &ConexPolicerParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &ConexPolicerParams, packet: Bytes) -> Option<ParameterError> {
         let burst = params.limit().and_then(|limit| limit.misfit(packet));
         let burst = burst.map(|(_, message)| ("not_conex_burst", message));
         params.bucket().misfit(packet).or(burst)

@@ -232,7 +232,7 @@ fn packets_outside_conex_have_a_policy_of_their_own() {
     let open = |not_conex: NotConex, rate: Option<u64>| {
         let not_conex_rate = rate.map(Rate::from_bps);
         let params = ConexPolicerParams { not_conex, not_conex_rate, ..params(PolicerCurve::Mild) };
-        assert!(params.mistakes().is_empty());
+        assert!(params.errors().is_empty());
         let mut policer = exhausted(params);
         (0..20).filter(|_| send(&mut policer, packet(1, OUTSIDE))).count()
     };
@@ -268,14 +268,14 @@ fn users_have_buckets_of_their_own_or_share_one() {
 }
 
 #[test]
-fn mistakes_are_told_all_at_once() {
+fn errors_are_reported_together() {
     let wrong = ConexPolicerParams {
         depth: Tokens::Bytes(Bytes::new(64_000)),
         initial: Some(Tokens::Bytes(Bytes::new(1))),
         not_conex: NotConex::Limit,
         ..params(PolicerCurve::Mild)
     };
-    let keys: Vec<_> = Parameters::mistakes(&wrong).into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<_> = Parameters::errors(&wrong).into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["depth", "initial", "not_conex_rate"]);
     let shallow = ConexPolicerParams { depth: Tokens::Packets { thousandths: 500 }, ..wrong };
     let misfit = ConexPolicer::misfit(&shallow, Bytes::new(1500));

@@ -18,7 +18,7 @@
 use super::by_user::ByUser;
 use super::{Ecn, Passage, Passing, Report, Stage};
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Span, Time};
 
@@ -30,18 +30,18 @@ parameters! {
         /// Size of a report on the wire.
         pub report_size: Bytes = "100 B",
     }
-    check CongestionReporterParams::mistakes;
+    check CongestionReporterParams::errors;
 }
 
 impl CongestionReporterParams {
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = too_short(&[("interval", self.interval)]);
+    fn errors(&self) -> Vec<ParameterError> {
+        let mut errors = too_short(&[("interval", self.interval)]);
         let sizes = Bytes::new(20)..=LARGEST_PACKET;
         if !sizes.contains(&self.report_size) {
             let message = format!("{} B is not from 20 B to 65535 B", self.report_size.get());
-            mistakes.push(("report_size", message));
+            errors.push(("report_size", message));
         }
-        mistakes
+        errors
     }
 }
 

@@ -33,7 +33,7 @@ use super::tunnel::{EcnRules, Tunnel};
 use super::{Crossing, Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
 use crate::bottleneck::falls;
 use crate::parameters;
-use crate::parameters::{Mistake, too_short};
+use crate::parameters::{ParameterError, too_short};
 use crate::registry::About;
 use crate::units::{Probability, Span, Time, Whole};
 use numbers::{Arrival, Numbers};
@@ -52,7 +52,7 @@ parameters! {
         /// n: how often it tries.
         pub radio_attempts: Whole<1, 16> = "1",
     }
-    check EnodebParams::mistakes;
+    check EnodebParams::errors;
 }
 
 impl EnodebParams {
@@ -61,7 +61,7 @@ impl EnodebParams {
         EnodebUplinkParams::plain(self.ecn_rules)
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
+    fn errors(&self) -> Vec<ParameterError> {
         too_short(&[("interval", self.interval)])
     }
 }

@@ -23,7 +23,7 @@ use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
 use super::{Crossing, Luggage, Passage, Passing, Report, Stage, TunnelReport};
 use crate::parameters;
-use crate::parameters::{Mistake, Parameters, Tables};
+use crate::parameters::{ParameterError, Parameters, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, Time};
 
@@ -44,12 +44,12 @@ parameters! {
         /// Largest packet that the way to the gateway carries.
         pub mtu: Bytes = "1600 B",
     }
-    check EnodebUplinkParams::mistakes;
+    check EnodebUplinkParams::errors;
 }
 
 impl EnodebUplinkParams {
-    fn mistakes(&self) -> Vec<Mistake> {
-        Parameters::mistakes(&self.turned_round())
+    fn errors(&self) -> Vec<ParameterError> {
+        Parameters::errors(&self.turned_round())
     }
 
     /// The same, as the beginning of a tunnel on the way down has it.
@@ -150,7 +150,7 @@ impl Stage for EnodebUplink {
         self.teids = Teids { place, of: count(Self::ABOUT.name) };
     }
 
-    fn misfit(params: &EnodebUplinkParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &EnodebUplinkParams, packet: Bytes) -> Option<ParameterError> {
         PdnGateway::misfit(&params.turned_round(), packet)
     }
 

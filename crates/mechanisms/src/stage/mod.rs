@@ -41,7 +41,7 @@ pub use report::{Fate, Report, TunnelReport};
 pub use tunnel::{EcnRules, Tunnel};
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
-use crate::parameters::{Mistake, Parameters, choices};
+use crate::parameters::{ParameterError, Parameters, choices};
 use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
@@ -115,7 +115,7 @@ pub trait Stage: Sized {
     fn new(params: Self::Params) -> Self;
 
     /// What is wrong with the parameters where packets have this size: the key, and why.
-    fn misfit(params: &Self::Params, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
@@ -327,7 +327,7 @@ macro_rules! stages {
             }
 
             /// See [`Stage::misfit`].
-            pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
+            pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
                 match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
             }
 

@@ -34,7 +34,7 @@ use super::by_user::ByUser;
 use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
 use super::{Crossing, Luggage, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage};
-use crate::parameters::{Mistake, Tables};
+use crate::parameters::{ParameterError, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
@@ -61,7 +61,7 @@ parameters! {
         /// Largest packet that the way to the eNodeB carries.
         pub mtu: Bytes = "1600 B",
     }
-    check PdnGatewayParams::mistakes;
+    check PdnGatewayParams::errors;
 }
 
 words! {
@@ -95,18 +95,18 @@ words! {
 }
 
 impl PdnGatewayParams {
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = Vec::new();
+    fn errors(&self) -> Vec<ParameterError> {
+        let mut errors = Vec::new();
         if self.mtu > LARGEST_PACKET {
             let message = format!("{} B is more than a packet can have, 65535 B", self.mtu.get());
-            mistakes.push(("mtu", message));
+            errors.push(("mtu", message));
         }
         if self.copies() && !self.re_inserts {
             let message =
                 "\"copied\" needs the room in the tunnel's header that re_inserts = true makes";
-            mistakes.push(("conex_option", message.to_owned()));
+            errors.push(("conex_option", message.to_owned()));
         }
-        mistakes
+        errors
     }
 
     /// Whether the tunnel's header says what the inner ConEx option does.
@@ -120,7 +120,7 @@ impl PdnGatewayParams {
     }
 
     /// A packet of this size does not fit the path once it is in the tunnel.
-    fn too_small_for(&self, packet: Bytes) -> Option<Mistake> {
+    fn too_small_for(&self, packet: Bytes) -> Option<ParameterError> {
         let overhead = Tunnel::overhead(self.re_inserts);
         let (inside, mtu) = (packet + overhead, self.mtu);
         let most = mtu.get().saturating_sub(overhead.get());
@@ -223,7 +223,7 @@ impl Stage for PdnGateway {
         }
     }
 
-    fn misfit(params: &PdnGatewayParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &PdnGatewayParams, packet: Bytes) -> Option<ParameterError> {
         let bucket = || {
             let misfit = params.policers.0.iter().find_map(|own| ReEcnPolicer::misfit(own, packet));
             misfit.map(|(key, message)| ("policers", format!("{key}: {message}")))

@@ -172,7 +172,7 @@ fn a_copy_needs_the_room_that_re_inserting_has() {
     let copied = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
     let without = PdnGatewayParams { re_inserts: false, ..copied.clone() };
     let keys = |params: &PdnGatewayParams| {
-        params.mistakes().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        params.errors().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
     };
     assert_eq!((keys(&copied), keys(&without)), (vec![], vec!["conex_option"]));
 }

@@ -19,7 +19,7 @@ use super::enodeb_uplink::Teids;
 use super::tunnel::EcnRules;
 use super::{Crossing, EnodebUplink, Passage, Passing, Stage};
 use crate::parameters;
-use crate::parameters::{Mistake, Parameters};
+use crate::parameters::{ParameterError, Parameters};
 use crate::registry::About;
 use crate::units::{Probability, Span, Whole};
 
@@ -31,7 +31,7 @@ parameters! {
         /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the eNodeB.
         pub ecn_rules: EcnRules = "re-ecn",
     }
-    check PdnGatewayUplinkParams::mistakes;
+    check PdnGatewayUplinkParams::errors;
 }
 
 impl PdnGatewayUplinkParams {
@@ -40,8 +40,8 @@ impl PdnGatewayUplinkParams {
         PdnGatewayUplinkParams { interval: Span::from_millis(100), ecn_rules }
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
-        Parameters::mistakes(&self.turned_round())
+    fn errors(&self) -> Vec<ParameterError> {
+        Parameters::errors(&self.turned_round())
     }
 
     /// The same, as the end of a tunnel on the way down has it.

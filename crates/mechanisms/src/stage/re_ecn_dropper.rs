@@ -33,7 +33,7 @@ use super::by_user::ByUser;
 use super::slots::{Key, Remembered, Slots};
 use super::{Passage, Passing, ReEcn, Stage};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::units::{Bytes, Time};
 
@@ -43,11 +43,11 @@ parameters! {
         /// What flows may be remembered in.
         pub memory: Bytes = "16 MB",
     }
-    check ReEcnDropperParams::mistakes;
+    check ReEcnDropperParams::errors;
 }
 
 impl ReEcnDropperParams {
-    fn mistakes(&self) -> Option<Mistake> {
+    fn errors(&self) -> Option<ParameterError> {
         let least = Slots::<Flow>::LEAST_BYTES;
         let fits = (least..=MAX_MEMORY).contains(&self.memory.get());
         let message = || format!("not from {least} B, which a few flows take, to 1 GB");

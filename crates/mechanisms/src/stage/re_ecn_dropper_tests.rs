@@ -72,9 +72,9 @@ fn who_declares_nothing_loses_a_hundred_packets_for_each_mark() {
 
 #[test]
 fn a_memory_of_nothing_is_refused() {
-    let keys = |memory| ReEcnDropperParams { memory: Bytes::new(memory) }.mistakes().map(|m| m.0);
+    let keys = |memory| ReEcnDropperParams { memory: Bytes::new(memory) }.errors().map(|m| m.0);
     assert_eq!(keys(10), Some("memory"));
-    assert_eq!(Parameters::mistakes(&ReEcnDropperParams { memory: Bytes::new(200) }), []);
+    assert_eq!(Parameters::errors(&ReEcnDropperParams { memory: Bytes::new(200) }), []);
 }
 
 #[test]

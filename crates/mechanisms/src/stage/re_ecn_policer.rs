@@ -42,7 +42,7 @@ use super::by_user::ByUser;
 use super::slots::{Key, Slots};
 use super::{Passage, Passing, ReEcn, Stage};
 use crate::bottleneck::falls;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::registry::About;
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Bytes, Factor, Share, Span, Time, TokenRate, Tokens};
@@ -81,7 +81,7 @@ parameters! {
         /// With buckets = "by-flow": what flows may be remembered in.
         pub memory: Bytes = "64 MB",
     }
-    check ReEcnPolicerParams::mistakes;
+    check ReEcnPolicerParams::errors;
 }
 
 words! {
@@ -166,9 +166,9 @@ impl ReEcnPolicerParams {
         TokenBucketParams { fill_rate, depth, floor, initial }
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = self.bucket().mistakes();
-        mistakes.retain(|(key, _)| *key != "floor");
+    fn errors(&self) -> Vec<ParameterError> {
+        let mut errors = self.bucket().errors();
+        errors.retain(|(key, _)| *key != "floor");
         let data = self.tokens == Taken::Data;
         let least = Slots::<Account>::LEAST_BYTES;
         let wrong = [
@@ -211,8 +211,8 @@ impl ReEcnPolicerParams {
             ),
         ];
         let wrong = wrong.into_iter().filter(|(is_wrong, ..)| *is_wrong);
-        mistakes.extend(wrong.map(|(_, key, message)| (key, message)));
-        mistakes
+        errors.extend(wrong.map(|(_, key, message)| (key, message)));
+        errors
     }
 }
 
@@ -321,7 +321,7 @@ impl Stage for ReEcnPolicer {
         }
     }
 
-    fn misfit(params: &ReEcnPolicerParams, packet: Bytes) -> Option<Mistake> {
+    fn misfit(params: &ReEcnPolicerParams, packet: Bytes) -> Option<ParameterError> {
         params.bucket().misfit(packet)
     }
 

@@ -246,7 +246,7 @@ fn a_round_trip_is_measured_from_request_to_data() {
 #[test]
 fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
     let alone = ReEcnPolicerParams { round_trip: None, measures: true, ..params() };
-    assert_eq!(alone.mistakes(), []);
+    assert_eq!(alone.errors(), []);
     let r = 8.0 * 100_000.0;
     let alone =
         ReEcnPolicerParams { fill_rate: TokenRate::Bits(Rate::from_bps(r as u64)), ..alone };
@@ -288,11 +288,11 @@ fn what_does_not_fit_is_told_at_once() {
         memory: Bytes::new(1),
         ..params()
     };
-    let keys: Vec<_> = wrong.mistakes().into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<_> = wrong.errors().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["initial", "k", "round_trip", "memory"]);
-    assert!(Parameters::mistakes(&params()).is_empty());
+    assert!(Parameters::errors(&params()).is_empty());
     let user = ReEcnPolicerParams { buckets: Held::ByUser, measures: true, ..params() };
-    assert_eq!(user.mistakes()[0].0, "measures");
+    assert_eq!(user.errors()[0].0, "measures");
 }
 
 #[test]

@@ -9,15 +9,15 @@
 //! ```
 
 use super::{Parser, whole};
+use crate::error::ScriptError;
 use crate::lexer::Kind;
-use crate::mistake::ScriptMistake;
 use crate::script::{Action, Arg, Call};
 
 /// Structures within structures; no script has more.
 const DEEPEST: usize = 32;
 
 impl Parser<'_> {
-    pub(super) fn call(&mut self) -> Result<Action, ScriptMistake> {
+    pub(super) fn call(&mut self) -> Result<Action, ScriptError> {
         let blocks_until = if self.kind() == Some(&Kind::Ellipsis) {
             self.at += 1;
             Some(self.time()?)
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(Action::Call(Call { name: name.clone(), args, blocks_until, result, errno }))
     }
 
-    fn list(&mut self, close: char, depth: usize) -> Result<Vec<Arg>, ScriptMistake> {
+    fn list(&mut self, close: char, depth: usize) -> Result<Vec<Arg>, ScriptError> {
         let mut list = Vec::new();
         while !self.take_sign(close) {
             list.push(self.argument(depth)?);
@@ -58,9 +58,9 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    fn argument(&mut self, depth: usize) -> Result<Arg, ScriptMistake> {
+    fn argument(&mut self, depth: usize) -> Result<Arg, ScriptError> {
         if depth > DEEPEST {
-            return Err(ScriptMistake::new(self.line(), "too many structures within each other"));
+            return Err(ScriptError::new(self.line(), "too many structures within each other"));
         }
         let mut arg = self.simple(depth)?;
         loop {
@@ -82,7 +82,7 @@ impl Parser<'_> {
         }
     }
 
-    fn simple(&mut self, depth: usize) -> Result<Arg, ScriptMistake> {
+    fn simple(&mut self, depth: usize) -> Result<Arg, ScriptError> {
         let Some(kind) = self.kind() else { return self.expected("an argument") };
         self.at += 1;
         Ok(match kind {

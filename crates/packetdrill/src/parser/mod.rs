@@ -1,12 +1,12 @@
 //! Reads a script: packetdrill's language as its `syntax.md` has it, as far as it is about one TCP
 //! connection. What is not about TCP packets is read as [`Action::Foreign`], so that it can be told from
-//! a mistake.
+//! an error.
 
 mod call;
 mod packet;
 
+use crate::error::ScriptError;
 use crate::lexer::{Kind, Token, tokens};
-use crate::mistake::ScriptMistake;
 use crate::script::{Action, Event, Script, Setting, When};
 
 /// A second; times in scripts are in seconds, here in microseconds.
@@ -18,7 +18,7 @@ const LONGEST_US: f64 = 3.6e9;
 ///
 /// # Errors
 /// The first thing that is not as the language has it: its line, what it is and what was expected.
-pub fn parse(text: &str) -> Result<Script, ScriptMistake> {
+pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { text, tokens: &tokens, at: 0 };
     let mut script = Script::default();
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptMistake> {
         if let (Action::Call(call), When::At(start) | When::After(start)) = (&action, when)
             && call.blocks_until.is_some_and(|end| end < start)
         {
-            return Err(ScriptMistake::new(line, "this call ends before it begins"));
+            return Err(ScriptError::new(line, "this call ends before it begins"));
         }
         script.events.push(Event { line, when, action });
     }
@@ -77,8 +77,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expected<T>(&self, what: &str) -> Result<T, ScriptMistake> {
-        Err(ScriptMistake::new(self.line(), format!("expected {what}, found {}", self.found())))
+    fn expected<T>(&self, what: &str) -> Result<T, ScriptError> {
+        Err(ScriptError::new(self.line(), format!("expected {what}, found {}", self.found())))
     }
 
     fn has_sign(&self, sign: char) -> bool {
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn sign(&mut self, sign: char) -> Result<(), ScriptMistake> {
+    fn sign(&mut self, sign: char) -> Result<(), ScriptError> {
         if self.take_sign(sign) { Ok(()) } else { self.expected(&format!("{sign:?}")) }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A whole number within the range of its type.
-    fn number<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ScriptMistake> {
+    fn number<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ScriptError> {
         let value = match self.kind() {
             Some(Kind::Number(digits)) => whole(digits),
             _ => None,
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn option(&mut self) -> Result<Option<Setting>, ScriptMistake> {
+    fn option(&mut self) -> Result<Option<Setting>, ScriptError> {
         let Some(Token { kind: Kind::Option(name), line, .. }) = self.peek() else {
             return Ok(None);
         };
@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
         Ok(Some(Setting { line: *line, name: name.clone(), value: value.to_owned() }))
     }
 
-    fn when(&mut self) -> Result<(usize, When), ScriptMistake> {
+    fn when(&mut self) -> Result<(usize, When), ScriptError> {
         let line = self.line();
         if self.take_sign('*') {
             return Ok((line, When::Any));
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
             start
         };
         if end < start {
-            return Err(ScriptMistake::new(line, "this range of times ends before it begins"));
+            return Err(ScriptError::new(line, "this range of times ends before it begins"));
         }
         Ok((
             line,
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
     }
 
     /// In microseconds.
-    fn time(&mut self) -> Result<u64, ScriptMistake> {
+    fn time(&mut self) -> Result<u64, ScriptError> {
         let seconds = match self.kind() {
             Some(Kind::Number(digits)) => digits.parse::<f64>().ok(),
             _ => None,
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn action(&mut self) -> Result<Action, ScriptMistake> {
+    fn action(&mut self) -> Result<Action, ScriptError> {
         let Some(token) = self.peek() else {
             return self.expected("a packet, a system call, a command or code");
         };

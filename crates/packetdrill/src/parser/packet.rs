@@ -11,15 +11,15 @@
 //! ```
 
 use super::Parser;
+use crate::error::ScriptError;
 use crate::lexer::Kind;
-use crate::mistake::ScriptMistake;
 use crate::script::{Action, Counter, Direction, Ecn, Flags, Packet, TcpOption};
 
 /// Words that begin a packet which is not plain TCP over IP.
 const FOREIGN: [&str; 9] = ["icmp", "udp", "gre", "GREv0", "mpls", "ipv4", "ipv6", "encap", "sctp"];
 
 impl Parser<'_> {
-    pub(super) fn packet(&mut self) -> Result<Action, ScriptMistake> {
+    pub(super) fn packet(&mut self) -> Result<Action, ScriptError> {
         let line = self.line();
         let direction = if self.take_sign('<') {
             Direction::In
@@ -56,7 +56,7 @@ impl Parser<'_> {
     }
 
     /// `[ect0]` or `(ttl 255)`.
-    fn ip(&mut self) -> Result<(Option<Ecn>, Option<String>), ScriptMistake> {
+    fn ip(&mut self) -> Result<(Option<Ecn>, Option<String>), ScriptError> {
         let close = match self.kind() {
             Some(Kind::Sign('[')) => ']',
             Some(Kind::Sign('(')) => ')',
@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok((ecn, other))
     }
 
-    fn flags(&mut self) -> Result<Flags, ScriptMistake> {
+    fn flags(&mut self) -> Result<Flags, ScriptError> {
         let before = self.at;
         let text = self.run_of_characters();
         let mut flags = Flags::default();
@@ -120,7 +120,7 @@ impl Parser<'_> {
     }
 
     /// `1:1001(1000)`.
-    fn sequence(&mut self) -> Result<(u32, u32), ScriptMistake> {
+    fn sequence(&mut self) -> Result<(u32, u32), ScriptError> {
         let line = self.line();
         let seq: u32 = self.number("a sequence number")?;
         self.sign(':')?;
@@ -131,12 +131,12 @@ impl Parser<'_> {
         if end.wrapping_sub(seq) != len {
             let found = end.wrapping_sub(seq);
             let message = format!("{seq}:{end} are {found} bytes, not {len}");
-            return Err(ScriptMistake::new(line, message));
+            return Err(ScriptError::new(line, message));
         }
         Ok((seq, len))
     }
 
-    fn options(&mut self) -> Result<Option<Vec<TcpOption>>, ScriptMistake> {
+    fn options(&mut self) -> Result<Option<Vec<TcpOption>>, ScriptError> {
         // The next event may begin with a packet of its own, but never without a time.
         if !self.take_sign('<') {
             return Ok(Some(Vec::new()));
@@ -156,7 +156,7 @@ impl Parser<'_> {
         }
     }
 
-    fn tcp_option(&mut self) -> Result<TcpOption, ScriptMistake> {
+    fn tcp_option(&mut self) -> Result<TcpOption, ScriptError> {
         let Some(Kind::Word(name)) = self.kind() else {
             return self.expected("a TCP option such as nop, mss 1460 or sack 1:1001");
         };
@@ -189,7 +189,7 @@ impl Parser<'_> {
         })
     }
 
-    fn sack_blocks(&mut self) -> Result<Vec<(u32, u32)>, ScriptMistake> {
+    fn sack_blocks(&mut self) -> Result<Vec<(u32, u32)>, ScriptError> {
         let mut blocks = Vec::new();
         while matches!(self.kind(), Some(Kind::Number(_))) {
             let start = self.number("a sequence number")?;
@@ -199,7 +199,7 @@ impl Parser<'_> {
         if blocks.is_empty() { self.expected("a SACK block such as 1001:2001") } else { Ok(blocks) }
     }
 
-    fn timestamps(&mut self) -> Result<TcpOption, ScriptMistake> {
+    fn timestamps(&mut self) -> Result<TcpOption, ScriptError> {
         if !self.take_word("val") {
             return self.expected("\"val\" and a number");
         }
@@ -210,7 +210,7 @@ impl Parser<'_> {
         Ok(TcpOption::Timestamps { val, ecr: self.number("a timestamp")? })
     }
 
-    fn counters(&mut self) -> Result<Vec<(Counter, u32)>, ScriptMistake> {
+    fn counters(&mut self) -> Result<Vec<(Counter, u32)>, ScriptError> {
         let mut counters = Vec::new();
         while let Some(Kind::Word(name)) = self.kind() {
             let counter = match name.as_str() {

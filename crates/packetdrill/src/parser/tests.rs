@@ -4,7 +4,7 @@ use super::parse;
 use crate::script::{Action, Arg, Counter, Direction, Ecn, Event, Packet, Script, TcpOption, When};
 
 fn read(text: &str) -> Script {
-    parse(text).unwrap_or_else(|mistake| panic!("{mistake} in {text:?}"))
+    parse(text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
 }
 
 fn only(text: &str) -> Event {
@@ -20,7 +20,7 @@ fn packet(text: &str) -> Packet {
     }
 }
 
-fn mistake(text: &str) -> String {
+fn error(text: &str) -> String {
     parse(text).expect_err("not as the language has it").to_string()
 }
 
@@ -108,7 +108,7 @@ fn options_come_first_and_commands_need_no_time() {
 }
 
 #[test]
-fn mistakes_name_line_what_was_found_and_what_was_expected() {
+fn errors_name_line_what_was_found_and_what_was_expected() {
     for (text, want) in [
         ("\n+0 < . 1:5(3) ack 1", "line 2: 1:5 are 4 bytes, not 3"),
         (
@@ -124,7 +124,7 @@ fn mistakes_name_line_what_was_found_and_what_was_expected() {
         ("+0 < S 0:0(0) <mss 70000>", "line 1: expected 0 to 65535, found \"70000\""),
         ("+.2~+.1 > . 1:1(0) ack 1", "line 1: this range of times ends before it begins"),
     ] {
-        assert_eq!(mistake(text), want, "{text:?}");
+        assert_eq!(error(text), want, "{text:?}");
     }
 }
 

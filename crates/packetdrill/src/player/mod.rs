@@ -17,7 +17,7 @@ use tidegate_simulator::host::OptionPlan;
 use crate::code::{Code, Names};
 use crate::commands::{self, Request};
 use crate::endpoint::{Endpoint, Settings, accurate_option};
-use crate::mistake::ScriptMistake;
+use crate::error::ScriptError;
 use crate::parser::parse;
 use crate::script::{Action, Direction, Event, Packet, Script};
 use calls::Sockets;
@@ -71,7 +71,7 @@ pub const TICKS: [u32; 2] = [1000, 250];
 ///
 /// # Errors
 /// What is wrong with the script.
-pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptMistake> {
+pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptError> {
     let [first, second] = TICKS;
     let verdict = play_at(text, first)?;
     if matches!(verdict, ScriptVerdict::Failed { .. })
@@ -86,11 +86,11 @@ pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptMista
 ///
 /// # Errors
 /// What is wrong with the script.
-pub fn play(text: &str) -> Result<ScriptVerdict, ScriptMistake> {
+pub fn play(text: &str) -> Result<ScriptVerdict, ScriptError> {
     play_at(text, TICKS[0])
 }
 
-fn play_at(text: &str, ticks: u32) -> Result<ScriptVerdict, ScriptMistake> {
+fn play_at(text: &str, ticks: u32) -> Result<ScriptVerdict, ScriptError> {
     let script = parse(text)?;
     let options = Options::of(&script)?;
     let settings = match limits::check(&script, &options) {

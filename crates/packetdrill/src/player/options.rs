@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::mistake::ScriptMistake;
+use crate::error::ScriptError;
 use crate::script::Script;
 
 /// What a script says of how it is to be played.
@@ -54,12 +54,12 @@ impl Options {
     ///
     /// # Errors
     /// A value that is none.
-    pub fn of(script: &Script) -> Result<Self, ScriptMistake> {
+    pub fn of(script: &Script) -> Result<Self, ScriptError> {
         let mut options = Options::default();
         for setting in &script.options {
             let number = || match setting.value.parse::<f64>() {
                 Ok(number) if (0.0..1e9).contains(&number) => Ok(number),
-                _ => Err(ScriptMistake::new(
+                _ => Err(ScriptError::new(
                     setting.line,
                     format!("--{}={:?} is not a number", setting.name, setting.value),
                 )),

@@ -32,7 +32,7 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
             target.as_secs() * 1e3,
             (longest.as_secs() * 1e3).round()
         );
-        reader.wrong::<()>(message);
+        reader.error::<()>(message);
     }
 }
 

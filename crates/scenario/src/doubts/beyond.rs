@@ -21,13 +21,13 @@ pub(super) fn of(file: &File, reader: &mut Reader) {
             "{length} are beyond the buffer, {buffer}, {so}: give at most the buffer, or a larger one"
         );
         let of_aqm = [&path[..], &["aqm"]].concat();
-        reader.nested(&of_aqm, |reader| reader.wrong_at(key, message));
+        reader.nested(&of_aqm, |reader| reader.error_at(key, message));
         told.insert(path);
     }
 }
 
 /// The longest queue that an AQM goes by where it was given one: its key, and what follows if there is no such queue.
-/// Targets of prices are no doubt but a mistake, since all goes by them.
+/// Targets of prices are no doubt but an error, since all goes by them.
 fn longest(aqm: &AqmParams) -> Option<(&'static str, QueueLength, &'static str)> {
     let never = "so that the queue is full before every packet is signalled";
     match aqm {

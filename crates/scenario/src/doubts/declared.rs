@@ -67,7 +67,7 @@ pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &m
     for sender in &senders {
         if sender.has(whitewashes) && !begins_anew(&sender.user.traffic.0) {
             reader.nested(&["users", sender.name], |reader| {
-                reader.wrong::<()>(
+                reader.error::<()>(
                     "they give their connections up when their credit is used up, and their traffic begins no \
                      others: give traffic = { kind = \"transfer\", size = \"1 GB\", pause = \"1 ms\" }",
                 );
@@ -106,7 +106,7 @@ fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
                 Outside::Pass => "nothing is policed",
                 Outside::Drop => "all packets are dropped",
             };
-            reader.wrong::<()>(format!(
+            reader.error::<()>(format!(
                 "nobody whose packets come here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
                 passing.key()
             ));
@@ -145,14 +145,14 @@ impl Passing<'_> {
 
 fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
     if let Some(so) = without_declarations(policer).filter(|_| passing.none_declares()) {
-        reader.wrong::<()>(format!(
+        reader.error::<()>(format!(
             "nobody whose packets come here declares what they meet, so that {so}: give {}",
             passing.key()
         ));
     }
     if policer.fill_rate.is_zero() {
         let message = "nothing comes in: what the depth holds is all that may ever be declared";
-        reader.wrong_at("fill_rate", message);
+        reader.error_at("fill_rate", message);
     }
 }
 
@@ -172,12 +172,12 @@ fn without_declarations(policer: &ConexPolicerParams) -> Option<&'static str> {
 fn audited(passing: &Passing, reader: &mut Reader) {
     let silent = passing.names(|sender| sender.declares() && !sender.gives_credit());
     if passing.none_declares() {
-        reader.wrong::<()>(format!(
+        reader.error::<()>(format!(
             "nobody whose packets come here declares anything, so that nothing is audited: give {}",
             passing.key()
         ));
     } else if !silent.is_empty() {
-        reader.wrong::<()>(format!(
+        reader.error::<()>(format!(
             "{silent} declare without giving credit, so that the first congestion they meet is held \
              against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
         ));
@@ -186,14 +186,14 @@ fn audited(passing: &Passing, reader: &mut Reader) {
 
 fn dropped(passing: &Passing, reader: &mut Reader) {
     if passing.none(declares_by_re_ecn) {
-        reader.wrong::<()>(format!(
+        reader.error::<()>(format!(
             "nobody whose packets come here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
             passing.key()
         ));
     }
     let short = passing.names(|sender| sender.has(may_be_short));
     if !short.is_empty() {
-        reader.wrong::<()>(format!(
+        reader.error::<()>(format!(
             "{short} declare by re-ECN without credit, so that packets behind the first mark are dropped \
              for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}"
         ));

@@ -36,7 +36,7 @@ fn too_much(file: &File, network: &Network, crossing: &Crossing, reader: &mut Re
                  balances that, even if it marks them all; lower willingness_to_pay, or take \"sbrm\"",
                 link.name
             );
-            reader.wrong_at("users", message);
+            reader.error_at("users", message);
         }
     }
 }
@@ -69,7 +69,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
              losses, as reno does: give one of them ecn = true, with an AQM or a scheduler that signals"
         )
     };
-    reader.wrong::<()>(message);
+    reader.error::<()>(message);
 }
 
 /// Whether anything at a link may mark what is ECN-capable. A price that packets carry in a word marks none.

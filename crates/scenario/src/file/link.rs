@@ -55,7 +55,7 @@ fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
         [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", lot.buffer.len())];
     for (key, len) in lists {
         if let Some(len) = len.filter(|len| *len != hops) {
-            reader.wrong_at(key, format!("{len} values for {hops} hops"));
+            reader.error_at(key, format!("{len} values for {hops} hops"));
         }
     }
 }
@@ -80,11 +80,11 @@ section! {
 fn joins_two_nodes(link: &Link, reader: &mut Reader) {
     for (key, node) in [("from", &link.from), ("to", &link.to)] {
         if !crate::value::is_name(node) {
-            reader.wrong_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
+            reader.error_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
         }
     }
     if link.from == link.to {
-        reader.wrong_at("to", format!("the link leads from {} to itself", link.from));
+        reader.error_at("to", format!("the link leads from {} to itself", link.from));
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) type PriceEncoding = Chosen<EncodingParams>;
 pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=LARGEST_PACKET.get();
 
 /// Refuses packets that no network carries.
-pub(crate) fn packet_size_mistake(size: Bytes) -> Option<String> {
+pub(crate) fn packet_size_error(size: Bytes) -> Option<String> {
     let (min, max) = (PACKET_SIZES.start(), PACKET_SIZES.end());
     let message = format!("{} B is not from {min} B to {max} B", size.get());
     (!PACKET_SIZES.contains(&size.get())).then_some(message)

@@ -141,12 +141,12 @@ impl Field for Sweep {
             Value::Array(items) if !items.is_empty() => {
                 Some((key.clone(), items.iter().map(|item| item.value.clone()).collect()))
             }
-            Value::Array(_) => reader.within(key, |r| r.wrong("the list of values is empty")),
+            Value::Array(_) => reader.within(key, |r| r.error("the list of values is empty")),
             Value::Table(_) => {
                 let message = format!("put the dotted key in quotes: \"{key}. ...\" = [...]");
-                reader.within(key, |r| r.wrong(message))
+                reader.within(key, |r| r.error(message))
             }
-            _ => reader.within(key, |r| r.wrong("expected a list of values")),
+            _ => reader.within(key, |r| r.error("expected a list of values")),
         };
         let axes: Vec<Option<_>> = table.0.iter().map(read).collect();
         axes.into_iter().collect::<Option<Vec<_>>>().map(Sweep)

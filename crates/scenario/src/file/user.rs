@@ -130,7 +130,7 @@ impl Field for Start {
         if let Value::Table(_) = node.value {
             let StartRange { from, to } = StartRange::read(node, reader)?;
             if from > to {
-                reader.wrong_at("to", "is before from");
+                reader.error_at("to", "is before from");
             }
             return Some(Start { from, to });
         }

@@ -1,6 +1,6 @@
 //! What a TCP sender declares of the congestion it has met (ConEx).
 
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Share, Span};
 use tidegate_mechanisms::{choice, parameters, words};
 
@@ -98,7 +98,7 @@ parameters! {
     check hoards_something;
 }
 
-fn hoards_something(hoard: &Hoard) -> Option<Mistake> {
+fn hoards_something(hoard: &Hoard) -> Option<ParameterError> {
     (hoard.credit == Bytes::ZERO).then(|| ("credit", "must not be 0 B".to_owned()))
 }
 
@@ -164,7 +164,7 @@ parameters! {
     check lies_as_it_can;
 }
 
-fn lies_as_it_can(re_ecn: &ReEcn) -> Option<Mistake> {
+fn lies_as_it_can(re_ecn: &ReEcn) -> Option<ParameterError> {
     let message = "re-ECN has one codepoint for losses and marks: take another, such as \"never\"";
     matches!(re_ecn.cheat, CheatPlan::LossForMark(_)).then(|| ("cheat", message.to_owned()))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::parameters::{Mistake, Tables};
+use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
@@ -61,7 +61,7 @@ parameters! {
         /// Stages at its end.
         pub exit: Vec<StageParams> = "[]",
     }
-    check LinkMechanisms::mistakes;
+    check LinkMechanisms::errors;
 }
 
 parameters! {
@@ -90,7 +90,7 @@ impl LinkMechanisms {
         }
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
+    fn errors(&self) -> Vec<ParameterError> {
         let own = match self.scheduler {
             SchedulerParams::Fifo => self.misplaced_differentiation().into_iter().collect(),
             _ => self.has_no_place(),
@@ -99,7 +99,7 @@ impl LinkMechanisms {
     }
 
     /// Some AQMs have no probability that could differ from packet to packet, and AICP-a moves thresholds.
-    fn misplaced_differentiation(&self) -> Option<Mistake> {
+    fn misplaced_differentiation(&self) -> Option<ParameterError> {
         let message = match (self.aqm.undifferentiated(), &self.differentiation) {
             (_, DifferentiationParams::None) => return None,
             (Some(why), _) => format!("{why}; give differentiation.kind = \"none\""),
@@ -113,7 +113,7 @@ impl LinkMechanisms {
     }
 
     /// A scheduler that is not first come, first served leaves nothing to decide on arrivals.
-    fn has_no_place(&self) -> Vec<Mistake> {
+    fn has_no_place(&self) -> Vec<ParameterError> {
         let aqm = (
             self.aqm != AqmParams::DropTail,
             "aqm",
@@ -129,7 +129,7 @@ impl LinkMechanisms {
     }
 
     /// What waits in an outage that never ends would never be served.
-    fn ends_in_outage(&self) -> Option<Mistake> {
+    fn ends_in_outage(&self) -> Option<ParameterError> {
         let last = self.rate_changes.0.last().filter(|last| last.rate.0.as_bps() == 0)?;
         let message = format!(
             "the outage from {} on never ends; add a change to the rate after it, which may lie after the end of the run",
@@ -138,7 +138,7 @@ impl LinkMechanisms {
         Some(("rate_changes", message))
     }
 
-    fn goes_back_in_time(&self) -> Option<Mistake> {
+    fn goes_back_in_time(&self) -> Option<ParameterError> {
         let pair = self.rate_changes.0.windows(2).find(|pair| pair[1].at <= pair[0].at)?;
         let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
         Some(("rate_changes", message))

@@ -1,6 +1,6 @@
 //! TCP's options: each is declared here, once, and used where the endpoint does what it says.
 
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::{Bytes, OrOff, Span, Whole};
 use tidegate_mechanisms::{parameters, words};
@@ -295,7 +295,7 @@ parameters! {
     }
 }
 
-fn cannot_be(tcp: &TcpPlan) -> Vec<Mistake> {
+fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
     let checks = [
         (tcp.min_rto == Span::ZERO, "min_rto", "must not be zero"),
         (tcp.min_rto > tcp.max_rto, "min_rto", "is above max_rto"),
@@ -303,15 +303,15 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<Mistake> {
         (tcp.initial_rto == Span::ZERO, "initial_rto", "must not be zero"),
     ];
     let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
-    let mut mistakes: Vec<Mistake> =
+    let mut errors: Vec<ParameterError> =
         wrong.map(|(_, key, message)| (key, message.to_owned())).collect();
     let renos = matches!(tcp.congestion_control, SenderParams::Reno(_));
     if tcp.loss_recovery == RecoveryPlan::Tahoe && !renos {
         let message =
             "Tahoe's window is Reno's: write congestion_control = \"reno\", or newreno here";
-        mistakes.push(("loss_recovery", message.to_owned()));
+        errors.push(("loss_recovery", message.to_owned()));
     }
-    mistakes
+    errors
 }
 
 impl TcpPlan {

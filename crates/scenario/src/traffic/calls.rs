@@ -1,6 +1,6 @@
 //! Calls that come, are admitted or blocked, and go.
 
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{OrOff, Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
@@ -143,58 +143,58 @@ parameters! {
     check measures;
 }
 
-fn times(times: &[(&'static str, Span)]) -> Vec<Mistake> {
+fn times(times: &[(&'static str, Span)]) -> Vec<ParameterError> {
     let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
     zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
 }
 
 /// A threshold of 0 blocks whenever there is a mark, one of 1 never.
-fn threshold(threshold: Probability) -> Option<Mistake> {
+fn threshold(threshold: Probability) -> Option<ParameterError> {
     let inside = threshold.0 > 0.0 && threshold.0 < 1.0;
     (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks nobody".to_owned()))
 }
 
-fn hears_silence(own: &Gateway) -> Vec<Mistake> {
+fn hears_silence(own: &Gateway) -> Vec<ParameterError> {
     times(&[("silence", own.silence)])
 }
 
-fn tells_in_time(own: &NonProbing) -> Vec<Mistake> {
-    let mut mistakes =
+fn tells_in_time(own: &NonProbing) -> Vec<ParameterError> {
+    let mut errors =
         times(&[("report_interval", own.report_interval), ("forget_after", own.forget_after)]);
-    mistakes.extend(threshold(own.threshold));
-    mistakes
+    errors.extend(threshold(own.threshold));
+    errors
 }
 
-fn measures(own: &MeasuredSum) -> Vec<Mistake> {
-    let mut mistakes = times(&[("sample", own.sample), ("window", own.window)]);
+fn measures(own: &MeasuredSum) -> Vec<ParameterError> {
+    let mut errors = times(&[("sample", own.sample), ("window", own.window)]);
     if own.window < own.sample {
-        mistakes.push(("window", "must not be shorter than a sample".to_owned()));
+        errors.push(("window", "must not be shorter than a sample".to_owned()));
     }
     if own.limit.as_bps() == 0 {
-        mistakes.push(("limit", "must be above 0".to_owned()));
+        errors.push(("limit", "must be above 0".to_owned()));
     }
-    mistakes
+    errors
 }
 
-fn probes_in_time(own: &Probing) -> Vec<Mistake> {
+fn probes_in_time(own: &Probing) -> Vec<ParameterError> {
     times(&[("spacing", own.spacing), ("patience", own.patience)])
 }
 
-fn can_begin(calls: &Calls) -> Vec<Mistake> {
-    let mut mistakes = times(&[
+fn can_begin(calls: &Calls) -> Vec<ParameterError> {
+    let mut errors = times(&[
         ("every", calls.every),
         ("holding", calls.holding),
         ("give_up_after", calls.give_up_after),
     ]);
-    mistakes.extend(of_a_film("rate", calls.rate, calls.frame_interval));
-    mistakes.extend(reports_in_time(calls));
+    errors.extend(of_a_film("rate", calls.rate, calls.frame_interval));
+    errors.extend(reports_in_time(calls));
     if let Adaptation::Price(price) = &calls.adaptation {
-        mistakes.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));
+        errors.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));
         if let Admission::NonProbing(own) = &calls.admission
             && own.report_interval != price.report_interval
         {
             let message = "one report tells of both: write the same report_interval for admission and adaptation";
-            mistakes.push(("adaptation", message.to_owned()));
+            errors.push(("adaptation", message.to_owned()));
         }
     }
     if let Admission::NonProbing(NonProbing { at: AdmissionPlace::Gateway(gateway), .. }) =
@@ -202,19 +202,19 @@ fn can_begin(calls: &Calls) -> Vec<Mistake> {
         && gateway.silence <= calls.frame_interval
     {
         let message = "the gateway's silence is not longer than frame_interval: each frame would be a new call";
-        mistakes.push(("admission", message.to_owned()));
+        errors.push(("admission", message.to_owned()));
     }
     let by_marks = matches!(calls.admission, Admission::NonProbing(_) | Admission::Probing(_));
     if by_marks && !calls.ecn {
         let message =
             "admission goes by marks, which calls without ECN do not get: leave this key out";
-        mistakes.push(("ecn", message.to_owned()));
+        errors.push(("ecn", message.to_owned()));
     }
-    mistakes
+    errors
 }
 
 /// Who gives up before the next report is due ends all calls.
-fn reports_in_time(calls: &Calls) -> Option<Mistake> {
+fn reports_in_time(calls: &Calls) -> Option<ParameterError> {
     let (key, interval) = match (&calls.admission, &calls.adaptation) {
         (Admission::NonProbing(own), _) => ("admission", own.report_interval),
         (_, Adaptation::Price(price)) => ("adaptation", price.report_interval),

@@ -8,7 +8,7 @@ use tidegate_mechanisms::parameters::{Kind, ParameterType, Value};
 pub const LARGEST_FRAME_BYTES: u32 = 65_495;
 /// Where kinds are not told, so many frames from one full one to the next.
 const GROUP: usize = 12;
-/// Mistakes that are told one by one.
+/// Errors that are told one by one.
 const MOST_MISTAKES: usize = 10;
 
 /// A film of one's own. Copies share what was read.
@@ -20,7 +20,7 @@ struct Film {
     text: String,
     bytes: Vec<u32>,
     is_full: Vec<bool>,
-    mistakes: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl FrameSizes {
@@ -35,13 +35,13 @@ impl FrameSizes {
                 film.read_row(number + 1, row);
             }
         }
-        if film.bytes.is_empty() && film.mistakes.is_empty() {
-            film.mistakes.push("has no rows: write a frame's bytes in each line".to_owned());
+        if film.bytes.is_empty() && film.errors.is_empty() {
+            film.errors.push("has no rows: write a frame's bytes in each line".to_owned());
         }
-        let more = film.mistakes.len().saturating_sub(MOST_MISTAKES);
+        let more = film.errors.len().saturating_sub(MOST_MISTAKES);
         if more > 0 {
-            film.mistakes.truncate(MOST_MISTAKES);
-            film.mistakes.push(format!("and {more} more lines that are no frames"));
+            film.errors.truncate(MOST_MISTAKES);
+            film.errors.push(format!("and {more} more lines that are no frames"));
         }
         FrameSizes(Arc::new(film))
     }
@@ -63,8 +63,8 @@ impl FrameSizes {
     }
 
     /// Lines that are no frames, each with its place.
-    pub fn mistakes(&self) -> &[String] {
-        &self.0.mistakes
+    pub fn errors(&self) -> &[String] {
+        &self.0.errors
     }
 }
 
@@ -75,7 +75,7 @@ impl Film {
         let size_at = format!("line {line}, column {}", column(size, 0));
         let bytes = match read_size(size.trim()) {
             Ok(bytes) => bytes,
-            Err(why) => return self.mistakes.push(format!("{size_at}: {why}")),
+            Err(why) => return self.errors.push(format!("{size_at}: {why}")),
         };
         let is_full = match kind.map(str::trim) {
             None => self.bytes.len().is_multiple_of(GROUP),
@@ -84,7 +84,7 @@ impl Film {
             Some(_) => {
                 let at = column(kind.unwrap_or_default(), size.len() + 1);
                 let what = "no kind of frame: write I, P or B";
-                return self.mistakes.push(format!("line {line}, column {at}: {what}"));
+                return self.errors.push(format!("line {line}, column {at}: {what}"));
             }
         };
         self.bytes.push(bytes);
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_frame_is_a_line_with_its_bytes() {
         let film = FrameSizes::read("bytes,kind\n5120,I\n# a scene\n 800 , P\n\n0,B");
-        assert_eq!(film.mistakes(), [""; 0]);
+        assert_eq!(film.errors(), [""; 0]);
         assert_eq!(film.bytes(), [5120, 800, 0]);
         assert_eq!([0, 1, 2].map(|frame| film.is_full(frame)), [true, false, false]);
         assert!((film.mean() - 5920.0 / 3.0).abs() < 1e-9);
@@ -139,7 +139,7 @@ mod tests {
     fn what_is_no_frame_is_told_with_its_line_and_column() {
         let film = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
         assert_eq!(
-            film.mistakes(),
+            film.errors(),
             [
                 "line 2, column 3: no size: write a frame's bytes, such as 5120",
                 "line 3, column 1: a size is not negative",
@@ -148,11 +148,11 @@ mod tests {
             ]
         );
         for nothing in ["", "bytes\n", "# nobody\n\n"] {
-            let mistakes = FrameSizes::read(nothing);
-            assert_eq!(mistakes.mistakes(), ["has no rows: write a frame's bytes in each line"]);
+            let errors = FrameSizes::read(nothing);
+            assert_eq!(errors.errors(), ["has no rows: write a frame's bytes in each line"]);
         }
         let many = FrameSizes::read(&"x\n".repeat(13));
-        assert_eq!(many.mistakes().len(), 11);
-        assert_eq!(many.mistakes()[10], "and 3 more lines that are no frames");
+        assert_eq!(many.errors().len(), 11);
+        assert_eq!(many.errors()[10], "and 3 more lines that are no frames");
     }
 }

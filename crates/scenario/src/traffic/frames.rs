@@ -1,6 +1,6 @@
 //! A film over RTP, frame by frame.
 
-use tidegate_mechanisms::parameters::{Mistake, Tables};
+use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::units::{Factor, Rate, Share, Span, Step};
 use tidegate_mechanisms::{choice, parameters, words};
 
@@ -139,7 +139,7 @@ parameters! {
 /// I frames that are larger would not go into a datagram at rates that others are sent at.
 const LARGEST_OVER_SMALLEST: f64 = 10.0;
 
-fn is_a_film(own: &FilmModel) -> Vec<Mistake> {
+fn is_a_film(own: &FilmModel) -> Vec<ParameterError> {
     let message =
         format!("must lie between 1 and {LARGEST_OVER_SMALLEST}: B frames are the smallest");
     let sizes = [("full", own.full.0), ("predicted", own.predicted.0)];
@@ -147,27 +147,27 @@ fn is_a_film(own: &FilmModel) -> Vec<Mistake> {
     wrong.map(|(key, _)| (*key, message.clone())).collect()
 }
 
-fn can_be_sent(own: &Frames) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+fn can_be_sent(own: &Frames) -> Vec<ParameterError> {
+    let mut errors = Vec::new();
     if own.frames.is_some() && own.film.is_some() {
         let message = "frames has the sizes of all frames: leave one of the two out";
-        mistakes.push(("film", message.to_owned()));
+        errors.push(("film", message.to_owned()));
     }
     match (own.rate, &own.frames) {
-        (Some(rate), None) => mistakes.extend(of_a_film("rate", rate, own.frame_interval)),
-        (_, Some(sizes)) => mistakes.extend(of_a_file(own, sizes)),
+        (Some(rate), None) => errors.extend(of_a_film("rate", rate, own.frame_interval)),
+        (_, Some(sizes)) => errors.extend(of_a_file(own, sizes)),
         (None, None) => {
             let message = "is missing: write the film's mean rate, such as \"600 kb/s\"";
-            mistakes.push(("rate", message.to_owned()));
+            errors.push(("rate", message.to_owned()));
         }
     }
-    let Adaptation::Price(price) = &own.adaptation else { return mistakes };
+    let Adaptation::Price(price) = &own.adaptation else { return errors };
     if own.rate.is_none() && own.frames.is_some() {
         let message = "is missing: a stream that adapts needs the rate of its worst quality";
-        mistakes.push(("rate", message.to_owned()));
+        errors.push(("rate", message.to_owned()));
     }
-    mistakes.extend(can_be_chosen(price, own.rate, own.ecn, own.frame_interval));
-    mistakes
+    errors.extend(can_be_chosen(price, own.rate, own.ecn, own.frame_interval));
+    errors
 }
 
 /// What cannot be with qualities that are chosen by the price, of which the worst has this rate.
@@ -176,28 +176,28 @@ pub fn can_be_chosen(
     worst: Option<Rate>,
     ecn: bool,
     frame_interval: Span,
-) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+) -> Vec<ParameterError> {
+    let mut errors = Vec::new();
     if !ecn {
         let message =
             "a stream that goes by the price of its path has to be ECN-capable: leave this key out";
-        mistakes.push(("ecn", message.to_owned()));
+        errors.push(("ecn", message.to_owned()));
     }
     let better = price.better.0.first();
     if better.is_some_and(|better| worst.is_some_and(|rate| better.rate <= rate)) {
         let message = "is not below that of the first better quality: qualities ascend";
-        mistakes.push(("rate", message.to_owned()));
+        errors.push(("rate", message.to_owned()));
     }
     let best = price.better.0.last().filter(|_| frame_interval > Span::ZERO);
     for (_, message) in best.map_or(vec![], |best| of_a_film("", best.rate, frame_interval)) {
-        mistakes.push(("adaptation", format!("of the best quality, {message}")));
+        errors.push(("adaptation", format!("of the best quality, {message}")));
     }
-    mistakes
+    errors
 }
 
 /// What cannot be with any film of the model's; the key that says so is the rate's.
-pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<ParameterError> {
+    let mut errors = Vec::new();
     if frame_interval == Span::ZERO {
         return vec![("frame_interval", "must be longer than 0 s".to_owned())];
     }
@@ -206,46 +206,46 @@ pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Mis
         let message = format!(
             "a frame would have {bytes:.0} B on average, headers included; it needs {SMALLEST_FRAME_BYTES:.0}"
         );
-        mistakes.push((key, message));
+        errors.push((key, message));
     } else if bytes > LARGEST_MEAN_BYTES {
         let message = format!(
             "a frame would have {bytes:.0} B on average; with more than {LARGEST_MEAN_BYTES:.0} too many would not \
              go into a datagram of 64 KiB, since frames vary: write a lower rate or a shorter frame_interval"
         );
-        mistakes.push((key, message));
+        errors.push((key, message));
     }
-    mistakes
+    errors
 }
 
 /// What cannot be with a film of one's own.
-fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<Mistake> {
-    let mut mistakes: Vec<Mistake> =
-        sizes.mistakes().iter().map(|one| ("frames", one.clone())).collect();
+fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<ParameterError> {
+    let mut errors: Vec<ParameterError> =
+        sizes.errors().iter().map(|one| ("frames", one.clone())).collect();
     if own.frame_interval == Span::ZERO {
-        mistakes.push(("frame_interval", "must be longer than 0 s".to_owned()));
+        errors.push(("frame_interval", "must be longer than 0 s".to_owned()));
     }
     let largest = sizes.bytes().iter().max().copied().unwrap_or_default();
-    if mistakes.is_empty() && largest == 0 {
-        mistakes.push(("frames", "has no frame of more than 0 B".to_owned()));
+    if errors.is_empty() && largest == 0 {
+        errors.push(("frames", "has no frame of more than 0 B".to_owned()));
     }
-    if !mistakes.is_empty() {
-        return mistakes;
+    if !errors.is_empty() {
+        return errors;
     }
-    let Some(rate) = own.rate else { return mistakes };
+    let Some(rate) = own.rate else { return errors };
     let wire_bytes = rate.as_bps() as f64 / 8.0 * own.frame_interval.as_secs();
     let scaled = f64::from(largest) * wire_bytes / sizes.mean();
     if wire_bytes < SMALLEST_FRAME_BYTES {
         let message = format!(
             "a frame would have {wire_bytes:.0} B on average, headers included; it needs {SMALLEST_FRAME_BYTES:.0}"
         );
-        mistakes.push(("rate", message));
+        errors.push(("rate", message));
     } else if scaled > f64::from(LARGEST_FRAME_BYTES) {
         let message = format!(
             "the largest frame would have {scaled:.0} B; {LARGEST_FRAME_BYTES} go into a datagram of 64 KiB"
         );
-        mistakes.push(("rate", message));
+        errors.push(("rate", message));
     }
-    mistakes
+    errors
 }
 
 /// Mean frame, headers included: enough for what small frames need beside their headers of 40 B.
@@ -254,11 +254,11 @@ const SMALLEST_FRAME_BYTES: f64 = 200.0;
 /// bytes would be beyond its end, and are cut off.
 const LARGEST_MEAN_BYTES: f64 = 12_000.0;
 
-fn can_adapt(price: &PriceAdaptation) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+fn can_adapt(price: &PriceAdaptation) -> Vec<ParameterError> {
+    let mut errors = Vec::new();
     let mut note = |wrong: bool, key, message: &str| {
         if wrong {
-            mistakes.push((key, message.to_owned()));
+            errors.push((key, message.to_owned()));
         }
     };
     let better = &price.better.0;
@@ -281,10 +281,10 @@ fn can_adapt(price: &PriceAdaptation) -> Vec<Mistake> {
         "must be at most 1: above it a quality is left as it is reached",
     );
     note(price.report_interval == Span::ZERO, "report_interval", "must be longer than 0 s");
-    mistakes
+    errors
 }
 
-fn waits(own: &Patience) -> Vec<Mistake> {
+fn waits(own: &Patience) -> Vec<ParameterError> {
     let message = "must be longer than 0 s: write increase = \"always\" for no wait";
     if own.wait == Span::ZERO { vec![("wait", message.to_owned())] } else { Vec::new() }
 }

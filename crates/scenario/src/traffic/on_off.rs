@@ -1,7 +1,7 @@
 //! On and off in turn.
 
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Rate, Span};
 
 use super::{Application, Distribution};
@@ -22,7 +22,7 @@ parameters! {
     check takes_time;
 }
 
-fn takes_time(times: &OnOff) -> Vec<Mistake> {
+fn takes_time(times: &OnOff) -> Vec<ParameterError> {
     let times = [("on", times.on), ("off", times.off)];
     let none = times.into_iter().filter(|(_, span)| *span == Span::ZERO);
     none.map(|(key, _)| (key, "must not be zero".to_owned())).collect()

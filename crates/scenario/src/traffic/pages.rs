@@ -1,6 +1,6 @@
 //! Pages of the web: an object, then those within it, then a pause.
 
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Span};
 use tidegate_mechanisms::{parameters, words};
 
@@ -39,12 +39,12 @@ words! {
     }
 }
 
-fn can_be_read(pages: &Pages) -> Vec<Mistake> {
+fn can_be_read(pages: &Pages) -> Vec<ParameterError> {
     let &Pages { objects, size, smallest, largest, request, .. } = pages;
-    let mut mistakes = Vec::new();
+    let mut errors = Vec::new();
     let mut note = |wrong: bool, key, message: String| {
         if wrong {
-            mistakes.push((key, message));
+            errors.push((key, message));
         }
     };
     note(objects.0 < 1.0, "objects", "a page has at least its main object".into());
@@ -56,7 +56,7 @@ fn can_be_read(pages: &Pages) -> Vec<Mistake> {
         largest.get()
     );
     note(size <= smallest || size >= largest, "size", message);
-    mistakes
+    errors
 }
 
 impl Application for Pages {}

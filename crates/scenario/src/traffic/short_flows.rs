@@ -1,7 +1,7 @@
 //! Short transfers that begin whether or not others have ended.
 
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Share, Span};
 
 use super::Application;
@@ -26,7 +26,7 @@ parameters! {
     check begins_something;
 }
 
-fn begins_something(flows: &ShortFlows) -> Vec<Mistake> {
+fn begins_something(flows: &ShortFlows) -> Vec<ParameterError> {
     let checks = [
         (flows.size == Bytes::ZERO, "size", "a transfer has at least 1 B"),
         (flows.every == Span::ZERO, "every", "must not be zero"),

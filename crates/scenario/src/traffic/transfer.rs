@@ -1,7 +1,7 @@
 //! Transfers of a given size, one or one after the other.
 
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use super::{Application, Distribution};
@@ -28,7 +28,7 @@ parameters! {
     check sends_something;
 }
 
-fn sends_something(transfer: &Transfer) -> Vec<Mistake> {
+fn sends_something(transfer: &Transfer) -> Vec<ParameterError> {
     let Transfer {
         size,
         pause,

@@ -1,7 +1,7 @@
 //! A video, from a server that holds back what is not needed yet to a player that may stall.
 
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Rate, Span};
 
 use super::Application;
@@ -33,13 +33,13 @@ parameters! {
     check can_be_played;
 }
 
-fn can_be_played(video: &Video) -> Vec<Mistake> {
+fn can_be_played(video: &Video) -> Vec<ParameterError> {
     let &Video { length, request, chunk, speed, socket_buffer, start_above, stall_below, .. } =
         video;
-    let mut mistakes = Vec::new();
+    let mut errors = Vec::new();
     let mut note = |wrong: bool, key, message: String| {
         if wrong {
-            mistakes.push((key, message));
+            errors.push((key, message));
         }
     };
     note(length == Span::ZERO, "length", "must not be zero".into());
@@ -52,7 +52,7 @@ fn can_be_played(video: &Video) -> Vec<Mistake> {
         "{start_above} is not above stall_below, {stall_below}: it would stall as it starts"
     );
     note(start_above <= stall_below, "start_above", message);
-    mistakes
+    errors
 }
 
 impl Video {

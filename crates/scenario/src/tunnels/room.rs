@@ -49,7 +49,7 @@ impl TooSmall {
                 room.get() + packet.get() - inside.get(),
             );
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            reader.nested(&path, |reader| reader.wrong_at("buffer", message));
+            reader.nested(&path, |reader| reader.error_at("buffer", message));
         }
     }
 }

@@ -56,9 +56,9 @@ class CurveRead:
 
 
 def read_curves(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, CurveRead]:
-    """Read `[curves]`; tells all mistakes at once."""
+    """Read `[curves]`; reports all errors together."""
     curves = {name: Read(**entry, by="time_s") for name, entry in entries.items()}
-    wrong = [f"curves.{name}: {what}" for name, one in curves.items() for what in one.mistakes()]
+    wrong = [f"curves.{name}: {what}" for name, one in curves.items() for what in one.errors()]
     if wrong:
         raise ReproductionError("\n".join(wrong))
     return {name: CurveRead(read) for name, read in curves.items()}

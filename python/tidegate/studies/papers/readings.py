@@ -63,7 +63,7 @@ class Read:
     fold: str = "sum"
     by: str | None = None
 
-    def mistakes(self) -> list[str]:
+    def errors(self) -> list[str]:
         """What it names that is not there."""
         if self.table not in _COLUMNS:
             return [f"no table {self.table!r}; there are {', '.join(_COLUMNS)}"]
@@ -89,9 +89,9 @@ class Read:
 
 
 def read_reads(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Read]:
-    """Read `[reads]`; tells all mistakes at once."""
+    """Read `[reads]`; reports all errors together."""
     reads = {name: Read(**entry) for name, entry in entries.items()}
-    wrong = [f"reads.{name}: {what}" for name, one in reads.items() for what in one.mistakes()]
+    wrong = [f"reads.{name}: {what}" for name, one in reads.items() for what in one.errors()]
     if wrong:
         raise ReproductionError("\n".join(wrong))
     return reads

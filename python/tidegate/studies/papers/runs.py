@@ -54,7 +54,7 @@ class Engine(Protocol):
     """Reads a scenario with changes to it."""
 
     def __call__(self, text: str, overrides: Sequence[Override]) -> Simulation:
-        """Raise an error that names every mistake."""
+        """Raise an error that names every error."""
         ...
 
 

@@ -25,7 +25,7 @@
 use super::two_classes::{Class, TwoClasses};
 use super::{About, Discipline, Line, Place, Queued};
 use crate::bottleneck::DropReason;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Rate, Span, Time};
 use crate::{parameters, words};
 
@@ -62,7 +62,7 @@ impl Outside {
     }
 }
 
-fn remembers(params: &DeclaredCongestionParams) -> Option<Mistake> {
+fn remembers(params: &DeclaredCongestionParams) -> Option<ParameterError> {
     let nothing = params.memory == Span::ZERO;
     nothing.then(|| ("memory", "0 s remembers nothing".to_owned()))
 }

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::DropReason;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Bytes, Time};
 use crate::{parameters, words};
 
@@ -51,7 +51,7 @@ words! {
     }
 }
 
-fn quantum_is_something(params: &DrrParams) -> Option<Mistake> {
+fn quantum_is_something(params: &DrrParams) -> Option<ParameterError> {
     let nothing = params.quantum == Bytes::ZERO;
     nothing.then(|| ("quantum", "0 B would never let a packet go".to_owned()))
 }

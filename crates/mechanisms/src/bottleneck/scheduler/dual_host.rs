@@ -46,7 +46,7 @@ use super::fq_codel::turns_and_signals_go_on;
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
 
 parameters! {
@@ -66,7 +66,7 @@ parameters! {
     check goes_on;
 }
 
-fn goes_on(params: &DualHostParams) -> Option<Mistake> {
+fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
     turns_and_signals_go_on(params.quantum, params.interval)
 }
 

@@ -42,7 +42,7 @@
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Share, Span, Time};
 
 /// Packets beyond which the ramp marks (Th_len).
@@ -72,7 +72,7 @@ parameters! {
     check controller_has_time;
 }
 
-fn controller_has_time(params: &DualPi2Params) -> Option<Mistake> {
+fn controller_has_time(params: &DualPi2Params) -> Option<ParameterError> {
     if params.update_interval() == Span::ZERO {
         let key = if params.target == Span::ZERO { "target" } else { "max_rtt" };
         return Some((key, "0 s leaves no time between the controller's updates".to_owned()));

@@ -33,7 +33,7 @@ use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
 
 /// Most packets that one overflow costs (Linux's default of `drop_batch`).
@@ -61,7 +61,7 @@ parameters! {
     check goes_on;
 }
 
-fn goes_on(params: &FqCodelParams) -> Option<Mistake> {
+fn goes_on(params: &FqCodelParams) -> Option<ParameterError> {
     if !(1..=MAX_QUEUES).contains(&params.flows) {
         return Some(("flows", format!("{} is not from 1 to {MAX_QUEUES}", params.flows)));
     }
@@ -69,7 +69,7 @@ fn goes_on(params: &FqCodelParams) -> Option<Mistake> {
 }
 
 /// What is wrong with the two, if anything.
-pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<Mistake> {
+pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<ParameterError> {
     if quantum == Bytes::ZERO {
         return Some(("quantum", "0 B would never let a packet go".to_owned()));
     }

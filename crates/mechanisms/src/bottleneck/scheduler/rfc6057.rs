@@ -24,7 +24,7 @@ use super::two_classes::{Class, TwoClasses};
 use super::{About, Discipline, Line, Place, Queued};
 use crate::bottleneck::DropReason;
 use crate::parameters;
-use crate::parameters::Mistake;
+use crate::parameters::ParameterError;
 use crate::units::{Rate, Share, Span, Time};
 
 parameters! {
@@ -44,7 +44,7 @@ parameters! {
     check thresholds_and_period;
 }
 
-fn thresholds_and_period(params: &Rfc6057Params) -> Option<Mistake> {
+fn thresholds_and_period(params: &Rfc6057Params) -> Option<ParameterError> {
     let (user, release) = (params.user_threshold.0, params.release_threshold.0);
     if params.period == Span::ZERO {
         return Some(("period", "0 s is no time to look back on".to_owned()));

@@ -187,7 +187,7 @@ mod tests {
 
     /// Willing to pay a tenth of the better of two qualities, with a gain that takes it there at once.
     fn adapter(increase: Increase) -> Adapter {
-        assert!(increase.mistakes().is_empty());
+        assert!(increase.errors().is_empty());
         let worst = Rate::from_bps(1_000_000);
         let plan = PriceAdaptation {
             better: Tables(vec![Quality { rate: Rate::from_bps(2_000_000) }]),

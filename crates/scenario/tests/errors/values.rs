@@ -5,7 +5,7 @@ use tidegate_scenario::Scenario;
 use super::{BASE, issues, messages, with};
 
 #[test]
-fn each_mistake_is_told_with_place_expectation_and_remedy() {
+fn each_error_is_told_with_place_expectation_and_remedy() {
     for (section, line, want) in [
         (
             "bottleneck",
@@ -218,7 +218,7 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+fn all_errors_are_reported_together_in_the_order_of_the_file() {
     let text = "version = 1
 sed = 7
 [bottleneck]
@@ -247,7 +247,7 @@ start = \"1 week\"
 
 /// "Give min_threshold, too" would be beside the point where it is given, if not well.
 #[test]
-fn mistakes_that_may_follow_from_another_are_not_told() {
+fn errors_that_may_follow_from_another_are_not_told() {
     let keys = |aqm: &str| -> Vec<String> {
         let issues = issues(&with("bottleneck", &format!("aqm = {{ kind = {aqm} }}")));
         issues.into_iter().map(|issue| issue.key).collect()
@@ -299,13 +299,13 @@ fn the_answer_to_a_hostile_file_is_short() {
     let screen = with("bottleneck", "rate = \"\\u001b[2J\\n10\"");
     for text in [&digits, &unit, &key, &lines, &groups, &row, &syntax, &screen] {
         let messages = messages(text);
-        assert!(messages.len() <= 101, "{} mistakes", messages.len());
+        assert!(messages.len() <= 101, "{} errors", messages.len());
         for message in &messages {
             assert!(message.len() < 1_700, "{} bytes", message.len());
             assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
         }
     }
-    assert_eq!(messages(&lines).last().expect("some"), "and 19900 more mistakes");
+    assert_eq!(messages(&lines).last().expect("some"), "and 19900 more errors");
     let key = [("a.".repeat(20_000) + "a", "1".to_owned())];
     let issues = Scenario::parse(BASE, &key).expect_err("no such key");
     assert!(issues[0].to_string().len() < 1_700);

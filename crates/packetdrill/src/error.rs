@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A mistake in a script: where, what, and what was expected.
+/// An error in a script: where, what, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptMistake {
+pub struct ScriptError {
     /// Line, from 1.
     pub line: usize,
     /// What is wrong.
     pub message: String,
 }
 
-impl ScriptMistake {
+impl ScriptError {
     pub(crate) fn new(line: usize, message: impl Into<String>) -> Self {
-        ScriptMistake { line, message: message.into() }
+        ScriptError { line, message: message.into() }
     }
 }
 
-impl fmt::Display for ScriptMistake {
+impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.message)
     }
 }
 
-impl std::error::Error for ScriptMistake {}
+impl std::error::Error for ScriptError {}

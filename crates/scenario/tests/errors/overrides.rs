@@ -1,6 +1,6 @@
 //! Overrides and sweeps, which are checked like the file.
 
-use tidegate_scenario::{Issue, Scenario};
+use tidegate_scenario::{Diagnostic, Scenario};
 
 use super::{BASE, messages, overridden, with};
 
@@ -43,8 +43,11 @@ fn an_override_may_only_name_groups_and_links_that_there_are() {
     ] {
         let text = BASE.replace("[users.a]", "[users.heavy]\n[users.light]");
         let given = [(key.to_owned(), value.to_owned())];
-        let messages: Vec<_> =
-            Scenario::parse(&text, &given).expect_err(key).iter().map(Issue::to_string).collect();
+        let messages: Vec<_> = Scenario::parse(&text, &given)
+            .expect_err(key)
+            .iter()
+            .map(Diagnostic::to_string)
+            .collect();
         assert!(messages[0].contains(want), "{key}: {messages:#?}");
     }
 }

@@ -7,14 +7,14 @@ mod senders;
 mod streams;
 mod values;
 
-use tidegate_scenario::{Issue, Scenario};
+use tidegate_scenario::{Diagnostic, Scenario};
 
-fn issues(text: &str) -> Vec<Issue> {
-    Scenario::parse(text, &[]).expect_err("the file has mistakes")
+fn issues(text: &str) -> Vec<Diagnostic> {
+    Scenario::parse(text, &[]).expect_err("the file has errors")
 }
 
 fn messages(text: &str) -> Vec<String> {
-    issues(text).iter().map(Issue::to_string).collect()
+    issues(text).iter().map(Diagnostic::to_string).collect()
 }
 
 /// A valid file, in which one line can be replaced or added.
@@ -59,5 +59,5 @@ fn overridden(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<String>> {
     let overrides: Vec<_> =
         overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Scenario::parse(BASE, &overrides)
-        .map_err(|issues| issues.iter().map(Issue::to_string).collect())
+        .map_err(|issues| issues.iter().map(Diagnostic::to_string).collect())
 }

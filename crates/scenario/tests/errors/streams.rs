@@ -1,4 +1,4 @@
-//! Calls and films that cannot be: each mistake is told with its line, and all of them at once.
+//! Calls and films that cannot be: each error is told with its line, and all of them at once.
 
 use super::messages;
 

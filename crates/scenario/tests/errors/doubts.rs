@@ -1,12 +1,12 @@
 //! What is valid and hardly meant.
 
-use tidegate_scenario::{Issue, Scenario};
+use tidegate_scenario::{Diagnostic, Scenario};
 
 use super::{BASE, with};
 
 fn warnings(text: &str) -> Vec<String> {
     let scenario = Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"));
-    scenario.warnings().iter().map(Issue::to_string).collect()
+    scenario.warnings().iter().map(Diagnostic::to_string).collect()
 }
 
 #[test]
