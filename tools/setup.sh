@@ -75,7 +75,7 @@ build_native() {
         die "the engine did not compile"
     [[ $(uname -s) == Linux ]] || return 0
     say "compiling the lab"
-    cargo build --package tidegate-gateway --bin tidegate-lab --release --locked \
+    cargo build --package tidegate-lab --bin tidegate-lab --release --locked \
         --offline --quiet || die "the lab did not compile"
     install target/release/tidegate-lab "$VENV/bin/"
 }

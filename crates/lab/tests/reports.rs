@@ -8,10 +8,10 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodes::{ENODEB, GATEWAY, PATIENCE, datagram, device, message, peer, plan_with, socket};
-use tidegate_gateway::clock::Clock;
-use tidegate_gateway::forwarder::Forwarder;
-use tidegate_gateway::hosts::FIRST_PORT;
-use tidegate_gateway::tunnels::Ends;
+use tidegate_lab::clock::Clock;
+use tidegate_lab::forwarder::Forwarder;
+use tidegate_lab::hosts::FIRST_PORT;
+use tidegate_lab::tunnels::Ends;
 use tidegate_mechanisms::units::Time;
 use tidegate_simulator::Emulated;
 use tidegate_wire::gtpu::report::{self, Report};

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::Wire;
-use tidegate_gateway::clock::Clock;
-use tidegate_gateway::host::IpVersion;
-use tidegate_gateway::hosts::Hosts;
-use tidegate_gateway::load::{Generator, Load, Options};
+use tidegate_lab::clock::Clock;
+use tidegate_lab::host::IpVersion;
+use tidegate_lab::hosts::Hosts;
+use tidegate_lab::load::{Generator, Load, Options};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 use tidegate_wire::activity::{ipv4, ipv6};

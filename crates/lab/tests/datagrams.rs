@@ -6,9 +6,9 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use common::Wire;
-use tidegate_gateway::host::IpVersion;
-use tidegate_gateway::lab::{self, LabRun, Options};
-use tidegate_gateway::load::{Generator, LoadReport};
+use tidegate_lab::host::IpVersion;
+use tidegate_lab::lab::{self, LabRun, Options};
+use tidegate_lab::load::{Generator, LoadReport};
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;

@@ -7,9 +7,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use tidegate_gateway::host::{DEVICE, IpVersion};
-use tidegate_gateway::hosts::Hosts;
-use tidegate_gateway::namespace::Namespace;
+use tidegate_lab::host::{DEVICE, IpVersion};
+use tidegate_lab::hosts::Hosts;
+use tidegate_lab::namespace::Namespace;
 
 /// Does it in a namespace that is nobody else's, which is outside of those that are made in it.
 fn outside<T>(work: impl FnOnce() -> T) -> T {

@@ -5,10 +5,10 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use tidegate_gateway::host::IpVersion;
-use tidegate_gateway::lab::{self, Options};
-use tidegate_gateway::load::Generator;
-use tidegate_gateway::{check, examine, output, realtime};
+use tidegate_lab::host::IpVersion;
+use tidegate_lab::lab::{self, Options};
+use tidegate_lab::load::Generator;
+use tidegate_lab::{check, examine, output, realtime};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use tidegate_gateway::host::{Host, IpVersion};
-use tidegate_gateway::hosts::Hosts;
-use tidegate_gateway::load::Generator;
+use tidegate_lab::host::{Host, IpVersion};
+use tidegate_lab::hosts::Hosts;
+use tidegate_lab::load::Generator;
 use tidegate_wire::packet;
 
 const IPV4_HEADER: usize = 20;

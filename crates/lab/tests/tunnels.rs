@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nodes::{ENODEB, GATEWAY, PATIENCE, datagram, device, message, peer, plan_with, socket};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use tidegate_gateway::clock::Clock;
-use tidegate_gateway::forwarder::Forwarder;
-use tidegate_gateway::tunnels::Ends;
+use tidegate_lab::clock::Clock;
+use tidegate_lab::forwarder::Forwarder;
+use tidegate_lab::tunnels::Ends;
 use tidegate_wire::gtpu::report::{self, Report};
 use tidegate_wire::gtpu::{self, Kind, PORT};
 

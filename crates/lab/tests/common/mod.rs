@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tidegate_gateway::clock::Clock;
-use tidegate_gateway::host::{Host, IpVersion};
-use tidegate_gateway::hosts::Hosts;
-use tidegate_gateway::load::{Generator, Load, LoadReport, Options};
-use tidegate_gateway::realtime;
+use tidegate_lab::clock::Clock;
+use tidegate_lab::host::{Host, IpVersion};
+use tidegate_lab::hosts::Hosts;
+use tidegate_lab::load::{Generator, Load, LoadReport, Options};
+use tidegate_lab::realtime;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
@@ -28,7 +28,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Says why a test cannot run here; then it returns without having tested anything.
 pub fn skipped() -> bool {
-    let missing = tidegate_gateway::host::missing();
+    let missing = tidegate_lab::host::missing();
     if !missing.is_empty() {
         println!("skipped: {}", missing.join("; "));
     }
