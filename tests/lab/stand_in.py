@@ -84,7 +84,7 @@ def main():
         "reasons": ["forwarder late for 12 % of the packets"] if late else [],
         "packets": 1000, "late_packets": 120 if late else 0, "lateness_mean_s": 2e-05,
         "lateness_p99_s": 9e-05, "lateness_max_s": 0.0004, "overruns": 0, "cpu_share": 0.2,
-        "malformed": 0, "contradictory": 0, "foreign": 0, "without_room": 0, "realtime": True,
+        "malformed": 0, "inconsistent": 0, "unclassified": 0, "without_room": 0, "realtime": True,
         "nominal_late_s": 0.001,
     }  # fmt: skip
     kernel = {"release": "6.0.0-stand-in", "congestion_controls": ["reno", "cubic"]}

@@ -60,7 +60,7 @@ def test_what_enters_tunnels_leaves_them_and_is_reported(flooded):
         assert gateway[user, "reports"] > 0
         assert gateway[user, "reports_forged"] == gateway[user, "reports_from_strangers"] == 0
     (about,) = flooded.lab.to_pylist()
-    assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     got = messages(flooded)
     assert set(got) == {"data", "echo requests", "echo responses"}
     assert got["data"] > got["echo requests"] >= got["echo responses"] > 0
@@ -120,7 +120,7 @@ def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulatio
         assert 1 <= got["end markers"] <= 2, "one may be dropped at the queue"
         assert "end markers for no tunnel" not in got
         (about,) = result.lab.to_pylist()
-        assert about["malformed"] == about["refused"] == about["foreign"] == 0
+        assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     # What his first bucket had at first is spent before he moves; there is 1 MB in another.
     assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
     simulated = [tidegate.simulate(name, set={**WALK, **how}, replications=1) for how in hows]
@@ -210,7 +210,7 @@ def test_data_down_and_acknowledgements_up_have_tunnels_at_once():
             assert begins[victim, "reports"] > 0
             assert begins[victim, "reports_forged"] == begins[victim, "reports_from_strangers"] == 0
     (about,) = result.lab.to_pylist()
-    assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     assert set(messages(result)) == {"data", "echo requests", "echo responses"}
 
 
@@ -236,7 +236,7 @@ def test_who_walks_with_tunnels_up_is_in_one_of_each_enodeb():
             assert all(begins[walker, f"reports_{why}"] == 0 for why in refused)
     assert min(rates_of(result).values()) > 0.3e6
     (about,) = result.lab.to_pylist()
-    assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     assert messages(result)["end markers sent"] == 4, "down alone"
 
 
@@ -266,7 +266,7 @@ def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simula
         for enodeb in begins:
             assert enodeb[walker, "reports_forged"] == enodeb[walker, "reports_from_strangers"] == 0
         (about,) = result.lab.to_pylist()
-        assert about["malformed"] == about["refused"] == about["foreign"] == 0
+        assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     # What his first bucket had at first is spent before he moves; there is 1 MB in another.
     assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
     simulated = [tidegate.simulate(name, set={**WALK_UP, **how}, replications=1) for how in hows]

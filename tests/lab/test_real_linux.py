@@ -118,7 +118,7 @@ def test_nothing_is_left_however_it_ends(tidegate_command, how):
     assert comes(lambda: not any(alive_in_group(child)))
 
 
-def test_the_command_prints_tables_and_honesty(tidegate_command):
+def test_the_command_prints_tables_and_declared_shares(tidegate_command):
     done = tidegate_command("lab", "small.toml", "-r", "1", "--format", "json")
     assert done.returncode in {0, 6}, done.stderr
     (run,) = json.loads(done.stdout)["runs"]

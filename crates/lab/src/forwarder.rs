@@ -6,7 +6,7 @@
 //!
 //! The network computes when each packet is due at the other side ([`Emulation`]); the forwarder
 //! sleeps until then and hands it over. So lateness never changes a rate or a queue, only the time
-//! at which a host gets a packet, and that is measured ([`crate::honesty`]).
+//! at which a host gets a packet, and that is measured ([`crate::timing`]).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +26,10 @@ use tidegate_wire::packet::{self, View};
 use crate::LabError;
 use crate::clock::Clock;
 use crate::header::{self, Fault};
-use crate::honesty::{Honesty, Punctuality};
 use crate::hosts::FIRST_PORT;
-use crate::shelf::Shelf;
-use crate::tunnels::{Arrived, Ends, Fetched, Tunnels};
+use crate::packet_store::PacketStore;
+use crate::timing::{LatenessMeter, TimingReport};
+use crate::tunnels::{Arrived, Fetched, TunnelEnds, Tunnels};
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -43,20 +43,20 @@ const TIMER: u64 = u64::MAX;
 /// A packet forwarder between the devices of all hosts.
 pub struct Forwarder<'a> {
     plan: &'a Plan,
-    emulation: Emulation<'a, Shelf>,
+    emulation: Emulation<'a, PacketStore>,
     /// One per user, then the servers'.
     devices: Vec<BorrowedFd<'a>>,
     clock: Clock,
     epoll: OwnedFd,
     timer: OwnedFd,
     tunnels: Tunnels<'a>,
-    punctuality: Punctuality,
+    lateness: LatenessMeter,
     /// The part of the run over which it reports on itself.
     measured: [Time; 2],
     malformed: u64,
-    contradictory: u64,
-    foreign: u64,
-    refused: u64,
+    inconsistent: u64,
+    unclassified: u64,
+    rejected: u64,
 }
 
 impl<'a> Forwarder<'a> {
@@ -86,22 +86,22 @@ impl<'a> Forwarder<'a> {
         Ok(Forwarder {
             plan,
             tunnels: Tunnels::none(plan),
-            emulation: Emulation::new(plan, seed, Shelf::default()),
+            emulation: Emulation::new(plan, seed, PacketStore::default()),
             devices,
             clock,
             epoll,
             timer,
-            punctuality: Punctuality::new(plan),
+            lateness: LatenessMeter::new(plan),
             measured: [start, start + plan.duration],
             malformed: 0,
-            contradictory: 0,
-            foreign: 0,
-            refused: 0,
+            inconsistent: 0,
+            unclassified: 0,
+            rejected: 0,
         })
     }
 
     /// With the nodes at which tunnels begin and end.
-    pub fn with_nodes(mut self, nodes: Vec<Ends<'a>>) -> Result<Self, LabError> {
+    pub fn with_nodes(mut self, nodes: Vec<TunnelEnds<'a>>) -> Result<Self, LabError> {
         self.tunnels = Tunnels::new(self.plan, nodes, &self.emulation)?;
         for (number, node) in self.tunnels.nodes().iter().enumerate() {
             let first = (self.devices.len() + 2 * number) as u64;
@@ -115,7 +115,7 @@ impl<'a> Forwarder<'a> {
     }
 
     /// Forwards until the measurement is over and `stop` is set.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<(Emulated, Honesty), LabError> {
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(Emulated, TimingReport), LabError> {
         let failed = |error: Errno| LabError::Run(format!("the forwarder stopped: {error}"));
         let mut buffer = vec![0; MAX_PACKET];
         let mut ready = Vec::with_capacity(64);
@@ -197,7 +197,7 @@ impl<'a> Forwarder<'a> {
             return;
         };
         let Some((flow, direction)) = self.flow_of(device, &view) else {
-            self.foreign += 1;
+            self.unclassified += 1;
             return;
         };
         let number = self.emulation.contents().put(bytes, view);
@@ -205,7 +205,7 @@ impl<'a> Forwarder<'a> {
         match fault {
             Ok(()) => {}
             Err(Fault::Malformed(_)) => self.emulation.contents().count_unreadable(number),
-            Err(Fault::Contradictory) => self.contradictory += 1,
+            Err(Fault::Inconsistent) => self.inconsistent += 1,
         }
         self.emulation.inject(flow, direction, number, bytes.len() as u16, said, now);
     }
@@ -216,7 +216,7 @@ impl<'a> Forwarder<'a> {
         match fetched {
             Fetched::Carried => {}
             Fetched::Malformed => self.malformed += 1,
-            Fetched::Foreign => self.foreign += 1,
+            Fetched::Unclassified => self.unclassified += 1,
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Forwarder<'a> {
             let now = self.clock.now();
             match self.tunnels.arrive(delivery, place, &mut self.emulation, now) {
                 Arrived::Done => {}
-                Arrived::Refused => self.refused += 1,
+                Arrived::Rejected => self.rejected += 1,
                 Arrived::Ended(delivery) => self.hand_over(delivery),
             }
             return;
@@ -251,27 +251,27 @@ impl<'a> Forwarder<'a> {
         };
         let bytes = self.emulation.contents().take(packet, header);
         let taken = rustix::io::write(self.devices[device], bytes);
-        self.refused += u64::from(taken.is_err());
+        self.rejected += u64::from(taken.is_err());
         if (self.measured[0]..self.measured[1]).contains(&at) {
-            self.punctuality.record(self.clock.now().since(at));
+            self.lateness.record(self.clock.now().since(at));
         }
     }
 
-    fn report(mut self) -> Result<(Emulated, Honesty), LabError> {
+    fn report(mut self) -> Result<(Emulated, TimingReport), LabError> {
         let without_room = self.emulation.contents().without_room;
         let unreadable = self.emulation.contents().unreadable;
-        let honesty = Honesty {
+        let timing = TimingReport {
             malformed: self.malformed + unreadable,
-            contradictory: self.contradictory,
-            foreign: self.foreign,
-            refused: self.refused,
+            inconsistent: self.inconsistent,
+            unclassified: self.unclassified,
+            rejected: self.rejected,
             without_room,
             messages: self.tunnels.counts().texts(),
-            ..self.punctuality.report()
+            ..self.lateness.report()
         };
         let emulated = self.emulation.finish();
         let emulated =
             emulated.ok_or_else(|| LabError::Run("the measurement was not reached".to_owned()))?;
-        Ok((emulated, honesty))
+        Ok((emulated, timing))
     }
 }

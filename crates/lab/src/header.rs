@@ -16,13 +16,13 @@ pub enum Fault {
     Malformed(WireError),
     /// It says what cannot be, and is read as without that: L, E or C of a packet that takes no part in ConEx, a
     /// reserved bit, the codepoint of re-ECN that means nothing.
-    Contradictory,
+    Inconsistent,
 }
 
 /// What a packet says, and what is wrong with it.
 pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), Fault>) {
     let (declared, fault) = match declared(bytes, view) {
-        Ok((declared, true)) => (declared, Err(Fault::Contradictory)),
+        Ok((declared, true)) => (declared, Err(Fault::Inconsistent)),
         Ok((declared, false)) => (declared, Ok(())),
         Err(error) => (Declared::default(), Err(Fault::Malformed(error))),
     };
@@ -146,7 +146,7 @@ mod tests {
                 let view = packet::parse(&bytes).expect("still a packet");
                 let (now, fault) = read(&bytes, &view);
                 let means_nothing = now.ecn == Ecn::Ect0 && now.declared.re;
-                assert_eq!(fault, if means_nothing { Err(Fault::Contradictory) } else { Ok(()) });
+                assert_eq!(fault, if means_nothing { Err(Fault::Inconsistent) } else { Ok(()) });
                 assert_eq!(now.ecn, ecn);
                 assert_eq!(now.declared == declared, room);
             }
@@ -178,7 +178,7 @@ mod tests {
 
     /// RFC 7837, section 4: L, E and C say nothing without X, and reserved bits never.
     #[test]
-    fn what_contradicts_itself_is_told_and_read_as_without_it() {
+    fn what_is_inconsistent_is_told_and_read_as_without_it() {
         let [v6, mut v4] = packets();
         let conex = |bits: u8| {
             let mut bytes = v6.clone();
@@ -187,13 +187,13 @@ mod tests {
             (header.declared, fault)
         };
         let took_part = Declared { conex: true, loss: true, ..Declared::default() };
-        assert_eq!(conex(0x70), (Declared::default(), Err(Fault::Contradictory)));
-        assert_eq!(conex(0xC1), (took_part, Err(Fault::Contradictory)));
+        assert_eq!(conex(0x70), (Declared::default(), Err(Fault::Inconsistent)));
+        assert_eq!(conex(0xC1), (took_part, Err(Fault::Inconsistent)));
         assert_eq!(conex(0xC0), (took_part, Ok(())));
         assert_eq!(conex(0x00), (Declared::default(), Ok(())));
         re_ecn::write(&mut v4, Codepoint::Unused).expect("a packet");
         let (header, fault) = read(&v4, &packet::parse(&v4).expect("a packet"));
         assert_eq!((header.ecn, header.declared.re), (Ecn::Ect0, true));
-        assert_eq!(fault, Err(Fault::Contradictory));
+        assert_eq!(fault, Err(Fault::Inconsistent));
     }
 }

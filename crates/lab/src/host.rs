@@ -74,7 +74,7 @@ impl IpVersion {
 
 /// An end host.
 #[derive(Debug)]
-pub struct Host {
+pub struct NetnsHost {
     /// Where its sockets are.
     pub namespace: Namespace,
     /// Packets it sends are read here, packets for it written; neither blocks.
@@ -86,15 +86,15 @@ pub struct Host {
     index: u32,
 }
 
-impl AsFd for Host {
+impl AsFd for NetnsHost {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
 }
 
-impl Host {
+impl NetnsHost {
     /// A host alone in its namespace, with a device whose largest packet is `mtu` bytes.
-    pub fn build(ip: IpVersion, address: IpAddr, mtu: u32) -> io::Result<Host> {
+    pub fn build(ip: IpVersion, address: IpAddr, mtu: u32) -> io::Result<NetnsHost> {
         let namespace = Namespace::create()?;
         set_all(&namespace, settings::COMMON)?;
         let (device, index) = namespace.enter(|| {
@@ -110,11 +110,11 @@ impl Host {
             netlink::add_address(index, address, ip.prefix())?;
             await_own_route(address)
         })??;
-        Ok(Host { namespace, device, address, mtu, index })
+        Ok(NetnsHost { namespace, device, address, mtu, index })
     }
 
     /// Sets what TCP takes from the route to another host.
-    pub fn set_route(&self, to: &Host, metrics: &netlink::Metrics) -> io::Result<()> {
+    pub fn set_route(&self, to: &NetnsHost, metrics: &netlink::Metrics) -> io::Result<()> {
         if *metrics == netlink::Metrics::default() {
             return Ok(());
         }

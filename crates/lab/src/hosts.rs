@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 
 use crate::LabError;
-use crate::host::{Host, IPV6_MIN_MTU, IpVersion, missing, set};
+use crate::host::{IPV6_MIN_MTU, IpVersion, NetnsHost, missing, set};
 use crate::node::Node;
 use crate::{settings, traffic};
 
@@ -21,24 +21,24 @@ const FDS_REST: u64 = 64 + 3 * crate::node::MOST as u64;
 
 /// The hosts of a plan.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct NetnsHosts {
     /// By the plan's users.
-    pub users: Vec<Host>,
+    pub users: Vec<NetnsHost>,
     /// All servers in one.
-    pub server: Host,
+    pub server: NetnsHost,
     /// Where tunnels begin and end.
     pub nodes: Vec<Node>,
     /// The version of IP that they speak.
     pub ip: IpVersion,
 }
 
-impl Hosts {
+impl NetnsHosts {
     /// Builds all hosts of a plan that is not [refused](crate::examine::refused). They vanish when this value is dropped,
     /// or the process ends.
     ///
     /// # Errors
     /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] with what Linux refuses.
-    pub fn build(plan: &Plan, ip: IpVersion) -> Result<Hosts, LabError> {
+    pub fn build(plan: &Plan, ip: IpVersion) -> Result<NetnsHosts, LabError> {
         let missing = missing();
         if !missing.is_empty() {
             return Err(LabError::Missing(missing));
@@ -46,7 +46,7 @@ impl Hosts {
         raise_descriptor_limit(plan)?;
         let mtus: Vec<u32> = (0..plan.users.len()).map(|user| mtu(plan, user)).collect();
         let largest = mtus.iter().copied().max().unwrap_or(IPV6_MIN_MTU);
-        let server = Host::build(ip, ip.server(), largest).map_err(|e| setup("server", &e))?;
+        let server = NetnsHost::build(ip, ip.server(), largest).map_err(|e| setup("server", &e))?;
         let tcps: Vec<&TcpPlan> =
             plan.flows.iter().filter_map(|flow| flow.tcp.as_deref()).collect();
         for (name, value) in settings::server_sysctls(&tcps) {
@@ -55,7 +55,7 @@ impl Hosts {
         let mut users = Vec::new();
         for (number, &mtu) in mtus.iter().enumerate() {
             let name = plan.user_name(number);
-            let user = Host::build(ip, ip.user(number), mtu).map_err(|e| setup(&name, &e))?;
+            let user = NetnsHost::build(ip, ip.user(number), mtu).map_err(|e| setup(&name, &e))?;
             let tcps: Vec<&TcpPlan> =
                 flows_of(plan, number).filter_map(|flow| flow.tcp.as_deref()).collect();
             if let Some(tcp) = tcps.first() {
@@ -64,7 +64,7 @@ impl Hosts {
             users.push(user);
         }
         let nodes = Node::build_all(plan)?;
-        Ok(Hosts { users, server, nodes, ip })
+        Ok(NetnsHosts { users, server, nodes, ip })
     }
 }
 
@@ -85,7 +85,7 @@ pub fn mtu(plan: &Plan, user: usize) -> u32 {
 }
 
 /// Tells both ends what a user's TCP is like.
-fn settle(tcp: &TcpPlan, user: &Host, server: &Host) -> io::Result<()> {
+fn settle(tcp: &TcpPlan, user: &NetnsHost, server: &NetnsHost) -> io::Result<()> {
     for (name, value) in settings::sysctls(tcp) {
         set(&user.namespace, name, &value)?;
     }

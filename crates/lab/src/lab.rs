@@ -12,11 +12,11 @@ use tidegate_simulator::Emulated;
 use crate::LabError;
 use crate::clock::Clock;
 use crate::forwarder::Forwarder;
-use crate::honesty::Honesty;
-use crate::host::{DEVICE, Host, IpVersion};
-use crate::hosts::Hosts;
+use crate::host::{DEVICE, IpVersion, NetnsHost};
+use crate::hosts::NetnsHosts;
 use crate::load::{self, Generator, Load, LoadReport};
 use crate::node::Node;
+use crate::timing::TimingReport;
 use crate::{examine, realtime};
 
 /// What a run can be asked for beside its scenario.
@@ -41,7 +41,7 @@ pub struct LabRun {
     /// What the hosts measured.
     pub load: LoadReport,
     /// How well the machine kept up.
-    pub honesty: Honesty,
+    pub timing: TimingReport,
     /// Settings of the scenario that a kernel does not follow.
     pub deviations: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     if !refused.is_empty() {
         return Err(LabError::Refused(refused));
     }
-    let hosts = Hosts::build(plan, options.ip)?;
+    let hosts = NetnsHosts::build(plan, options.ip)?;
     if options.verbose {
         tell_how_to_look_inside(plan, &hosts);
     }
@@ -75,23 +75,23 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
         stop.store(true, Ordering::Relaxed);
         (load, forwarding.join().expect("the forwarder does not panic"))
     });
-    let (emulated, mut honesty) = forwarded?;
-    honesty.overruns = overruns(&hosts)?.saturating_sub(overruns_before);
+    let (emulated, mut timing) = forwarded?;
+    timing.overruns = overruns(&hosts)?.saturating_sub(overruns_before);
     let load = load?;
-    honesty.stall_s = load.stall.as_secs();
-    Ok(LabRun { emulated, load, honesty, deviations: examine::deviations(plan) })
+    timing.stall_s = load.stall.as_secs();
+    Ok(LabRun { emulated, load, timing, deviations: examine::deviations(plan) })
 }
 
 /// Packets that hosts have sent and nobody fetched in time.
-fn overruns(hosts: &Hosts) -> Result<u64, LabError> {
+fn overruns(hosts: &NetnsHosts) -> Result<u64, LabError> {
     let nodes = hosts.nodes.iter().map(|node| &node.host);
     let all = hosts.users.iter().chain([&hosts.server]).chain(nodes);
-    let sum: std::io::Result<u64> = all.map(Host::overruns).sum();
+    let sum: std::io::Result<u64> = all.map(NetnsHost::overruns).sum();
     sum.map_err(|error| LabError::Run(format!("the devices' counters: {error}")))
 }
 
 /// The namespaces have no names; the process holds them open.
-fn tell_how_to_look_inside(plan: &Plan, hosts: &Hosts) {
+fn tell_how_to_look_inside(plan: &Plan, hosts: &NetnsHosts) {
     let users = hosts.users.iter().enumerate().map(|(user, host)| (plan.user_name(user), host));
     let nodes = hosts.nodes.iter().map(|node| (node.name.clone(), &node.host));
     for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]).chain(nodes) {
@@ -108,12 +108,12 @@ fn forward(
     forwarder: Forwarder,
     clock: &Clock,
     stop: &AtomicBool,
-) -> Result<(Emulated, Honesty), LabError> {
+) -> Result<(Emulated, TimingReport), LabError> {
     let realtime = realtime::take_priority(realtime::FORWARDER);
     let spent_before_s = realtime::thread_cpu_s();
-    let (emulated, honesty) = forwarder.run(stop)?;
+    let (emulated, timing) = forwarder.run(stop)?;
     let cpu_share = (realtime::thread_cpu_s() - spent_before_s) / clock.now().as_secs();
-    Ok((emulated, Honesty { realtime, cpu_share, ..honesty }))
+    Ok((emulated, TimingReport { realtime, cpu_share, ..timing }))
 }
 
 /// One line a second on standard error: seconds done and seconds in all.

@@ -1,8 +1,8 @@
 //! The same scenario on Linux.
 //!
-//! Hosts are network namespaces ([`host`]) with real TCP and UDP ([`load`]); between them stands
+//! NetnsHosts are network namespaces ([`host`]) with real TCP and UDP ([`load`]); between them stands
 //! the simulator's own network, driven in real time ([`forwarder`]). A run ([`lab`]) yields the
-//! tables of a simulation ([`output`]) and a report on how well the machine kept up ([`honesty`]).
+//! tables of a simulation ([`output`]) and a report on how well the machine kept up ([`timing`]).
 
 // The one crate that lives in real time: everywhere else a clock would make results differ.
 #![allow(clippy::disallowed_methods)]
@@ -13,7 +13,6 @@ mod error;
 pub mod examine;
 pub mod forwarder;
 mod header;
-pub mod honesty;
 pub mod host;
 pub mod hosts;
 pub mod kernel;
@@ -23,11 +22,12 @@ pub mod namespace;
 mod netlink;
 pub mod node;
 pub mod output;
+mod packet_store;
 pub mod realtime;
 mod report;
 mod settings;
-mod shelf;
 mod system;
+pub mod timing;
 mod traffic;
 pub mod tunnels;
 

@@ -12,9 +12,9 @@ use tidegate_scenario::plan::{Direction, LinkPlan, Plan};
 use tidegate_wire::gtpu::PORT;
 
 use crate::LabError;
-use crate::host::{Host, IpVersion};
+use crate::host::{IpVersion, NetnsHost};
 use crate::system;
-use crate::tunnels::Ends;
+use crate::tunnels::TunnelEnds;
 
 /// Room for what comes at once; a kernel's own default has room for 90 full packets.
 const RECEIVE_BUFFER: i32 = 4 << 20;
@@ -27,7 +27,7 @@ pub struct Node {
     /// Name of its stage, such as `g1-r4.entry.0`.
     pub name: String,
     /// Its namespace and device.
-    pub host: Host,
+    pub host: NetnsHost,
     /// Its socket, on the port of GTP-U.
     pub socket: Socket,
 }
@@ -53,14 +53,14 @@ impl Node {
     }
 
     /// What the forwarder needs of it.
-    pub fn ends(&self) -> Ends<'_> {
+    pub fn ends(&self) -> TunnelEnds<'_> {
         let Node { name, host, socket } = self;
         let IpAddr::V4(address) = host.address else { unreachable!("tunnels run over IPv4") };
-        Ends { name, device: host.device.as_fd(), socket, address }
+        TunnelEnds { name, device: host.device.as_fd(), socket, address }
     }
 
-    fn build(address: Ipv4Addr, mtu: u32) -> io::Result<(Host, Socket)> {
-        let host = Host::build(IpVersion::V4, IpAddr::V4(address), mtu)?;
+    fn build(address: Ipv4Addr, mtu: u32) -> io::Result<(NetnsHost, Socket)> {
+        let host = NetnsHost::build(IpVersion::V4, IpAddr::V4(address), mtu)?;
         let socket = host.namespace.enter(|| {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
             socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT).into())?;

@@ -12,29 +12,29 @@ use crate::load::FlowReport;
 
 /// The document. Numbers that are not (such as the mean of nothing) are `null`.
 pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
-    let LabRun { honesty, load, deviations, .. } = run;
-    let objections = honesty.objections();
+    let LabRun { timing, load, deviations, .. } = run;
+    let objections = timing.objections();
     json!({
         "tables": tables(plan, run, options),
         "forwarder": {
             "valid": objections.is_empty(),
             "reasons": objections,
-            "packets": honesty.packets,
-            "late_packets": honesty.late_packets,
-            "nominal_late_s": honesty.nominal_late_s,
-            "lateness_mean_s": honesty.lateness_mean_s,
-            "lateness_p99_s": honesty.lateness_p99_s,
-            "lateness_max_s": honesty.lateness_max_s,
-            "overruns": honesty.overruns,
-            "cpu_share": honesty.cpu_share,
-            "malformed": honesty.malformed,
-            "contradictory": honesty.contradictory,
-            "foreign": honesty.foreign,
-            "without_room": honesty.without_room,
-            "refused": honesty.refused,
-            "messages": honesty.messages,
-            "realtime": honesty.realtime,
-            "stall_s": honesty.stall_s,
+            "packets": timing.packets,
+            "late_packets": timing.late_packets,
+            "nominal_late_s": timing.nominal_late_s,
+            "lateness_mean_s": timing.lateness_mean_s,
+            "lateness_p99_s": timing.lateness_p99_s,
+            "lateness_max_s": timing.lateness_max_s,
+            "overruns": timing.overruns,
+            "cpu_share": timing.cpu_share,
+            "malformed": timing.malformed,
+            "inconsistent": timing.inconsistent,
+            "unclassified": timing.unclassified,
+            "without_room": timing.without_room,
+            "rejected": timing.rejected,
+            "messages": timing.messages,
+            "realtime": timing.realtime,
+            "stall_s": timing.stall_s,
         },
         "kernel": { "release": crate::kernel::release(),
                     "congestion_controls": crate::kernel::congestion_controls() },

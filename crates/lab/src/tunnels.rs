@@ -25,7 +25,7 @@ use tidegate_wire::gtpu::{self, Header, Kind, PORT, element, mark};
 use tidegate_wire::packet::{self, View};
 
 use crate::header::{self, ecn_of, wire_ecn};
-use crate::shelf::Shelf;
+use crate::packet_store::PacketStore;
 use crate::{LabError, system};
 use counts::Counts;
 use paths::{Path, Paths};
@@ -41,7 +41,7 @@ const BATCH: usize = 32;
 
 /// A node, as the forwarder has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends<'a> {
+pub struct TunnelEnds<'a> {
     /// Name of its stage.
     pub name: &'a str,
     /// What its kernel sends is read here, what it gets is written.
@@ -55,7 +55,7 @@ pub struct Ends<'a> {
 /// The nodes of a mobile network, and who has which tunnel.
 pub struct Tunnels<'a> {
     plan: &'a Plan,
-    nodes: Vec<Ends<'a>>,
+    nodes: Vec<TunnelEnds<'a>>,
     paths: Paths,
     counts: Counts,
     /// The ECN field that each socket sends with.
@@ -78,7 +78,7 @@ pub enum Arrived {
     /// It is dropped, the node's, or on its way again.
     Done,
     /// The node's kernel did not take it.
-    Refused,
+    Rejected,
     /// Its way ends behind the node.
     Ended(Delivery),
 }
@@ -91,7 +91,7 @@ pub enum Fetched {
     /// No parser accepted it.
     Malformed,
     /// It is no packet of a tunnel.
-    Foreign,
+    Unclassified,
 }
 
 impl<'a> Tunnels<'a> {
@@ -111,8 +111,8 @@ impl<'a> Tunnels<'a> {
     /// The nodes of a plan, by the order of their building.
     pub fn new(
         plan: &'a Plan,
-        nodes: Vec<Ends<'a>>,
-        emulation: &Emulation<'_, Shelf>,
+        nodes: Vec<TunnelEnds<'a>>,
+        emulation: &Emulation<'_, PacketStore>,
     ) -> Result<Self, LabError> {
         let paths = Paths::new(plan, &nodes, emulation)?;
         let sends_with = vec![Ecn::NotEct; nodes.len()];
@@ -120,7 +120,7 @@ impl<'a> Tunnels<'a> {
     }
 
     /// The nodes.
-    pub fn nodes(&self) -> &[Ends<'a>] {
+    pub fn nodes(&self) -> &[TunnelEnds<'a>] {
         &self.nodes
     }
 
@@ -139,13 +139,13 @@ impl<'a> Tunnels<'a> {
         &mut self,
         delivery: Delivery,
         place: NodePlace,
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Arrived {
         let Delivery { packet, header, .. } = delivery;
         self.packet.clear();
         self.packet.extend_from_slice(emulation.contents().take(packet, header));
-        let Ok(view) = packet::parse(&self.packet) else { return Arrived::Refused };
+        let Ok(view) = packet::parse(&self.packet) else { return Arrived::Rejected };
         let asked = Asked { len: self.packet.len() as u16, header, tunnel: None };
         if let Some(to) = self.node_of(view.destination) {
             return self.pass_on(to, place, view, asked, emulation, now);
@@ -175,7 +175,7 @@ impl<'a> Tunnels<'a> {
         place: NodePlace,
         view: View,
         asked: Asked,
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Arrived {
         if self.paths.node_at(place) != Some(to) {
@@ -187,7 +187,7 @@ impl<'a> Tunnels<'a> {
             emulation.contents().take(ended.packet, ended.header);
         }
         let taken = rustix::io::write(self.nodes[to].device, &self.packet);
-        if taken.is_ok() { Arrived::Done } else { Arrived::Refused }
+        if taken.is_ok() { Arrived::Done } else { Arrived::Rejected }
     }
 
     /// The user's packet that has come enters its tunnel.
@@ -204,7 +204,7 @@ impl<'a> Tunnels<'a> {
         self.enclose(tunnel, copy);
         match self.send(path.begin, ecn, self.nodes[path.end].address, PORT) {
             true => Arrived::Done,
-            false => Arrived::Refused,
+            false => Arrived::Rejected,
         }
     }
 
@@ -235,14 +235,14 @@ impl<'a> Tunnels<'a> {
         &mut self,
         node: usize,
         bytes: &[u8],
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Fetched {
         let Ok(view) = packet::parse(bytes) else { return Fetched::Malformed };
         let of_gtpu =
             view.ports.is_some_and(|ports| [ports.source, ports.destination].contains(&PORT));
         let to = self.node_of(view.destination);
-        let Some(to) = to.filter(|_| of_gtpu) else { return Fetched::Foreign };
+        let Some(to) = to.filter(|_| of_gtpu) else { return Fetched::Unclassified };
         let len = bytes.len() as u16;
         let (header, _) = header::read(bytes, &view);
         let asked = Asked { len, header, tunnel: None };
@@ -263,7 +263,7 @@ impl<'a> Tunnels<'a> {
             return Fetched::Carried;
         }
         emulation.contents().take(number, header);
-        Fetched::Foreign
+        Fetched::Unclassified
     }
 
     /// The tunnel of the user's packet in a packet that the node where it begins has sent, and what its header says.
@@ -287,7 +287,7 @@ impl<'a> Tunnels<'a> {
         &mut self,
         node: usize,
         buffer: &mut [u8],
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Result<Vec<Delivery>, Errno> {
         let mut ended = Vec::new();
@@ -313,7 +313,7 @@ impl<'a> Tunnels<'a> {
         &mut self,
         came: Came,
         bytes: &[u8],
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
         let Came { node, from, .. } = came;
@@ -355,7 +355,7 @@ impl<'a> Tunnels<'a> {
         came: Came,
         bytes: &[u8],
         message: &gtpu::Message,
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
         let Came { node, from, ecn } = came;

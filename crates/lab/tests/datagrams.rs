@@ -62,7 +62,7 @@ fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
     };
     common::undisturbed(most, || {
         let run = lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"));
-        let is_late = !run.honesty.objections().is_empty();
+        let is_late = !run.timing.objections().is_empty();
         let stall = if is_late { Span::from_secs(1) } else { run.load.stall };
         (run, stall)
     })

@@ -11,8 +11,8 @@ use proptest::test_runner::RngSeed;
 use socket2::SockRef;
 use tidegate_lab::clock::Clock;
 use tidegate_lab::forwarder::Forwarder;
-use tidegate_lab::honesty::Honesty;
 use tidegate_lab::hosts::FIRST_PORT;
+use tidegate_lab::timing::TimingReport;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
@@ -38,7 +38,7 @@ const LAST: usize = 77;
 const ROOM_BYTES: usize = 200_000;
 
 /// What each host then has, and what the forwarder tells.
-type Outcome = (Vec<Vec<Vec<u8>>>, Emulated, Honesty);
+type Outcome = (Vec<Vec<Vec<u8>>>, Emulated, TimingReport);
 
 /// The hosts' ends of the devices: one per user, then the servers'.
 struct Bench {
@@ -66,7 +66,7 @@ impl Bench {
         one.expect("the machine does not stand still each time").0
     }
 
-    /// Runs the forwarder over what `send` gives to hosts; returns what each host then has. Ends
+    /// Runs the forwarder over what `send` gives to hosts; returns what each host then has. TunnelEnds
     /// when each user's last packet has come through, and the server's: devices keep the order.
     fn run(&self, plan: &Plan, send_all: impl Fn(&[UdpSocket]) + Sync) -> Outcome {
         self.run_until(plan, send_all).0
@@ -80,7 +80,7 @@ impl Bench {
         let forwarder = Forwarder::new(plan, 1, users, server.as_fd(), clock).expect("it starts");
         let stop = AtomicBool::new(false);
         let mut received = vec![Vec::new(); self.hosts.len()];
-        let (emulated, honesty, end) = std::thread::scope(|scope| {
+        let (emulated, timing, end) = std::thread::scope(|scope| {
             let running = scope.spawn(|| forwarder.run(&stop));
             scope.spawn(|| {
                 send_all(&self.hosts);
@@ -96,14 +96,14 @@ impl Bench {
             }
             let end = clock.now();
             stop.store(true, Ordering::Relaxed);
-            let (emulated, honesty) = running.join().expect("no panic").expect("no error");
+            let (emulated, timing) = running.join().expect("no panic").expect("no error");
             assert_eq!(last, 3, "the last packet of every host comes through");
-            (emulated, honesty, end)
+            (emulated, timing, end)
         });
-        ((received, emulated, honesty), end)
+        ((received, emulated, timing), end)
     }
 
-    /// Hosts take what has come. Returns how many of them were the last ones.
+    /// NetnsHosts take what has come. Returns how many of them were the last ones.
     fn drain(&self, received: &mut [Vec<Vec<u8>>]) -> usize {
         let mut buffer = [0; 2000];
         let mut last = 0;
@@ -158,33 +158,33 @@ fn udp(source: u16, destination: u16, len: usize, room: bool, ecn_capable: bool)
 #[test]
 fn packets_reach_the_other_side_and_answers_come_back_to_their_user() {
     let bench = Bench::new();
-    let (received, emulated, honesty) = bench.run(&plan(""), |hosts| {
+    let (received, emulated, timing) = bench.run(&plan(""), |hosts| {
         send(&hosts[1], &udp(40_000, FIRST_PORT + 1, 100, false, false));
         send(&hosts[2], &udp(FIRST_PORT + 1, 40_000, 60, false, false));
     });
     assert_eq!(received[2], [udp(40_000, FIRST_PORT + 1, 100, false, false)]);
     assert_eq!(received[1], [udp(FIRST_PORT + 1, 40_000, 60, false, false)]);
     assert!(received[0].is_empty());
-    assert_eq!((emulated.ledger.delivered, honesty.foreign, honesty.malformed), (2 + 3, 0, 0));
+    assert_eq!((emulated.ledger.delivered, timing.unclassified, timing.malformed), (2 + 3, 0, 0));
 }
 
 #[test]
 fn what_does_not_belong_to_a_users_flow_goes_nowhere() {
     let bench = Bench::new();
-    let (received, emulated, honesty) = bench.run(&plan(""), |hosts| {
+    let (received, emulated, timing) = bench.run(&plan(""), |hosts| {
         // The flow of another user, a port of no flow, and a server's answer for no flow.
         send(&hosts[0], &udp(40_000, FIRST_PORT + 1, 100, false, false));
         send(&hosts[0], &udp(40_000, FIRST_PORT + 2, 100, false, false));
         send(&hosts[2], &udp(80, 40_000, 100, false, false));
     });
     assert!(received.iter().all(Vec::is_empty));
-    assert_eq!((emulated.ledger.injected, honesty.foreign), (3, 3));
+    assert_eq!((emulated.ledger.injected, timing.unclassified), (3, 3));
 }
 
 #[test]
 fn the_activity_is_written_into_the_header_where_there_is_room() {
     let bench = Bench::new();
-    let (received, _, honesty) = bench.run(&plan(""), |hosts| {
+    let (received, _, timing) = bench.run(&plan(""), |hosts| {
         // Much more than 0.1 Mb/s, with room; the user without a meter leaves room in vain.
         for _ in 0..20 {
             send(&hosts[0], &udp(40_000, FIRST_PORT, 1500, true, false));
@@ -201,7 +201,7 @@ fn the_activity_is_written_into_the_header_where_there_is_room() {
     assert!(of_len(1500).any(|bytes| activity(bytes).is_some_and(|value| value > 1.0)));
     assert_eq!(activity(of_len(1400).next_back().expect("arrived")), None);
     assert_eq!(activity(of_len(1300).next_back().expect("arrived")), Some(0.0));
-    assert_eq!(honesty.without_room, 1);
+    assert_eq!(timing.without_room, 1);
 }
 
 #[test]
@@ -282,11 +282,11 @@ fn what_is_wrong_with_a_declaration_is_counted_and_its_packet_forwarded() {
         udp_v6([17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0xC0]), // twice
         udp_v6([17, 0, 0x1E, 9, 0x80, 1, 1, 0]), // longer than its header
     ];
-    let (received, emulated, honesty) = Bench::run_measured(&longer, |hosts| {
+    let (received, emulated, timing) = Bench::run_measured(&longer, |hosts| {
         sent.iter().for_each(|bytes| send(&hosts[1], bytes));
     });
     assert_eq!(received[2], sent);
-    assert_eq!((honesty.malformed, honesty.contradictory), (2, 2));
+    assert_eq!((timing.malformed, timing.inconsistent), (2, 2));
     let table = &emulated.stages;
     let rows = 0..table.value.len();
     let declared: f64 = rows
@@ -311,7 +311,7 @@ proptest! {
         damage in prop::collection::vec((0..1000usize, any::<u8>(), 1..1000usize), 60),
     ) {
         let bench = Bench::new();
-        let (_, emulated, honesty) = bench.run(&plan(""), |hosts| {
+        let (_, emulated, timing) = bench.run(&plan(""), |hosts| {
             for (i, bytes) in noise.iter().enumerate() {
                 send(&hosts[i % 3], bytes);
             }
@@ -322,8 +322,8 @@ proptest! {
                 send(&hosts[0], &bytes[..(*cut).min(len)]);
             }
         });
-        let accounted = emulated.ledger.injected + honesty.malformed + honesty.foreign;
+        let accounted = emulated.ledger.injected + timing.malformed + timing.unclassified;
         prop_assert!(accounted >= 120, "{accounted} of 120");
-        prop_assert!(honesty.malformed > 60);
+        prop_assert!(timing.malformed > 60);
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts are Linux's own, apart from everything else on the machine.
+//! NetnsHosts are Linux's own, apart from everything else on the machine.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use tidegate_lab::host::{DEVICE, IpVersion};
-use tidegate_lab::hosts::Hosts;
+use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::namespace::Namespace;
 
 /// Does it in a namespace that is nobody else's, which is outside of those that are made in it.
@@ -61,7 +61,7 @@ fn hosts_show_nowhere_and_leave_no_trace() {
     outside(|| {
         let before = interfaces();
         let plan = common::plan("[users.a]\ncount = 3\nflows = 1\n");
-        let hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+        let hosts = NetnsHosts::build(&plan, IpVersion::V4).expect("hosts");
         assert_eq!(hosts.users.len(), 3);
         assert!(hosts.users[0].namespace.enter(interfaces).expect("inside").contains(DEVICE));
         assert_eq!(hosts.server.overruns().expect("a counter"), 0);
@@ -79,7 +79,7 @@ fn hosts_until_killed() {
         return;
     }
     let plan = common::plan("[users.a]\ncount = 2\nflows = 1\n");
-    let _hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+    let _hosts = NetnsHosts::build(&plan, IpVersion::V4).expect("hosts");
     println!("{READY}");
     loop {
         std::thread::park();

@@ -11,7 +11,7 @@ use nodes::{ENODEB, GATEWAY, PATIENCE, datagram, device, message, peer, plan_wit
 use tidegate_lab::clock::Clock;
 use tidegate_lab::forwarder::Forwarder;
 use tidegate_lab::hosts::FIRST_PORT;
-use tidegate_lab::tunnels::Ends;
+use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_mechanisms::units::Time;
 use tidegate_simulator::Emulated;
 use tidegate_wire::gtpu::report::{self, Report};
@@ -83,7 +83,7 @@ fn counted(talk: impl Fn(&Outside)) -> (Emulated, bool) {
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
     }
     let IpAddr::V4(own) = enodeb.local_addr().expect("it is bound").ip() else { unreachable!() };
-    let ends = |name, number: usize, device, address| Ends {
+    let ends = |name, number: usize, device, address| TunnelEnds {
         name,
         device,
         socket: &sockets[number].0,

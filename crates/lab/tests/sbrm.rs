@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use tidegate_lab::host::{Host, IpVersion};
-use tidegate_lab::hosts::Hosts;
+use tidegate_lab::host::{IpVersion, NetnsHost};
+use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::load::Generator;
 use tidegate_wire::packet;
 
@@ -128,8 +128,8 @@ fn payload(bytes: &[u8]) -> u32 {
 }
 
 /// Carries packets to and fro, and marks.
-fn carry(hosts: &Hosts, done: &AtomicBool, nth: usize) -> Tally {
-    let (user, server): (&Host, &Host) = (&hosts.users[0], &hosts.server);
+fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
+    let (user, server): (&NetnsHost, &NetnsHost) = (&hosts.users[0], &hosts.server);
     let mut tally = Tally::default();
     let mut buffer = vec![0; 65_536];
     while !done.load(Ordering::Relaxed) {
@@ -164,7 +164,7 @@ fn every_mark_is_told_once() {
     for nth in [100, 20, 3] {
         let tally = common::undisturbed(common::SHORT, || {
             let hosts =
-                Hosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));
+                NetnsHosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));
             let carry = |done: &AtomicBool| carry(&hosts, done, nth);
             let (report, tally) = common::run_over(&plan, &hosts, Generator::Own, carry);
             (tally, report.stall)

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tidegate_lab::clock::Clock;
 use tidegate_lab::forwarder::Forwarder;
-use tidegate_lab::tunnels::Ends;
+use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_wire::gtpu::report::{self, Report};
 use tidegate_wire::gtpu::{self, Kind, PORT};
 
@@ -21,7 +21,7 @@ const LAST: u16 = 0xFFFF;
 
 /// Gives messages to the nodes' sockets, and in the end to each a request for an echo, whose answer shows that it has looked
 /// at all before. Returns what they have counted, how many packets their devices have given that were malformed and
-/// foreign, and what has come back to the sender, but for those two answers.
+/// unclassified, and what has come back to the sender, but for those two answers.
 fn told(
     messages: &[(usize, Vec<u8>)],
     packets: &[Vec<u8>],
@@ -31,7 +31,7 @@ fn told(
     let devices: Vec<_> = (0..4).map(|_| device()).collect();
     let [user, server, gateway, enodeb] = [0, 1, 2, 3].map(|number| devices[number].1.as_fd());
     let sockets = [socket(), socket()];
-    let ends = |name, number: usize, device, last| Ends {
+    let ends = |name, number: usize, device, last| TunnelEnds {
         name,
         device,
         socket: &sockets[number].0,
@@ -56,7 +56,7 @@ fn told(
     }
     let stop = AtomicBool::new(false);
     let (mut answers, mut waiting) = (Vec::new(), asked.len());
-    let honesty = std::thread::scope(|scope| {
+    let timing = std::thread::scope(|scope| {
         let running = scope.spawn(|| forwarder.run(&stop));
         let mut buffer = [0; 2000];
         while waiting > 0
@@ -75,7 +75,7 @@ fn told(
         running.join().expect("no panic").expect("no error").1
     });
     assert_eq!(waiting, 0, "each node answers");
-    (honesty.messages, honesty.malformed, honesty.foreign, answers)
+    (timing.messages, timing.malformed, timing.unclassified, answers)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     let mut reported = Vec::new();
     report::emit(&Report { teid: 9, received: 5, ..Report::default() }, &mut reported);
     let ours = datagram(10_000);
-    let (mut counts, malformed, foreign, _) = told(
+    let (mut counts, malformed, unclassified, _) = told(
         &[
             (GATEWAY, vec![1, 2, 3]),
             (GATEWAY, message(Kind::EndMarker, None, &[], &[])),
@@ -121,7 +121,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
         "reports on no tunnel 1",
     ];
     assert_eq!(counts, wanted);
-    assert_eq!((malformed, foreign), (1, 2), "of packets that the gateway's kernel has sent");
+    assert_eq!((malformed, unclassified), (1, 2), "of packets that the gateway's kernel has sent");
 }
 
 /// Section 7.3.1: the user has a tunnel here, which his first packet has told of, and this is another's number.

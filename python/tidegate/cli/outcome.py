@@ -112,13 +112,13 @@ def _print_tables(
         print_tables([predicted_table(results, _predicted(theories))])
         for model in sorted({one.model for one in theories.values()}):
             say(f"predicted by: {model}")
-    for line in honesty(results):
+    for line in timing_lines(results):
         say(line)
     if folder:
         say(told(folder, sorted(folder.glob("*.png"))))
 
 
-def honesty(results: Mapping[str, Result]) -> list[str]:
+def timing_lines(results: Mapping[str, Result]) -> list[str]:
     """How well the machine kept up with a lab's runs; nothing to say of simulations."""
     lines = []
     for name, result in results.items():

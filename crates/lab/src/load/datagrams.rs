@@ -47,9 +47,9 @@ pub struct DatagramFlow<'a> {
 struct Sockets<'a> {
     endpoints: Endpoints<'a>,
     /// The user's.
-    source: Door,
+    source: Port,
     /// The server's.
-    sink: Door,
+    sink: Port,
     /// What is sent.
     payload: Vec<u8>,
     /// What has arrived last.
@@ -58,7 +58,7 @@ struct Sockets<'a> {
 }
 
 /// One end.
-struct Door {
+struct Port {
     socket: Socket,
     /// What leaves is ECN-capable.
     ecn: bool,
@@ -207,8 +207,8 @@ impl Carrier for Present<'_, '_> {
 
 impl<'a> Sockets<'a> {
     fn open(endpoints: Endpoints<'a>, poller: &Poller) -> Result<Self, LabError> {
-        let sink = Door { socket: endpoints.sink()?, ecn: false };
-        let source = Door { socket: endpoints.source()?.0, ecn: false };
+        let sink = Port { socket: endpoints.sink()?, ecn: false };
+        let source = Port { socket: endpoints.source()?.0, ecn: false };
         let prepare = || {
             sink.socket.connect(&source.socket.local_addr()?)?;
             for (door, role) in [(&source, Role::Client), (&sink, Role::Sink)] {
@@ -259,7 +259,7 @@ impl<'a> Sockets<'a> {
     }
 }
 
-impl Door {
+impl Port {
     fn send(&mut self, payload: &[u8], ecn: bool) -> std::io::Result<()> {
         if ecn != self.ecn {
             self.socket.set_tos_v4(if ecn { ECT_0 } else { 0 })?;

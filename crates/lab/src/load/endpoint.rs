@@ -14,8 +14,8 @@ use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use super::pricing;
 use crate::LabError;
-use crate::host::{Host, IpVersion};
-use crate::hosts::{Hosts, server_port};
+use crate::host::{IpVersion, NetnsHost};
+use crate::hosts::{NetnsHosts, server_port};
 use crate::system;
 
 const TCP_HEADER_BYTES: u32 = 20;
@@ -40,9 +40,9 @@ pub struct Endpoints<'a> {
     /// As messages call it.
     pub name: String,
     /// Where the sender is.
-    pub user: &'a Host,
+    pub user: &'a NetnsHost,
     /// Where the receiver is.
-    pub server: &'a Host,
+    pub server: &'a NetnsHost,
     /// What they speak.
     pub ip: IpVersion,
     packet_bytes: u32,
@@ -55,7 +55,7 @@ pub struct Endpoints<'a> {
 
 impl<'a> Endpoints<'a> {
     /// Those of the plan's flow `number`.
-    pub fn new(plan: &'a Plan, number: usize, hosts: &'a Hosts) -> Self {
+    pub fn new(plan: &'a Plan, number: usize, hosts: &'a NetnsHosts) -> Self {
         let flow: &FlowPlan = &plan.flows[number];
         Endpoints {
             number,
@@ -172,7 +172,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// A socket of one of the two hosts, bound to its address for good.
-    fn at(&self, host: &Host, kind: Type, protocol: Protocol) -> Result<Socket, LabError> {
+    fn at(&self, host: &NetnsHost, kind: Type, protocol: Protocol) -> Result<Socket, LabError> {
         let domain = match self.ip {
             IpVersion::V4 => Domain::IPV4,
             IpVersion::V6 => Domain::IPV6,

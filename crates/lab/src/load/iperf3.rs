@@ -17,7 +17,7 @@ use tidegate_scenario::plan::{Cbr, FlowPlan, Traffic};
 use super::endpoint::Endpoints;
 use super::report::FlowReport;
 use crate::LabError;
-use crate::host::{Host, IpVersion};
+use crate::host::{IpVersion, NetnsHost};
 use crate::namespace::Namespace;
 use crate::system;
 
@@ -194,7 +194,7 @@ impl Drop for Process {
 }
 
 /// Waits until somebody listens on a host's port.
-fn await_listener(host: &Host, port: u16) -> io::Result<()> {
+fn await_listener(host: &NetnsHost, port: u16) -> io::Result<()> {
     let wanted = format!(":{port:04X}");
     let listens = |line: &str| {
         let mut words = line.split_whitespace().skip(1);

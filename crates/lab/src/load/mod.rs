@@ -23,7 +23,7 @@ use tidegate_simulator::random::Stream;
 
 use crate::LabError;
 use crate::clock::Clock;
-use crate::hosts::Hosts;
+use crate::hosts::NetnsHosts;
 use cbr::CbrFlow;
 use datagrams::{DatagramFlow, Machine};
 use endpoint::Endpoints;
@@ -104,7 +104,7 @@ impl<'a> Load<'a> {
     /// [`LabError::Setup`] if a socket refuses what the plan asks for.
     pub fn new(
         plan: &'a Plan,
-        hosts: &'a Hosts,
+        hosts: &'a NetnsHosts,
         seed: u64,
         options: Options,
     ) -> Result<Self, LabError> {

@@ -6,10 +6,10 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Direction, Emulation, NodePlace};
 use tidegate_wire::packet::View;
 
-use super::Ends;
+use super::TunnelEnds;
 use crate::LabError;
 use crate::hosts::FIRST_PORT;
-use crate::shelf::Shelf;
+use crate::packet_store::PacketStore;
 
 /// The tunnel of a flow on one of its ways, from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Paths {
     /// Those of a plan, between these nodes.
     pub fn new(
         plan: &Plan,
-        nodes: &[Ends],
-        emulation: &Emulation<'_, Shelf>,
+        nodes: &[TunnelEnds],
+        emulation: &Emulation<'_, PacketStore>,
     ) -> Result<Self, LabError> {
         let mut paths = Paths { of_flows: vec![Vec::new(); plan.flows.len()], ..Paths::default() };
         for [entered_at, left_at] in emulation.tunnels() {

@@ -9,8 +9,8 @@ use tidegate_wire::gtpu::{self, Header, Kind, PORT, element};
 
 use super::paths::Path;
 use super::{Came, OUTER_LEN, Tunnels};
+use crate::packet_store::PacketStore;
 use crate::report;
-use crate::shelf::Shelf;
 
 impl Tunnels<'_> {
     /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
@@ -44,7 +44,7 @@ impl Tunnels<'_> {
         payload: &[u8],
         len: usize,
         from: SocketAddrV4,
-        emulation: &mut Emulation<'_, Shelf>,
+        emulation: &mut Emulation<'_, PacketStore>,
     ) {
         let told = match gtpu::report::parse(payload) {
             Ok(Some(told)) => told,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lab::clock::Clock;
-use tidegate_lab::host::{Host, IpVersion};
-use tidegate_lab::hosts::Hosts;
+use tidegate_lab::host::{IpVersion, NetnsHost};
+use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::load::{Generator, Load, LoadReport, Options};
 use tidegate_lab::realtime;
 use tidegate_mechanisms::units::{Span, Time};
@@ -114,7 +114,7 @@ pub fn run_by(
     back: Span,
 ) -> Option<(LoadReport, Wire)> {
     undisturbed(SHORT, || {
-        let hosts = Hosts::build(plan, ip).unwrap_or_else(|error| panic!("{error}"));
+        let hosts = NetnsHosts::build(plan, ip).unwrap_or_else(|error| panic!("{error}"));
         let (report, wire) = run_over(plan, &hosts, generator, |done| carry(&hosts, done, back));
         let stall = report.stall;
         ((report, wire), stall)
@@ -124,7 +124,7 @@ pub fn run_by(
 /// Runs the plan's load between hosts whose packets are carried by `carry`, until that is told that it is done.
 pub fn run_over<W: Send>(
     plan: &Plan,
-    hosts: &Hosts,
+    hosts: &NetnsHosts,
     generator: Generator,
     carry: impl FnOnce(&AtomicBool) -> W + Send,
 ) -> (LoadReport, W) {
@@ -151,8 +151,8 @@ pub fn run_over<W: Send>(
 }
 
 /// Carries packets, those of the server so much later, until it is done; then takes note of those that are under way.
-pub fn carry(hosts: &Hosts, done: &AtomicBool, back: Span) -> Wire {
-    let all: Vec<&Host> = hosts.users.iter().chain([&hosts.server]).collect();
+pub fn carry(hosts: &NetnsHosts, done: &AtomicBool, back: Span) -> Wire {
+    let all: Vec<&NetnsHost> = hosts.users.iter().chain([&hosts.server]).collect();
     let (clock, mut wire, mut later) = (Clock::start(), Wire::default(), VecDeque::new());
     let mut buffer = vec![0; 65_536];
     loop {
@@ -182,7 +182,7 @@ pub fn carry(hosts: &Hosts, done: &AtomicBool, back: Span) -> Wire {
 }
 
 impl Wire {
-    fn hand_over(&mut self, packet: &[u8], all: &[&Host], is_done: bool) {
+    fn hand_over(&mut self, packet: &[u8], all: &[&NetnsHost], is_done: bool) {
         let (_, to) = addresses(packet);
         self.in_order.push(packet.to_vec());
         match all.iter().find(|host| host.address == to) {

@@ -146,7 +146,7 @@ def virtual_side(case: Case, kernel: str, runs: Sequence[Mapping[str, Any]]) -> 
     return Entry.of(case.hashes[LINUX], runs, version=_native.version(), kernel=kernel)
 
 
-HONESTY = ("packets", "late_packets", "lateness_mean_s", "lateness_p99_s", "lateness_max_s",
+TIMING = ("packets", "late_packets", "lateness_mean_s", "lateness_p99_s", "lateness_max_s",
            "overruns", "cpu_share", "realtime", "load_lateness_max_s",
            "busy_share")  # fmt: skip
 """What is kept of how well the machine kept up."""
@@ -157,7 +157,7 @@ def lab_side(case: Case, runs: Sequence[tuple[Mapping[str, Any], Numbers]]) -> E
     kept = [
         {name: about[name] for name in ABOUT_A_RUN}
         | numbers
-        | {name: about[name] for name in HONESTY if name in about}
+        | {name: about[name] for name in TIMING if name in about}
         for about, numbers in runs
     ]
     first = runs[0][0]

@@ -33,7 +33,7 @@ def about_the_runs(records: Sequence[Record]) -> dict[str, object]:
 
 
 def place_and_time(records: Sequence[Record]) -> str:
-    """Where it was measured and how punctual the forwarder was."""
+    """Where it was measured and how late the forwarder was."""
     sides = [record.sides[LINUX] for record in records if record.runs(LINUX)]
     if not sides:
         return "Not measured on Linux yet.\n"

@@ -41,7 +41,7 @@ def of_run(scenario: Scenario, tables: Tables) -> Numbers:
         values["cheat_bps"] = float(of_user[np.isin(whose, LIARS)].sum())
     values["lost_to_auditor"] = _lost(scenario, tables)
     if "cheat" in groups and "stages" in tables:
-        values |= _honesty(scenario, tables)
+        values |= _declared_shares(scenario, tables)
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 
@@ -55,7 +55,7 @@ def _lost(scenario: Scenario, tables: Tables) -> float:
     return dropped / came if came else float("nan")
 
 
-def _honesty(scenario: Scenario, tables: Tables) -> dict[str, float]:
+def _declared_shares(scenario: Scenario, tables: Tables) -> dict[str, float]:
     """How much of what he met the one who may cheat has declared, and whether he might."""
     left = _counts(scenario, tables, "exit", liars=True)
     came = _counts(scenario, tables, "entry", liars=True)

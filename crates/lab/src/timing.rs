@@ -25,7 +25,7 @@ pub const LATE_SHARE: f64 = 0.01;
 const USUAL_NS: u64 = 3_600_000_000_000;
 
 /// How punctual a forwarder was, over the measured time.
-pub struct Punctuality {
+pub struct LatenessMeter {
     late_after: Span,
     late: u64,
     lateness_ns: Histogram<u64>,
@@ -33,10 +33,10 @@ pub struct Punctuality {
 
 /// The forwarder's report on itself.
 #[derive(Clone, Debug, Default)]
-pub struct Honesty {
+pub struct TimingReport {
     /// Packets handed to hosts in the measured time.
     pub packets: u64,
-    /// Of these, later than [`Honesty::nominal_late_s`].
+    /// Of these, later than [`TimingReport::nominal_late_s`].
     pub late_packets: u64,
     /// From when a packet counts as late.
     pub nominal_late_s: f64,
@@ -53,13 +53,13 @@ pub struct Honesty {
     /// Packets that no parser accepted, or whose options none did.
     pub malformed: u64,
     /// Packets that declare what cannot be, and were read as without it.
-    pub contradictory: u64,
+    pub inconsistent: u64,
     /// Packets that belong to no flow.
-    pub foreign: u64,
+    pub unclassified: u64,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
     /// Packets that a host did not take.
-    pub refused: u64,
+    pub rejected: u64,
     /// Messages that nodes of tunnels got, by kind and by what is wrong with them.
     pub messages: Vec<String>,
     /// Whether the thread had real-time priority.
@@ -68,7 +68,7 @@ pub struct Honesty {
     pub stall_s: f64,
 }
 
-impl Punctuality {
+impl LatenessMeter {
     /// Nothing measured yet.
     ///
     /// # Panics
@@ -77,7 +77,7 @@ impl Punctuality {
         let tolerated = shortest_round_trip(plan).as_secs() * TOLERANCE;
         let mut lateness_ns = Histogram::new_with_max(USUAL_NS, 2).expect("bounds are valid");
         lateness_ns.auto(true);
-        Punctuality {
+        LatenessMeter {
             late_after: Span::from_secs_f64(tolerated).max(MIN_LATE),
             late: 0,
             lateness_ns,
@@ -91,22 +91,22 @@ impl Punctuality {
     }
 
     /// What it comes to.
-    pub fn report(&self) -> Honesty {
+    pub fn report(&self) -> TimingReport {
         let seconds = |ns: u64| ns as f64 * 1e-9;
         let quantile = |q| seconds(self.lateness_ns.value_at_quantile(q));
-        Honesty {
+        TimingReport {
             packets: self.lateness_ns.len(),
             late_packets: self.late,
             nominal_late_s: self.late_after.as_secs(),
             lateness_mean_s: self.lateness_ns.mean() * 1e-9,
             lateness_p99_s: quantile(0.99),
             lateness_max_s: seconds(self.lateness_ns.max()),
-            ..Honesty::default()
+            ..TimingReport::default()
         }
     }
 }
 
-impl Honesty {
+impl TimingReport {
     /// Why the run is not valid; empty where it is.
     pub fn objections(&self) -> Vec<String> {
         let mut objections = Vec::new();
@@ -122,8 +122,8 @@ impl Honesty {
         if self.overruns > 0 {
             objections.push(format!("{} packets not fetched in time", self.overruns));
         }
-        if self.refused > 0 {
-            objections.push(format!("{} packets not taken by a host", self.refused));
+        if self.rejected > 0 {
+            objections.push(format!("{} packets not taken by a host", self.rejected));
         }
         if self.stall_s > MAX_STALL_S {
             objections.push(format!("the applications stood still for {:.2} s", self.stall_s));
@@ -147,33 +147,33 @@ mod tests {
     use tidegate_scenario::Scenario;
 
     /// Shortest round trip: 2 x (5 + 5) ms, so that 1 ms is late.
-    fn punctuality() -> Punctuality {
+    fn lateness() -> LatenessMeter {
         let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n\
                     [access]\ndelay = \"5 ms\"\n[users.one]\n";
-        Punctuality::new(&Scenario::parse(text, &[]).expect("the scenario is valid").plan())
+        LatenessMeter::new(&Scenario::parse(text, &[]).expect("the scenario is valid").plan())
     }
 
     #[test]
     fn lateness_counts_from_a_share_of_the_round_trip() {
-        let mut punctuality = punctuality();
+        let mut lateness = lateness();
         for us in [10, 990, 1010] {
-            punctuality.record(Span::from_micros(us));
+            lateness.record(Span::from_micros(us));
         }
-        let report = punctuality.report();
+        let report = lateness.report();
         assert_eq!((report.packets, report.late_packets), (3, 1));
         assert!((report.lateness_mean_s - 0.00067).abs() < 1e-5);
         assert_eq!(report.objections().len(), 1, "a third of the packets was late");
     }
 
     #[test]
-    fn a_punctual_run_has_no_objection_and_a_lost_packet_is_one() {
-        let mut punctuality = punctuality();
-        (0..1000).for_each(|_| punctuality.record(Span::from_micros(40)));
-        punctuality.record(Span::from_millis(20));
-        assert!(punctuality.report().objections().is_empty(), "one in a thousand may be late");
-        let overrun = Honesty { overruns: 1, ..punctuality.report() };
+    fn a_run_on_time_has_no_objection_and_a_lost_packet_is_one() {
+        let mut lateness = lateness();
+        (0..1000).for_each(|_| lateness.record(Span::from_micros(40)));
+        lateness.record(Span::from_millis(20));
+        assert!(lateness.report().objections().is_empty(), "one in a thousand may be late");
+        let overrun = TimingReport { overruns: 1, ..lateness.report() };
         assert_eq!(overrun.objections(), ["1 packets not fetched in time"]);
-        let stalled = Honesty { stall_s: 0.25, ..punctuality.report() };
+        let stalled = TimingReport { stall_s: 0.25, ..lateness.report() };
         assert_eq!(stalled.objections(), ["the applications stood still for 0.25 s"]);
     }
 }

@@ -8,7 +8,7 @@ use crate::header;
 
 /// The bytes of all packets under way. The network knows them by their place.
 #[derive(Default)]
-pub struct Shelf {
+pub struct PacketStore {
     slots: Vec<Slot>,
     free: Vec<u64>,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
@@ -23,7 +23,7 @@ struct Slot {
     is_unreadable: bool,
 }
 
-impl Shelf {
+impl PacketStore {
     /// Keeps a packet and returns its number. Its memory is used again.
     pub fn put(&mut self, bytes: &[u8], view: View) -> u64 {
         if let Some(number) = self.free.pop() {
@@ -56,7 +56,7 @@ impl Shelf {
     }
 }
 
-impl Contents for Shelf {
+impl Contents for PacketStore {
     const OUTSIDE: bool = true;
 
     const TUNNELS_OUTSIDE: bool = true;
