@@ -164,7 +164,7 @@ impl TokenBucketParams {
 
     /// A bucket that does not hold a packet stops everything: what is wrong then, where packets have this
     /// size.
-    pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
+    pub fn validate(&self, packet: Bytes) -> Option<ParameterError> {
         let holds = match self.depth {
             Tokens::Packets { thousandths } => thousandths >= 1000,
             Tokens::Bytes(depth) => depth >= packet,
@@ -356,11 +356,11 @@ mod tests {
     fn a_bucket_holds_a_packet_of_those_there_are() {
         let of_bytes = |len| TokenBucketParams::of_bytes(Rate::from_bps(1), Bytes::new(len));
         let packet = Bytes::new(1500);
-        assert!(of_bytes(1500).misfit(packet).is_none());
-        assert!(of_bytes(1499).misfit(packet).is_some());
+        assert!(of_bytes(1500).validate(packet).is_none());
+        assert!(of_bytes(1499).validate(packet).is_some());
         let of_packets = |depth| TokenBucketParams { depth: packets(depth), ..deep_45(1, None) };
-        assert!(of_packets(1000).misfit(packet).is_none());
-        assert!(of_packets(999).misfit(packet).is_some());
+        assert!(of_packets(1000).validate(packet).is_none());
+        assert!(of_packets(999).validate(packet).is_some());
     }
 
     proptest! {

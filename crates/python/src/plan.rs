@@ -94,7 +94,7 @@ fn flow<'py>(
         let own = PyDict::new(py);
         own.set_item("back", stand.back)?;
         own.set_item("hop", stand.hop)?;
-        own.set_item("in_turn", &stand.in_turn)?;
+        own.set_item("replicas", &stand.replicas)?;
         Ok(own)
     });
     all.set_item("stands", list(py, stands)?)?;

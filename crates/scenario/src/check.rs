@@ -246,7 +246,7 @@ fn totals(file: &File, reader: &mut Reader) {
     }
     let stages = sum(|user| {
         let meters = user.meter.as_ref().map_or(0, |meter| u64::from(meter.meters.0));
-        let of_each = |stage: &StageParams| stage.in_turn().len() as u64;
+        let of_each = |stage: &StageParams| stage.replicas().len() as u64;
         let others = user.entry.iter().chain(&user.exit).map(of_each).sum::<u64>();
         let rows = if user.shares_stages { 1 } else { user.count.0 };
         user.count.0 * meters + rows * others

@@ -65,7 +65,7 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     let largest = users.iter().map(|(_, user)| size(user)).max().unwrap_or(file.packet_size);
     for (path, link) in file.link_mechanisms() {
         let path = |last: &'static str| [&path[..], &[last]].concat();
-        tell(&path("differentiation"), link.differentiation.misfit(largest), reader);
+        tell(&path("differentiation"), link.differentiation.validate(largest), reader);
         stages(&path("entry"), &link.entry, largest, reader);
         stages(&path("exit"), &link.exit, largest, reader);
     }
@@ -83,7 +83,7 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
 
 /// Stages that ask for what a queue drops have to stand at one.
 fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
-    for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.hears_drops()) {
+    for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.observes_drops()) {
         let number = number.to_string();
         let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as \
                        bottleneck.exit or links.NAME.exit";
@@ -97,12 +97,12 @@ fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Rea
     for (number, stage) in stages.iter().enumerate() {
         let number = number.to_string();
         let path = [path, &[number.as_str()]].concat();
-        tell(&path, stage.misfit(packet), reader);
+        tell(&path, stage.validate(packet), reader);
     }
 }
 
-fn tell(path: &[&str], misfit: Option<ParameterError>, reader: &mut Reader) {
-    if let Some((key, message)) = misfit {
+fn tell(path: &[&str], validate: Option<ParameterError>, reader: &mut Reader) {
+    if let Some((key, message)) = validate {
         reader.nested(path, |reader| reader.error_at(key, message));
     }
 }

@@ -274,10 +274,10 @@ fn add_stages(
 /// Adds a stage, or several that packets pass in turn.
 fn stand(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> StandPlan {
     let first = plan.stages.len();
-    let stages = params.in_turn().into_iter();
+    let stages = params.replicas().into_iter();
     plan.stages.extend(stages.map(|params| StagePlan { name: name.to_owned(), params }));
     let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
-    StandPlan { back: false, hop, in_turn: (first..plan.stages.len()).map(number).collect() }
+    StandPlan { back: false, hop, replicas: (first..plan.stages.len()).map(number).collect() }
 }
 
 /// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in

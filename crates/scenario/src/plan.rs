@@ -168,7 +168,7 @@ pub struct StandPlan {
     /// none.
     pub hop: usize,
     /// Indices into [`Plan::stages`], one for each packet in turn.
-    pub in_turn: Vec<u32>,
+    pub replicas: Vec<u32>,
 }
 
 /// One flow, from its sender to its receiver.

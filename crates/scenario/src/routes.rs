@@ -100,7 +100,7 @@ impl Routes {
         });
         let stages = user.entry.iter().chain(&user.exit).chain(of_links);
         let reports =
-            stages.flat_map(StageParams::in_turn).filter(|own| own.reports_to().is_some());
+            stages.flat_map(StageParams::replicas).filter(|own| own.reports_to().is_some());
         Routes { links, steps: ways * (1 + reports.count() as u64) }
     }
 }

@@ -70,7 +70,7 @@ fn an_egress_makes_the_dumbbell_two_sided() {
 }
 
 #[test]
-fn users_of_a_group_have_several_delays_in_turn() {
+fn users_of_a_group_have_several_delays_by_turns() {
     let plan = plan_with(
         DUMBBELL,
         &[("users.light.count", "5"), ("users.light.egress.delay", r#"["3 ms", "7 ms"]"#)],
@@ -113,7 +113,7 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
     assert_eq!(names(&plan, &down.forward), there);
     let back = ["up.1.access", "bottleneck", "down.1.access.reverse"];
     assert_eq!(names(&plan, &down.reverse), back);
-    let stand = |back, hop, stage| StandPlan { back, hop, in_turn: vec![stage] };
+    let stand = |back, hop, stage| StandPlan { back, hop, replicas: vec![stage] };
     let nodes = |route: &[u32]| -> Vec<_> {
         route.iter().map(|&link| plan.links[link as usize].ends).collect()
     };
@@ -140,7 +140,7 @@ fn users_of_a_group_may_share_what_stands_where_they_enter_and_leave() {
             plan.flows[flow]
                 .stands
                 .iter()
-                .flat_map(|stand| stand.in_turn.clone())
+                .flat_map(|stand| stand.replicas.clone())
                 .collect::<Vec<_>>()
         });
         (names[2..].join(" "), stands)
@@ -175,7 +175,7 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     let plan = scenario(DUMBBELL).plan();
-    assert_eq!(*plan.flows[2].stands, [StandPlan { back: false, hop: 1, in_turn: vec![0, 1] }]);
+    assert_eq!(*plan.flows[2].stands, [StandPlan { back: false, hop: 1, replicas: vec![0, 1] }]);
     assert_eq!(plan.stages.len(), 2);
     let StageParams::ActivityMeter(meter) = &plan.stages[1].params else { panic!("a meter") };
     assert_eq!(meter.reference_rate, Rate::from_bps(25_000));

@@ -33,7 +33,7 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
 }
 
 /// Whether packets are told a price at a link whose departures are known in advance, and carry it in their word.
-pub fn tells_price(plan: &LinkPlan) -> bool {
+pub fn signals_price(plan: &LinkPlan) -> bool {
     let in_word = plan.price_encoding.is_some_and(|encoding| encoding.is_in_word());
     in_word && plan.aqm.asks_price().is_some() && !needs_departures(plan)
 }

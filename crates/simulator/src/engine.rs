@@ -111,7 +111,7 @@ impl<'a> Engine<'a> {
         let after = self.run_until(self.end, LinkReadings::take);
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
-        self.let_go_until(Time::NEVER);
+        self.release_until(Time::NEVER);
         // Samples go on.
         self.run_events::<false>(limit);
         let ledger = self.network.ledger;
@@ -186,14 +186,14 @@ impl<'a> Engine<'a> {
             }
             later
         });
-        self.let_go_until(end);
+        self.release_until(end);
     }
 
     /// Stages that count may be passed ahead of time until `end`: what has come to them and was not to pass before the
     /// last reading goes on.
-    fn let_go_until(&mut self, end: Time) {
+    fn release_until(&mut self, end: Time) {
         for (at, packed) in self.network.read_next_at(end) {
-            if let Some((at, packed)) = self.network.let_go(packed, at) {
+            if let Some((at, packed)) = self.network.release(packed, at) {
                 self.deliver(at, packed);
             }
         }

@@ -572,8 +572,8 @@ impl<C: Contents> Network<C> {
     /// The queue of a link has dropped a packet.
     #[cold]
     fn lose_in_queue(&mut self, link: u32, packed: &PackedPacket, now: Time) {
-        if self.stages.are_hearing(link) {
-            self.tell_drop(link, packed, now);
+        if self.stages.observe_drops_at(link) {
+            self.report_drop(link, packed, now);
         }
         self.lose(packed, now);
     }

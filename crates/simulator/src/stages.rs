@@ -35,7 +35,7 @@ pub struct Stages {
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
     /// Those of them that ask for what the link's queue drops, with the link before them.
-    hearing: Vec<(u32, u32)>,
+    observers: Vec<(u32, u32)>,
 }
 
 /// Stages that packets pass one after the other in one place.
@@ -124,21 +124,21 @@ impl Stages {
                 };
                 let own: Vec<u32> = all.iter().enumerate().map(named).collect();
                 let hears = |(&at, params): (&u32, &StageParams)| {
-                    params.hears_drops().then_some((number as u32, at))
+                    params.observes_drops().then_some((number as u32, at))
                 };
-                stages.hearing.extend(own.iter().zip(all).filter_map(hears));
+                stages.observers.extend(own.iter().zip(all).filter_map(hears));
                 if !own.is_empty() {
                     stages.of_links.insert((number as u32, end), own);
                 }
             }
         }
-        stages.settle();
+        stages.init();
         stages.at = UserLocation::of(plan);
         stages
     }
 
     /// All know where they stand among those of their kind.
-    fn settle(&mut self) {
+    fn init(&mut self) {
         let mut counts: BTreeMap<&'static str, u32> = BTreeMap::new();
         let mut places = Vec::new();
         for standing in &self.all {
@@ -148,7 +148,7 @@ impl Stages {
         }
         let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
         for (standing, place) in self.all.iter_mut().zip(places) {
-            standing.stage.settle(place, &count);
+            standing.stage.init(place, &count);
             standing.hands_over = standing.params.hands_over() && count(standing.params.name()) > 1;
         }
     }
@@ -192,7 +192,7 @@ impl Stages {
         let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, hop).map(|stand| stand.in_turn.clone());
+        let own = flow.own_stands(direction, hop).map(|stand| stand.replicas.clone());
         let after = self.at(flow, direction, hop, LinkEnd::Beginning);
         let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
         (!row.is_empty()).then(|| self.add_row(row))
@@ -223,7 +223,7 @@ impl Stages {
         let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, to).map(|stand| stand.in_turn.clone());
+        let own = flow.own_stands(direction, to).map(|stand| stand.replicas.clone());
         let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
         let taker =
             there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
@@ -392,13 +392,13 @@ impl Stages {
     }
 
     /// Whether somebody asks for what the queue of a link drops.
-    pub fn are_hearing(&self, link: u32) -> bool {
-        self.hearing.iter().any(|(of, _)| *of == link)
+    pub fn observe_drops_at(&self, link: u32) -> bool {
+        self.observers.iter().any(|(of, _)| *of == link)
     }
 
     /// The queue of a link has dropped a packet.
     pub fn hear_drop(&mut self, link: u32, packet: &Passing) {
-        for (_, at) in self.hearing.iter().filter(|(of, _)| *of == link) {
+        for (_, at) in self.observers.iter().filter(|(of, _)| *of == link) {
             self.all[*at as usize].stage.hear_drop(packet);
         }
     }

@@ -24,7 +24,7 @@ pub struct Station {
     ecn: bool,
     ecn_marks_all: bool,
     /// How and when packets learn of its price, if they carry it.
-    tells_price: Option<(Encoding, Moment)>,
+    signals_price: Option<(Encoding, Moment)>,
     /// The packets here, by handle: each is put down once, and taken when it has left.
     shelf: Slots,
     sending: Option<Sending>,
@@ -111,7 +111,7 @@ impl Station {
             rng: Stream::new(seed, format_args!("link/{}/aqm", plan.name)),
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
-            tells_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
+            signals_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
             shelf: Slots::default(),
             sending: None,
             idle_since: Time::ZERO,
@@ -126,7 +126,7 @@ impl Station {
 
     /// A packet arrives at `now`. What is lost for it is in `lost` afterwards.
     pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time, probe: &mut LinkProbe) {
-        let activity = if self.tells_price.is_some() { 0.0 } else { packed.activity() };
+        let activity = if self.signals_price.is_some() { 0.0 } else { packed.activity() };
         probe.on_activity(owner.group, activity);
         let queued = Queued {
             handle: self.shelf.put(packed, owner.group, now),
@@ -158,7 +158,7 @@ impl Station {
             let (_, bytes) = self.backlog();
             monitor.most_bytes = monitor.most_bytes.max(bytes);
         }
-        if let Some((_, Moment::Arrival)) = self.tells_price {
+        if let Some((_, Moment::Arrival)) = self.signals_price {
             self.tell_price(queued.handle);
         }
     }
@@ -166,9 +166,9 @@ impl Station {
     /// A packet that carries prices learns of the one that is asked here; acknowledgements have other things in their
     /// word.
     fn tell_price(&mut self, handle: u32) {
-        let Station { tells_price, scheduler, rng, shelf, .. } = self;
+        let Station { signals_price, scheduler, rng, shelf, .. } = self;
         let packed = &mut shelf.slots[handle as usize].packed;
-        if let Some(((encoding, _), price)) = tells_price.zip(scheduler.price())
+        if let Some(((encoding, _), price)) = signals_price.zip(scheduler.price())
             && packed.carries_prices()
         {
             packed.set_word(encoding.write(packed.word(), price, || rng.unit()));
@@ -192,7 +192,7 @@ impl Station {
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Queued { handle, marked, .. } = next;
-        if let Some((_, Moment::Departure)) = self.tells_price {
+        if let Some((_, Moment::Departure)) = self.signals_price {
             self.tell_price(handle);
         }
         let Station { shelf, .. } = self;

@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
-use crate::build::{needs_departures, tells_price};
+use crate::build::{needs_departures, signals_price};
 use crate::stages::{is_order_only, is_staged};
 
 /// When receivers are served.
@@ -127,7 +127,7 @@ impl TopologyAnalysis {
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs. Packets that may have been told a price arrive.
                 [Feeder::Link(only)] => {
-                    let told = tells_price(&plan.links[only as usize]);
+                    let told = signals_price(&plan.links[only as usize]);
                     let watched = plan.links[number].monitored || stations[number] || told;
                     (!watched && !punctual[number]).then_some(only)
                 }
@@ -136,12 +136,12 @@ impl TopologyAnalysis {
             .collect();
         let watched = |number: usize| {
             let link = &plan.links[number];
-            link.monitored || stations[number] || tells_price(link) || punctual[number]
+            link.monitored || stations[number] || signals_price(link) || punctual[number]
         };
         let mut trains = vec![None; before.len()];
         for (number, feeders) in before.iter().enumerate().filter(|(number, _)| !watched(*number)) {
             if let [Feeder::Link(over), Feeder::Stage] = feeders[..]
-                && !tells_price(&plan.links[over as usize])
+                && !signals_price(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
             {
@@ -233,7 +233,7 @@ impl TopologyAnalysis {
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
-            _ if tells_price(&plan.links[route[i] as usize]) => NextHop::Event,
+            _ if signals_price(&plan.links[route[i] as usize]) => NextHop::Event,
             Some(&next) if self.chained(route[i], next) => NextHop::Link,
             None if early && ends_staged => NextHop::Link,
             None if early => NextHop::Host,
@@ -310,7 +310,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// between the two sees all of it, in order.
 fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
-    let may = |link: &LinkPlan| link.exit.iter().any(ahead) && !tells_price(link);
+    let may = |link: &LinkPlan| link.exit.iter().any(ahead) && !signals_price(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
     if !passed.contains(&true) {
         return passed;
@@ -387,7 +387,7 @@ impl EagerDelivery {
             };
             let same = *last_link[first].get_or_insert(last) == last;
             // A packet that may have been told a price arrives.
-            let told = tells_price(&plan.links[last as usize]);
+            let told = signals_price(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
                 && same

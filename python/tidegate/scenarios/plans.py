@@ -55,7 +55,7 @@ class Stand(TypedDict):
     """On the way back, at the receiver's host."""
     hop: int
     """In front of so many-th link of the way, counted from 0; behind the last one else."""
-    in_turn: list[int]
+    replicas: list[int]
     """Indices into ``stages``, one for each packet in turn."""
 
 

@@ -85,8 +85,8 @@ impl Differentiate for Afcp {
         signal
     }
 
-    fn misfit(params: &AfcpParams, packet: Bytes) -> Option<ParameterError> {
-        params.bucket().misfit(packet)
+    fn validate(params: &AfcpParams, packet: Bytes) -> Option<ParameterError> {
+        params.bucket().validate(packet)
     }
 
     fn state_bytes(&self) -> usize {

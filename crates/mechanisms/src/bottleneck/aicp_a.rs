@@ -111,8 +111,8 @@ impl Differentiate for AicpA {
         signal
     }
 
-    fn misfit(params: &AicpAParams, packet: Bytes) -> Option<ParameterError> {
-        params.bucket().misfit(packet)
+    fn validate(params: &AicpAParams, packet: Bytes) -> Option<ParameterError> {
+        params.bucket().validate(packet)
     }
 
     fn state_bytes(&self) -> usize {

@@ -95,8 +95,8 @@ impl Differentiate for AicpB {
         signal
     }
 
-    fn misfit(params: &AicpBParams, packet: Bytes) -> Option<ParameterError> {
-        params.bucket().misfit(packet)
+    fn validate(params: &AicpBParams, packet: Bytes) -> Option<ParameterError> {
+        params.bucket().validate(packet)
     }
 
     fn state_bytes(&self) -> usize {

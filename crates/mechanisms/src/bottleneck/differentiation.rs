@@ -17,7 +17,7 @@ pub trait Differentiate: Sized {
     const NEEDS_NO_AQM: bool = false;
 
     /// What is wrong with the parameters where packets have this size: the key, and why.
-    fn misfit(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
+    fn validate(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
@@ -75,11 +75,11 @@ macro_rules! differentiations {
                 }
             }
 
-            /// See [`Differentiate::misfit`].
-            pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
+            /// See [`Differentiate::validate`].
+            pub fn validate(&self, packet: Bytes) -> Option<ParameterError> {
                 match self {
                     DifferentiationParams::None => None,
-                    $(DifferentiationParams::$name(params) => <$name>::misfit(params, packet),)+
+                    $(DifferentiationParams::$name(params) => <$name>::validate(params, packet),)+
                 }
             }
         }

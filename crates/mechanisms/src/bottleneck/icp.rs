@@ -106,8 +106,8 @@ impl Differentiate for Icp {
         self.on_signal(user, now, len);
     }
 
-    fn misfit(params: &IcpParams, packet: Bytes) -> Option<ParameterError> {
-        params.bucket().misfit(packet)
+    fn validate(params: &IcpParams, packet: Bytes) -> Option<ParameterError> {
+        params.bucket().validate(packet)
     }
 
     fn state_bytes(&self) -> usize {

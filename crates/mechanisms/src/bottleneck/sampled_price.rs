@@ -134,7 +134,7 @@ impl Rule {
 }
 
 /// The key and the reason, if the buffer cannot hold a target: it would never be reached.
-pub(super) fn misfit(target: QueueLength, place: &Place) -> Option<ParameterError> {
+pub(super) fn validate(target: QueueLength, place: &Place) -> Option<ParameterError> {
     let (fits, room) = match target {
         QueueLength::Packets(packets) => {
             (packets < place.room.packets, QueueLength::Packets(place.room.packets))
@@ -155,7 +155,7 @@ impl SampledPrice {
         place: &Place,
     ) -> Result<Self, ParameterError> {
         if let Rule::Pc2 { target } | Rule::Pc3 { target, .. } = rule
-            && let Some(error) = misfit(target, place)
+            && let Some(error) = validate(target, place)
         {
             return Err(error);
         }

@@ -30,7 +30,7 @@
 //! Packets are judged as they leave, so that news of the queue does not wait in it. What is not ECN-capable passes
 //! unmarked; nothing is dropped. The queue is what waits, without the packet that leaves.
 
-use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, misfit};
+use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, validate};
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
 use crate::parameters::{ParameterError, too_short};
 use crate::price::Encoding;
@@ -136,7 +136,7 @@ impl ManageQueue for SbrmQueue {
             SbrmPrice::Pc1 => Some(Rule::Pc1 { weight: weight.0 }),
             SbrmPrice::Pc3 => Some(Rule::Pc3 { alpha: alpha.0, target, weight: weight.0 }),
         };
-        if let (None, Some(error)) = (&rule, misfit(target, place)) {
+        if let (None, Some(error)) = (&rule, validate(target, place)) {
             return Err(error);
         }
         let sampled =

@@ -105,7 +105,7 @@ impl Stage for ActivityMeter {
         }
     }
 
-    fn in_turn(params: &ActivityMeterParams) -> Vec<ActivityMeterParams> {
+    fn replicas(params: &ActivityMeterParams) -> Vec<ActivityMeterParams> {
         let meters = u64::from(params.meters.0);
         let one = ActivityMeterParams {
             reference_rate: Rate::from_bps(params.reference_rate.as_bps() / meters),

@@ -187,7 +187,7 @@ impl Stage for ConexAuditor {
         (params.losses == LossSign::Tunnel).then_some(EcnRules::Rfc7713)
     }
 
-    fn hears_drops(params: &ConexAuditorParams) -> bool {
+    fn observes_drops(params: &ConexAuditorParams) -> bool {
         params.losses == LossSign::Queue
     }
 

@@ -304,10 +304,10 @@ impl Stage for ConexPolicer {
         }
     }
 
-    fn misfit(params: &ConexPolicerParams, packet: Bytes) -> Option<ParameterError> {
-        let burst = params.limit().and_then(|limit| limit.misfit(packet));
+    fn validate(params: &ConexPolicerParams, packet: Bytes) -> Option<ParameterError> {
+        let burst = params.limit().and_then(|limit| limit.validate(packet));
         let burst = burst.map(|(_, message)| ("not_conex_burst", message));
-        params.bucket().misfit(packet).or(burst)
+        params.bucket().validate(packet).or(burst)
     }
 
     #[inline]

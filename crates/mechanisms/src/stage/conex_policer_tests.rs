@@ -278,8 +278,8 @@ fn errors_are_reported_together() {
     let keys: Vec<_> = Parameters::errors(&wrong).into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["depth", "initial", "not_conex_rate"]);
     let shallow = ConexPolicerParams { depth: Tokens::Packets { thousandths: 500 }, ..wrong };
-    let misfit = ConexPolicer::misfit(&shallow, Bytes::new(1500));
-    assert_eq!(misfit.expect("holds no packet").0, "depth");
+    let validate = ConexPolicer::validate(&shallow, Bytes::new(1500));
+    assert_eq!(validate.expect("holds no packet").0, "depth");
 }
 
 /// Any packet: when, whose, what it declares, whether it was marked before.

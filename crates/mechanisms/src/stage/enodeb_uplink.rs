@@ -21,7 +21,7 @@
 use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
-use super::{Crossing, Luggage, Passage, Passing, Report, Stage, TunnelReport};
+use super::{Crossing, Passage, Passing, Report, Stage, TunnelReport, UserState};
 use crate::parameters;
 use crate::parameters::{ParameterError, Parameters, Tables};
 use crate::registry::About;
@@ -146,24 +146,24 @@ impl Stage for EnodebUplink {
         EnodebUplink { own: PdnGateway::new(params.turned_round()), teids: Teids::ALONE }
     }
 
-    fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+    fn init(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
         self.teids = Teids { place, of: count(Self::ABOUT.name) };
     }
 
-    fn misfit(params: &EnodebUplinkParams, packet: Bytes) -> Option<ParameterError> {
-        PdnGateway::misfit(&params.turned_round(), packet)
+    fn validate(params: &EnodebUplinkParams, packet: Bytes) -> Option<ParameterError> {
+        PdnGateway::validate(&params.turned_round(), packet)
     }
 
     fn hands_over(params: &EnodebUplinkParams) -> bool {
         params.handover == Handover::Keep
     }
 
-    fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
-        self.own.let_go(user, owns)
+    fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
+        self.own.export_user(user, owns)
     }
 
-    fn take_over(&mut self, user: u32, luggage: Luggage) {
-        self.own.take_over(user, luggage);
+    fn import_user(&mut self, user: u32, user_state: UserState) {
+        self.own.import_user(user, user_state);
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {

@@ -64,7 +64,7 @@ fn level(enodeb: &EnodebUplink, name: &str) -> Option<f64> {
 }
 
 fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
-    to.take_over(USER, from.let_go(USER, &|flow| owns(USER, flow)));
+    to.import_user(USER, from.export_user(USER, &|flow| owns(USER, flow)));
 }
 
 /// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.

@@ -11,7 +11,6 @@ pub mod congestion_reporter;
 mod crossing;
 pub mod enodeb;
 pub mod enodeb_uplink;
-mod luggage;
 pub mod mark_counter;
 mod passing;
 pub mod pdn_gateway;
@@ -22,6 +21,7 @@ pub mod re_ecn_policer;
 mod report;
 mod slots;
 mod tunnel;
+mod user_state;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, NotConex, PolicerCurve};
@@ -29,7 +29,6 @@ pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use crossing::Crossing;
 pub use enodeb::{Enodeb, EnodebParams};
 pub use enodeb_uplink::{EnodebUplink, EnodebUplinkParams};
-pub use luggage::Luggage;
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, FastVerdict, PacketSummary, Passing, ReEcn, Sequence};
 pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
@@ -39,6 +38,7 @@ pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
 pub use re_ecn_policer::{Outside, ReEcnPolicer, ReEcnPolicerParams};
 pub use report::{Fate, Report, TunnelReport};
 pub use tunnel::{EcnRules, Tunnel};
+pub use user_state::UserState;
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{ParameterError, Parameters, choices};
@@ -115,19 +115,19 @@ pub trait Stage: Sized {
     fn new(params: Self::Params) -> Self;
 
     /// What is wrong with the parameters where packets have this size: the key, and why.
-    fn misfit(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
+    fn validate(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
 
     /// It stands in a network, where it is the so-many-th of its kind, counted from 0, and there are so many of each
     /// kind; before the first packet.
-    fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+    fn init(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
         let _ = (place, count);
     }
 
     /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
-    fn in_turn(params: &Self::Params) -> Vec<Self::Params> {
+    fn replicas(params: &Self::Params) -> Vec<Self::Params> {
         vec![params.clone()]
     }
 
@@ -147,14 +147,14 @@ pub trait Stage: Sized {
     }
 
     /// Lets go of what it has of a user, whose flows are those of which `owns` holds.
-    fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+    fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
         let _ = (user, owns);
-        Luggage::default()
+        UserState::default()
     }
 
     /// Adds what another has let go of to what it has of a user.
-    fn take_over(&mut self, user: u32, luggage: Luggage) {
-        let _ = (user, luggage);
+    fn import_user(&mut self, user: u32, user_state: UserState) {
+        let _ = (user, user_state);
     }
 
     /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
@@ -180,7 +180,7 @@ pub trait Stage: Sized {
     }
 
     /// Whether it asks for what the queue of a link drops, at an end of which it has to stand then.
-    fn hears_drops(params: &Self::Params) -> bool {
+    fn observes_drops(params: &Self::Params) -> bool {
         let _ = params;
         false
     }
@@ -321,21 +321,21 @@ macro_rules! stages {
                 match self { $(StageParams::$name(params) => $name::tunnels_by(params),)+ }
             }
 
-            /// See [`Stage::hears_drops`].
-            pub fn hears_drops(&self) -> bool {
-                match self { $(StageParams::$name(params) => $name::hears_drops(params),)+ }
+            /// See [`Stage::observes_drops`].
+            pub fn observes_drops(&self) -> bool {
+                match self { $(StageParams::$name(params) => $name::observes_drops(params),)+ }
             }
 
-            /// See [`Stage::misfit`].
-            pub fn misfit(&self, packet: Bytes) -> Option<ParameterError> {
-                match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
+            /// See [`Stage::validate`].
+            pub fn validate(&self, packet: Bytes) -> Option<ParameterError> {
+                match self { $(StageParams::$name(params) => $name::validate(params, packet),)+ }
             }
 
-            /// See [`Stage::in_turn`].
-            pub fn in_turn(&self) -> Vec<StageParams> {
+            /// See [`Stage::replicas`].
+            pub fn replicas(&self) -> Vec<StageParams> {
                 match self {
                     $(StageParams::$name(params) => {
-                        $name::in_turn(params).into_iter().map(StageParams::$name).collect()
+                        $name::replicas(params).into_iter().map(StageParams::$name).collect()
                     })+
                 }
             }
@@ -347,9 +347,9 @@ macro_rules! stages {
                 match params { $(StageParams::$name(params) => AnyStage::$name($name::new(params)),)+ }
             }
 
-            /// See [`Stage::settle`].
-            pub fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
-                match self { $(AnyStage::$name(stage) => stage.settle(place, count),)+ }
+            /// See [`Stage::init`].
+            pub fn init(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+                match self { $(AnyStage::$name(stage) => stage.init(place, count),)+ }
             }
 
             /// See [`Stage::fast_path`].
@@ -375,14 +375,14 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.levels(user, now, each),)+ }
             }
 
-            /// See [`Stage::let_go`].
-            pub fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
-                match self { $(AnyStage::$name(stage) => stage.let_go(user, owns),)+ }
+            /// See [`Stage::export_user`].
+            pub fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
+                match self { $(AnyStage::$name(stage) => stage.export_user(user, owns),)+ }
             }
 
-            /// See [`Stage::take_over`].
-            pub fn take_over(&mut self, user: u32, luggage: Luggage) {
-                match self { $(AnyStage::$name(stage) => stage.take_over(user, luggage),)+ }
+            /// See [`Stage::import_user`].
+            pub fn import_user(&mut self, user: u32, user_state: UserState) {
+                match self { $(AnyStage::$name(stage) => stage.import_user(user, user_state),)+ }
             }
 
             /// See [`Stage::take`].

@@ -33,7 +33,7 @@ use core::mem::take;
 use super::by_user::ByUser;
 use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Crossing, Luggage, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage};
+use super::{Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage, UserState};
 use crate::parameters::{ParameterError, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
@@ -223,10 +223,11 @@ impl Stage for PdnGateway {
         }
     }
 
-    fn misfit(params: &PdnGatewayParams, packet: Bytes) -> Option<ParameterError> {
+    fn validate(params: &PdnGatewayParams, packet: Bytes) -> Option<ParameterError> {
         let bucket = || {
-            let misfit = params.policers.0.iter().find_map(|own| ReEcnPolicer::misfit(own, packet));
-            misfit.map(|(key, message)| ("policers", format!("{key}: {message}")))
+            let validate =
+                params.policers.0.iter().find_map(|own| ReEcnPolicer::validate(own, packet));
+            validate.map(|(key, message)| ("policers", format!("{key}: {message}")))
         };
         params.too_small_for(packet).or_else(bucket)
     }
@@ -323,20 +324,20 @@ impl PdnGateway {
         Passage::On
     }
 
-    /// See [`Stage::let_go`].
-    pub(super) fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+    /// See [`Stage::export_user`].
+    pub(super) fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
         let buckets =
             self.policers.iter_mut().map(|policer| policer.hand_out(user, owns)).collect();
         let (owed, charged) = match self.users.get_mut(user) {
             Some(own) => (take(&mut own.owed), take(&mut own.charged)),
             None => (0, 0),
         };
-        Luggage { owed, charged, buckets }
+        UserState { owed, charged, buckets }
     }
 
-    /// See [`Stage::take_over`].
-    pub(super) fn take_over(&mut self, user: u32, luggage: Luggage) {
-        let Luggage { owed, charged, buckets } = luggage;
+    /// See [`Stage::import_user`].
+    pub(super) fn import_user(&mut self, user: u32, user_state: UserState) {
+        let UserState { owed, charged, buckets } = user_state;
         let own = self.users.of(user, User::default);
         (own.owed, own.charged) = (own.owed + owed, own.charged + charged);
         for (policer, carried) in self.policers.iter_mut().zip(buckets) {

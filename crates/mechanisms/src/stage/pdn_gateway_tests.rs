@@ -365,15 +365,15 @@ fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
 #[test]
 fn a_packet_that_does_not_fit_the_path_is_told_with_the_largest_that_does() {
     let small = PdnGatewayParams { mtu: Bytes::new(1500), ..params() };
-    assert_eq!(PdnGateway::misfit(&small, Bytes::new(1456)), None);
-    let (key, message) = PdnGateway::misfit(&small, Bytes::new(1457)).expect("does not fit");
+    assert_eq!(PdnGateway::validate(&small, Bytes::new(1456)), None);
+    let (key, message) = PdnGateway::validate(&small, Bytes::new(1457)).expect("does not fit");
     assert_eq!(key, "mtu");
     assert!(
         message.contains("1501 B in the tunnel") && message.contains("at most 1456 B"),
         "{message}"
     );
     let shallow = PdnGatewayParams { policers: Tables(vec![byte_bucket(1000)]), ..params() };
-    let (key, message) = PdnGateway::misfit(&shallow, Bytes::new(1500)).expect("does not fit");
+    let (key, message) = PdnGateway::validate(&shallow, Bytes::new(1500)).expect("does not fit");
     assert_eq!(key, "policers");
     assert!(message.contains("depth: 1 kB do not hold a packet"), "{message}");
 }

@@ -78,7 +78,7 @@ impl Stage for PdnGatewayUplink {
         PdnGatewayUplink(Enodeb::new(params.turned_round()))
     }
 
-    fn settle(&mut self, _place: u32, count: &dyn Fn(&str) -> u32) {
+    fn init(&mut self, _place: u32, count: &dyn Fn(&str) -> u32) {
         self.0.ends(Teids { place: 0, of: count(EnodebUplink::ABOUT.name).max(1) });
     }
 

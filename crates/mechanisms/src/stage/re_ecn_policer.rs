@@ -321,8 +321,8 @@ impl Stage for ReEcnPolicer {
         }
     }
 
-    fn misfit(params: &ReEcnPolicerParams, packet: Bytes) -> Option<ParameterError> {
-        params.bucket().misfit(packet)
+    fn validate(params: &ReEcnPolicerParams, packet: Bytes) -> Option<ParameterError> {
+        params.bucket().validate(packet)
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {

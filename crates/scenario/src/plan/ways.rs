@@ -53,7 +53,7 @@ impl FlowPlan {
         let route = direction.route(self);
         let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
         let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
-        let own = self.own_stands(direction, hop).flat_map(|stand| &stand.in_turn);
+        let own = self.own_stands(direction, hop).flat_map(|stand| &stand.replicas);
         let own = own.map(|stage| &plan.stages[*stage as usize].params);
         let after = link(hop).into_iter().flat_map(|link| &link.entry);
         before.chain(own).chain(after)

@@ -17,7 +17,7 @@ pub(super) struct Management {
     ecn: bool,
     ecn_marks_all: bool,
     /// How packets learn of its price, if they carry it.
-    tells_price: Option<Encoding>,
+    signals_price: Option<Encoding>,
     /// The word of the packet that was told last.
     told: u32,
     rng: Stream,
@@ -30,8 +30,8 @@ impl Management {
         let rng = Stream::new(seed, format_args!("link/{}/aqm", plan.name));
         let asks_price = plan.aqm.asks_price().is_some();
         let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
-        let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
-        Some(Box::new(Management { judge, ecn, ecn_marks_all, tells_price, told: 0, rng }))
+        let signals_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
+        Some(Box::new(Management { judge, ecn, ecn_marks_all, signals_price, told: 0, rng }))
     }
 }
 
@@ -73,12 +73,12 @@ impl Rest {
         idle: Span,
     ) -> Result<Written, DropReason> {
         let Some(management) = &mut self.management else { return Ok(Written::Nothing) };
-        let Management { judge, ecn, ecn_marks_all, tells_price, told, rng } = &mut **management;
+        let Management { judge, ecn, ecn_marks_all, signals_price, told, rng } = &mut **management;
         let arrival = Arrival {
             now,
             len: Bytes::new(packed.len().into()),
             user,
-            activity: if tells_price.is_some() { 0.0 } else { packed.activity() },
+            activity: if signals_price.is_some() { 0.0 } else { packed.activity() },
             backlog_packets,
             backlog_bytes,
             idle,
@@ -87,7 +87,7 @@ impl Rest {
         let may_mark = *ecn && (*ecn_marks_all || packed.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
             // Acknowledgements have other things in their word.
-            Verdict::Pass => Ok(match tells_price {
+            Verdict::Pass => Ok(match signals_price {
                 Some(encoding) if packed.carries_prices() => {
                     let price = judge.price().unwrap_or(0.0);
                     *told = encoding.write(packed.word(), price, || rng.unit());

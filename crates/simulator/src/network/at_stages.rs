@@ -225,7 +225,7 @@ impl<C: Contents> Network<C> {
     }
 
     /// Stages at the ends of a link hear what its queue has dropped.
-    pub(super) fn tell_drop(&mut self, link: u32, packed: &PackedPacket, now: Time) {
+    pub(super) fn report_drop(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         let passing = self.seen(packed, now);
         self.stages.hear_drop(link, &passing);
     }
@@ -270,7 +270,7 @@ impl<C: Contents> Network<C> {
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
     #[inline(never)]
-    pub fn let_go(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
+    pub fn release(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
         self.forward(packed, self.hop_of(&packed), at)
     }
 

@@ -55,8 +55,9 @@ impl Stages {
             return;
         }
         let owners = &self.at.user_of_flow;
-        let luggage =
-            self.all[from].stage.let_go(user, &|flow| owners.get(flow as usize) == Some(&user));
-        self.all[to].stage.take_over(user, luggage);
+        let user_state = self.all[from]
+            .stage
+            .export_user(user, &|flow| owners.get(flow as usize) == Some(&user));
+        self.all[to].stage.import_user(user, user_state);
     }
 }

@@ -118,7 +118,7 @@ def _cap_bps(links: list[Link], flow: Flow, shared: Iterable[int]) -> float:
 
 
 def _stages(plan: Plan, flow: Flow) -> list[Chosen]:
-    return [plan["stages"][i] for stand in flow["stands"] for i in stand["in_turn"]]
+    return [plan["stages"][i] for stand in flow["stands"] for i in stand["replicas"]]
 
 
 def _check_own_stages(plan: Plan) -> None:
@@ -127,7 +127,7 @@ def _check_own_stages(plan: Plan) -> None:
     for flow in plan["flows"]:
         group = plan["user_groups"][flow["user"]]
         for stand in flow["stands"]:
-            for stage in stand["in_turn"]:
+            for stage in stand["replicas"]:
                 users[group, stage].add(flow["user"])
     for (group, stage), who in users.items():
         kind = plan["stages"][stage]["kind"]

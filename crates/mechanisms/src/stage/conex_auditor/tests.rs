@@ -194,7 +194,7 @@ fn packets(auditor: &ConexAuditor, level: &str) -> f64 {
 #[test]
 fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
-    assert!(ConexAuditor::hears_drops(&params));
+    assert!(ConexAuditor::observes_drops(&params));
     let hidden = |packet: Passing| Passing { sequence: None, ecn: Ecn::NotEct, ..packet };
     let mut auditor = ConexAuditor::new(params);
     for mut packet in credited(5).map(hidden) {

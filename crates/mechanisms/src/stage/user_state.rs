@@ -4,7 +4,7 @@ use super::re_ecn_policer::Carried;
 
 /// All that a stage has of a user, but for what it has counted and what is of one place alone.
 #[derive(Debug, Default)]
-pub struct Luggage {
+pub struct UserState {
     /// Congestion that his packets have met and that is not yet re-inserted.
     pub(super) owed: i64,
     /// The same, not yet told to the policers.
