@@ -99,7 +99,7 @@ fn a_killed_process_leaves_no_trace() {
 fn no_trace_of_a_killed_process() {
     let before = interfaces();
     let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["hosts_until_killed", "--exact", "--ignored", "--nocapture"])
+        .args(["hosts::hosts_until_killed", "--exact", "--ignored", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
         .spawn()
