@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tidegate.analysis.accuracy.measured import measured
-from tidegate.analysis.mapped.observers import Signalled, signalled
+from tidegate.analysis.mapped.hearing import Signalled, signalled
 from tidegate.analysis.prices import Pc1, Pc3, TcpRm, VegasCp
 from tidegate.analysis.signals import SbrmQueue, Settled
 from tidegate.analysis.sources import Aimd, Cubic, Reno, SbrmSource, Scalable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.dualpi2 import dual_queues
-from tidegate.analysis.mapped.observers import key_of_signal, signalled
+from tidegate.analysis.mapped.hearing import key_of_signal, signalled
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of

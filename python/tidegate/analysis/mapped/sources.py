@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.analysis.mapped.observers import Signalled
+from tidegate.analysis.mapped.hearing import Signalled
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.prices import DirectWindow, TcpRm, VegasCp
 from tidegate.analysis.sources import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tidegate.analysis.mapped.observers import PRICE_QUEUES, Signalled, signalled
+from tidegate.analysis.mapped.hearing import PRICE_QUEUES, Signalled, signalled
 from tidegate.analysis.prices import price
 
 if TYPE_CHECKING:
