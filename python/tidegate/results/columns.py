@@ -157,7 +157,7 @@ LAB = TableSchema(
         ("overruns", "uint64", "", "Packets that hosts sent and the forwarder did not fetch."),
         ("cpu_share", "double", "1", "The forwarder's share of a core."),
         ("malformed", "uint64", "", "Packets, or options, that no parser accepted."),
-        ("inconsistent", "uint64", "", "Packets whose ConEx declaration contradicts itself; read as without one."),
+        ("inconsistent", "uint64", "", "Packets with a contradictory ConEx declaration; ignored."),
         ("unclassified", "uint64", "", "Packets that belong to no flow."),
         ("without_room", "uint64", "", "Packets with no room for what stages write."),
         ("rejected", "uint64", "", "Packets that a host did not accept."),
