@@ -22,6 +22,9 @@ from tidegate.runs.cluster import Cluster
 sys.path.append(str(Path(__file__).parent))
 from dask_commands import Dask, wait_until
 
+# One after the other: clusters that start at once want the same port.
+pytestmark = pytest.mark.xdist_group("cluster")
+
 LONG = SWEEP.replace("= 3\n", "= 6\n", 1)
 # Workers hold further runs, so that what happens to them happens in the middle of the sweep.
 HELD = held("kept/runs/*.parquet", 2)

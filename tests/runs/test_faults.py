@@ -81,6 +81,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_runs(tmp_p
     assert (tmp_path / "kept").read_text() == "mine"
 
 
+@pytest.mark.xdist_group("cluster")
 def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command):
     longer = SWEEP.replace('duration = "2 s"', 'duration = "60000 s"')
     (tidegate_command.folder / "sweep.toml").write_text(longer)

@@ -13,6 +13,7 @@ import math
 import queue
 import re
 import time
+import warnings
 from collections import deque
 from contextlib import suppress
 from functools import cache
@@ -182,7 +183,9 @@ class Cluster(Executor):
         import dask
         from distributed import LocalCluster
 
-        with dask.config.set(_LOCAL):
+        with dask.config.set(_LOCAL), warnings.catch_warnings():
+            # Only one cluster on this machine can have this port; others take a free one.
+            warnings.filterwarnings("ignore", "Port 8787 is already in use")
             self._local = LocalCluster(
                 n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
                 silence_logs=logging.CRITICAL, security=security, protocol="tls://",
