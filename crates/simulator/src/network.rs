@@ -6,17 +6,17 @@
 //! halves the events.
 
 mod at_stages;
+mod counting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
-use crate::ahead::{Ahead, Pending, Signal};
+use crate::ahead::{Ahead, Signal};
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::{Departed, Forwarded, Link, Written};
-use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, PackedPacket, flags};
@@ -379,40 +379,6 @@ impl<C: Contents> Network<C> {
                 None
             }
         }
-    }
-
-    /// A link has accepted a packet that is `at` the far end later than the counters are read: keeps it for the reading,
-    /// if it leaves the link after that. If it is accepted `ahead`, it arrives there after that as well.
-    #[cold]
-    #[inline(never)]
-    fn note_pending(&mut self, number: u32, flow: u32, len: u16, arrives: Time, at: Time) {
-        let ahead = arrives > self.next_reading;
-        let departs = self.links[number as usize].departure_of(at);
-        if departs > self.next_reading {
-            let group = self.flow_states[flow as usize].owner.group;
-            self.ahead.accept(Pending::new(number, group, len, ahead, departs));
-        }
-    }
-
-    /// A link drops or marks a packet: keeps that for the reading, if the packet arrives after it.
-    #[inline(always)]
-    fn note_signal(&mut self, link: u32, signal: Signal, now: Time) {
-        if now > self.next_reading {
-            self.ahead.signal(now, link, signal);
-        }
-    }
-
-    /// Packets lost by the sender of each flow until the counters are read.
-    pub fn losses(&self) -> Vec<u64> {
-        let mut losses = self.losses.clone();
-        self.ahead.take_losses_from(&mut losses);
-        losses
-    }
-
-    /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
-    pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
-        debug_assert_eq!(now, self.next_reading, "as was said before");
-        read(&mut self.links, &mut self.ahead, now)
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.

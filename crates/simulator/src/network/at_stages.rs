@@ -262,12 +262,6 @@ impl<C: Contents> Network<C> {
         core::mem::take(&mut self.held)
     }
 
-    /// Counters are read at `at`, where nothing passes ahead of time.
-    pub fn expect_reading(&mut self, at: Time) {
-        self.next_reading = at;
-        self.ahead.expect_reading(at);
-    }
-
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
     #[inline(never)]
     pub fn release(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
