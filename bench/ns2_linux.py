@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 import ns2
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 import ns2
 import peers
 
 if TYPE_CHECKING:
-    from tidegate.studies.papers.runs import Simulation
+    from tidegate.studies.runner import Simulation
 
 SCRIPT = Path(__file__).with_name("ns2_network.tcl")
 MECHANISMS = ("DropTail", "RED", "ECN")

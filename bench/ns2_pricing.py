@@ -20,14 +20,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 import ns2
 import ns2_mobile
 
 if TYPE_CHECKING:
-    from tidegate.studies.papers.runs import Simulation
+    from tidegate.studies.runner import Simulation
 
 CORE = {
     "r0-r1": "bottleneck", "r1-r2": "cell",

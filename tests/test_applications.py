@@ -103,8 +103,8 @@ def test_calls_and_films_tell_of_themselves_and_are_compared():
 # process of its own: the most memory that it ever had, in KiB, after each.
 PEAKS = """
 import resource
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 series = load_paper("conex").experiments["fig20"].series["tcp"]
 setting = next(one for one in series.settings if one.levels["r"] == 5)

@@ -48,19 +48,19 @@ from search_readings import (
 )
 
 from tidegate.runs.execution import Threads
-from tidegate.studies.judging import Verdict
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Paper, load_paper
-from tidegate.studies.papers.points import Points, fill
-from tidegate.studies.papers.runs import Runner, native_engine
-from tidegate.studies.papers.stars import award
-from tidegate.studies.papers.study import wanted_series
-from tidegate.studies.papers.verdicts import judge_cell, judge_claim
+from tidegate.studies.verdict import Verdict
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.load import Paper, load_paper
+from tidegate.studies.points import Points, fill
+from tidegate.studies.runner import Runner, native_engine
+from tidegate.studies.rankings import award
+from tidegate.studies.study import wanted_series
+from tidegate.studies.judge import judge_cell, judge_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tidegate.studies.papers.experiments import Claim, Experiment, Series
+    from tidegate.studies.load import Claim, Experiment, Series
 
 ROWS = Path(__file__).parent / "search.csv"
 MORE = Path(__file__).parent / "search_more.csv"

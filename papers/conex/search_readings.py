@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.factors import Override, Setting
 
 LONG_LIVED = (
     "baseline", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.runs.execution import Threads
 from tidegate.studies.page import table, write_page
-from tidegate.studies.papers.experiments import Claim, load_paper
-from tidegate.studies.papers.points import Points, fill
-from tidegate.studies.papers.runs import Runner, native_engine
-from tidegate.studies.papers.verdicts import judge_claim
+from tidegate.studies.load import Claim, load_paper
+from tidegate.studies.points import Points, fill
+from tidegate.studies.runner import Runner, native_engine
+from tidegate.studies.judge import judge_claim
 
 if TYPE_CHECKING:
-    from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.factors import Override, Setting
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search-video.csv"

@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
-from tidegate.studies.papers.experiments import Cell, Paper, load_paper
-from tidegate.studies.papers.runs import native_engine
-from tidegate.studies.papers.verdicts import CellVerdict
+from tidegate.studies.load import Cell, Paper, load_paper
+from tidegate.studies.runner import native_engine
+from tidegate.studies.judge import CellVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.factors import Override, Setting
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"

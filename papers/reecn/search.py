@@ -64,17 +64,17 @@ from search_readings import (
 )
 
 from tidegate.runs.execution import Threads
-from tidegate.studies.papers.experiments import Paper, load_paper
-from tidegate.studies.papers.points import Points, fill
-from tidegate.studies.papers.runs import Runner, native_engine
-from tidegate.studies.papers.study import wanted_series
-from tidegate.studies.papers.verdicts import judge_claim
+from tidegate.studies.load import Paper, load_paper
+from tidegate.studies.points import Points, fill
+from tidegate.studies.runner import Runner, native_engine
+from tidegate.studies.study import wanted_series
+from tidegate.studies.judge import judge_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tidegate.studies.papers.experiments import Experiment
-    from tidegate.studies.papers.readings import Read
+    from tidegate.studies.load import Experiment
+    from tidegate.studies.reads import Read
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.factors import Override, Setting
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def reproduce(
 
     """
     from tidegate.runs.execution import Threads
-    from tidegate.studies.papers.reproduction import reproduce as run
+    from tidegate.studies.reproduce import reproduce as run
 
     done = run(target, quick=quick, out=out, report=report, executor=Threads(jobs))
     return [summary for one in done for summary in one.summaries]

@@ -2,8 +2,8 @@
 
 from tidegate.results.statistics import Estimate
 from tidegate.scenarios.reading import parse
-from tidegate.studies.papers.data import Datum, Group
-from tidegate.studies.papers.points import Point, Points
+from tidegate.studies.data import Datum, Group
+from tidegate.studies.points import Point, Points
 
 
 def estimate(value, half_width=0.0):

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.checks import KINDS
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from tidegate.studies.baselines import stand_ins, without
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.load import Baseline, Cell, Claim, load_paper, paper_names
 from tidegate.studies.matching import matches
-from tidegate.studies.papers.baselines import stand_ins, without
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Baseline, Cell, Claim, load_paper, paper_names
-from tidegate.studies.papers.points import Points, fill
-from tidegate.studies.papers.reproduction import reproduce
-from tidegate.studies.papers.runs import Runner, native_engine
-from tidegate.studies.papers.study import wanted_series
+from tidegate.studies.points import Points, fill
+from tidegate.studies.reproduce import reproduce
+from tidegate.studies.runner import Runner, native_engine
+from tidegate.studies.study import wanted_series
 
 from .synthetic import FakeSimulation
 
@@ -124,7 +124,7 @@ def test_the_engine_understands_every_baseline(name):
 
 
 def test_a_baseline_of_another_key_is_an_error(tmp_path, monkeypatch):
-    from tidegate.studies.papers import experiments
+    from tidegate.studies import load as experiments
 
     real = experiments._read
 

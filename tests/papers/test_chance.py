@@ -5,11 +5,11 @@ import math
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.chance import tried
+from tidegate.studies.explained import PaperExplanation, weigh
 from tidegate.studies.explanations import read_explanations
-from tidegate.studies.papers.chance import tried
-from tidegate.studies.papers.experiments import Cell
-from tidegate.studies.papers.explanations import PaperExplanation, weigh
-from tidegate.studies.papers.verdicts import CellVerdict
+from tidegate.studies.judge import CellVerdict
+from tidegate.studies.load import Cell
 
 from .synthetic import book
 

@@ -5,10 +5,10 @@ import pytest
 
 from tidegate.analysis import AdaptiveRed, Bottleneck, Red, Reno, stability
 from tidegate.analysis.spectra import fourier_spectrum, music_spectrum, strongest
-from tidegate.studies.papers.control import settled
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.factors import Factor
-from tidegate.studies.papers.pricing import margins
+from tidegate.studies.factors import Factor
+from tidegate.studies.load import load_paper
+from tidegate.studies.sides.model.control import settled
+from tidegate.studies.sides.model.pricing import margins
 
 
 @pytest.fixture(scope="module")

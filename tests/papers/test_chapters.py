@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from tidegate.studies.papers.chapters import chapter_of, chapter_table
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.outcome import Outcome
-from tidegate.studies.papers.reproduction import reproduce
+from tidegate.studies.load import load_paper
+from tidegate.studies.outcome import Outcome
+from tidegate.studies.report.chapters import chapter_of, chapter_table
+from tidegate.studies.reproduce import reproduce
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from tidegate.studies.judging import all_of
-from tidegate.studies.papers.checks import check
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Claim
-from tidegate.studies.papers.verdicts import judge_claim
+from tidegate.studies.checks import check
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.judge import judge_claim
+from tidegate.studies.load import Claim
+from tidegate.studies.verdict import all_of
 
 from .synthetic import book, curve_groups, named
 

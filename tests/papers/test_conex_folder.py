@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from tidegate.studies.checks import KINDS
+from tidegate.studies.explained import PaperExplanation
 from tidegate.studies.explanations import read_explanations
-from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.explanations import PaperExplanation
-from tidegate.studies.papers.points import capped
-from tidegate.studies.papers.runs import native_engine
-from tidegate.studies.papers.study import measurable, relevant, wanted_series
+from tidegate.studies.load import load_paper
+from tidegate.studies.points import capped
+from tidegate.studies.runner import native_engine
+from tidegate.studies.study import measurable, relevant, wanted_series
 
 CLAIMS = {
     "baseline": 1, "fig8": 11, "fig9": 1, "fig10": 1, "fig11": 3, "fig12": 4, "fig13": 4,

@@ -6,9 +6,9 @@ import pytest
 
 from tidegate.errors import UsageError
 from tidegate.scenarios.reading import parse
-from tidegate.studies.papers import reproduction
-from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies import reproduce as reproduction
+from tidegate.studies.checks import KINDS
+from tidegate.studies.load import load_paper
 
 CLAIMS = {
     "formulas": 11,

@@ -7,15 +7,15 @@ import pytest
 from support import ROOT
 
 from tidegate.data import data_folder
+from tidegate.studies import reproduce as reproduction
+from tidegate.studies.baselines import stand_ins
+from tidegate.studies.checks import KINDS
+from tidegate.studies.judge import judge_cell
 from tidegate.studies.league.field import read_mechanisms
-from tidegate.studies.papers import reproduction
-from tidegate.studies.papers.baselines import stand_ins
-from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import Cell, load_paper
-from tidegate.studies.papers.points import Point, Points, fill
-from tidegate.studies.papers.runs import Runner, native_engine
-from tidegate.studies.papers.study import wanted_series
-from tidegate.studies.papers.verdicts import judge_cell
+from tidegate.studies.load import Cell, load_paper
+from tidegate.studies.points import Point, Points, fill
+from tidegate.studies.runner import Runner, native_engine
+from tidegate.studies.study import wanted_series
 
 from .synthetic import estimate
 

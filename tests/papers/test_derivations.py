@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from tidegate.data import data_folder
-from tidegate.studies.papers.experiments import TEN_PER_CENT
+from tidegate.studies.load import TEN_PER_CENT
 
 PACKET_BITS = 1500 * 8
 

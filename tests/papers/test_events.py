@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.papers.events import levels_off, nearly_straight
-from tidegate.studies.papers.readings import Read
+from tidegate.studies.checks.events import levels_off, nearly_straight
+from tidegate.studies.reads import Read
 
 
 def _curve(*values: float) -> list[tuple[float, Estimate]]:

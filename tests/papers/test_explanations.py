@@ -2,10 +2,10 @@
 
 import pytest
 
+from tidegate.studies.explained import PaperExplanation
 from tidegate.studies.explanations import read_explanations
-from tidegate.studies.papers.experiments import load_paper, paper_names
-from tidegate.studies.papers.explanations import PaperExplanation
-from tidegate.studies.papers.points import series_key
+from tidegate.studies.load import load_paper, paper_names
+from tidegate.studies.points import series_key
 
 
 @pytest.fixture(params=paper_names())

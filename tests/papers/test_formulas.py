@@ -2,11 +2,11 @@
 
 import pytest
 
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.formulas import FORMULAS, meter_trace
-from tidegate.studies.papers.models import compute
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
+from tidegate.studies.sides.model import compute
+from tidegate.studies.sides.model.formulas import FORMULAS, meter_trace
 
 
 @pytest.fixture(scope="module")

@@ -17,14 +17,14 @@ from support import PATIENCE_S, held
 from tidegate.errors import ResultError
 from tidegate.results import atomic
 from tidegate.runs.execution import Threads
-from tidegate.studies.papers.factors import Setting
-from tidegate.studies.papers.kept import KeptRuns
-from tidegate.studies.papers.metrics import Measures, Run
-from tidegate.studies.papers.readings import Read
-from tidegate.studies.papers.reproduction import reproduce
-from tidegate.studies.papers.runs import Runner
-from tidegate.studies.papers.traces import Trace
+from tidegate.studies.factors import Setting
+from tidegate.studies.metrics import Measures, Run
+from tidegate.studies.reads import Read
+from tidegate.studies.reproduce import reproduce
+from tidegate.studies.runner import Runner
 from tidegate.studies.running import Task
+from tidegate.studies.store import KeptRuns
+from tidegate.studies.traces import Trace
 
 from .synthetic import FakeSimulation
 
@@ -277,8 +277,8 @@ def test_what_cannot_be_written_is_told_before_anything_runs(tidegate_command):
 ADDS = """
 import sys
 from pathlib import Path
-from tidegate.studies.papers.kept import KeptRuns
-from tidegate.studies.papers.metrics import Measures, Run
+from tidegate.studies.store import KeptRuns
+from tidegate.studies.metrics import Measures, Run
 
 first = int(sys.argv[2])
 for seed in range(first, first + 40):

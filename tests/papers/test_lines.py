@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.figure import Figure
 
-from tidegate.studies.papers.lines import Panel, draw_line, legend, lines_of
-from tidegate.studies.papers.points import Point, Points
+from tidegate.studies.figures.lines import Panel, draw_line, legend, lines_of
+from tidegate.studies.points import Point, Points
 
 from .synthetic import estimate
 

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.papers.data import Datum
-from tidegate.studies.papers.derivations import derived
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.points import Point, Points
-from tidegate.studies.papers.selection import data
+from tidegate.studies.data import Datum
+from tidegate.studies.derivations import derived
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.points import Point, Points
+from tidegate.studies.selection import data
 
 from .synthetic import book, estimate
 

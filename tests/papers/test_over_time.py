@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.kept import KeptRuns
-from tidegate.studies.papers.metrics import read_measures
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.metrics import read_measures
+from tidegate.studies.store import KeptRuns
 
 HEAD = {
     "curves": {

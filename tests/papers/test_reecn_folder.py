@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.checks import KINDS
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 
 CLAIMS = {
     "functions": 6, "fig5": 1, "fig6": 4, "fig7": 3, "fig8": 6, "fig9": 2, "fig10": 6, "fig11": 3,

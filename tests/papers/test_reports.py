@@ -7,7 +7,7 @@ import pytest
 
 import tidegate
 from tidegate.data import data_folder
-from tidegate.studies.papers import reproduction
+from tidegate.studies import reproduce as reproduction
 
 from .synthetic import FakeSimulation
 

@@ -5,18 +5,18 @@ from collections import defaultdict
 import pytest
 
 from tidegate.errors import UsageError
-from tidegate.studies.papers.experiments import Series, load_paper
-from tidegate.studies.papers.factors import (
+from tidegate.studies.factors import (
     Setting,
     combinations,
     overrides,
     read_factors,
     settings,
 )
-from tidegate.studies.papers.metrics import Measures
-from tidegate.studies.papers.points import Point, Points, capped, repeatable
-from tidegate.studies.papers.reproduction import ReproductionError, reproduce
-from tidegate.studies.papers.runs import Runner
+from tidegate.studies.load import Series, load_paper
+from tidegate.studies.metrics import Measures
+from tidegate.studies.points import Point, Points, capped, repeatable
+from tidegate.studies.reproduce import ReproductionError, reproduce
+from tidegate.studies.runner import Runner
 
 from .synthetic import FakeSimulation
 

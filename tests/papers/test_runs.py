@@ -5,10 +5,10 @@ import pickle
 
 import pytest
 
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.metrics import Run, read_measures
-from tidegate.studies.papers.readings import Read, read_reads
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.load import load_paper
+from tidegate.studies.metrics import Run, read_measures
+from tidegate.studies.reads import Read, read_reads
 
 from .synthetic import FakeSimulation
 

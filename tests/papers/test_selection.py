@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.selection import data, groups, needs
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.selection import data, groups, needs
 
 from .synthetic import book
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tidegate.studies.judging import all_of
-from tidegate.studies.papers.checks import check
-from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.checks import check
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.verdict import all_of
 
 from .synthetic import group
 

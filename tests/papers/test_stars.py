@@ -5,9 +5,9 @@ import math
 import pytest
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Series
-from tidegate.studies.papers.stars import Stars, award, stars
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.load import Series
+from tidegate.studies.rankings import Stars, award, stars
 
 from .synthetic import book
 

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from tidegate.studies.papers.points import Point, Points
-from tidegate.studies.papers.tabled import tables_of
+from tidegate.studies.points import Point, Points
+from tidegate.studies.report.tables import tables_of
 
 from .synthetic import estimate
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tidegate.studies.papers.traces import Trace, trace_of
+from tidegate.studies.traces import Trace, trace_of
 
 
 def trace(policed, throughput=10e6):

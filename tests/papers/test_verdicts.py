@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.explained import PaperExplanation, weigh
 from tidegate.studies.explanations import read_explanations
-from tidegate.studies.judging import Tolerance
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import TEN_PER_CENT, Cell, Claim, Experiment
-from tidegate.studies.papers.explanations import PaperExplanation, weigh
-from tidegate.studies.papers.outcome import Outcome
-from tidegate.studies.papers.verdicts import CellVerdict, judge_cell, judge_claim
+from tidegate.studies.judge import CellVerdict, judge_cell, judge_claim
+from tidegate.studies.load import TEN_PER_CENT, Cell, Claim, Experiment
+from tidegate.studies.outcome import Outcome
+from tidegate.studies.verdict import Tolerance
 
 from .synthetic import book, estimate
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.chance import tried
+from tidegate.studies.checks import check
+from tidegate.studies.data import Datum, Group
+from tidegate.studies.derivations import derived
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.expressions import evaluate, evaluate_all, evaluate_asking
+from tidegate.studies.judge import CellVerdict
+from tidegate.studies.load import TEN_PER_CENT, Cell
 from tidegate.studies.mobile import Row
-from tidegate.studies.papers.chance import tried
-from tidegate.studies.papers.checks import check
-from tidegate.studies.papers.data import Datum, Group
-from tidegate.studies.papers.derivations import derived
-from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import TEN_PER_CENT, Cell
-from tidegate.studies.papers.expressions import evaluate, evaluate_all, evaluate_asking
-from tidegate.studies.papers.traits import _BASE, _entry, _ranking
-from tidegate.studies.papers.verdicts import CellVerdict
+from tidegate.studies.report.sensitivity import _BASE, _entry, _ranking
 from tidegate.studies.security.verdicts import gain_over
 
 from .synthetic import book

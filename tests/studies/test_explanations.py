@@ -6,8 +6,8 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ResultError
+from tidegate.studies.explained import PaperExplanation
 from tidegate.studies.explanations import Explanation, idle, read_explanations
-from tidegate.studies.papers.explanations import PaperExplanation
 
 KINDS = {"papers": PaperExplanation, "fidelity": Explanation}
 FILES = [path for folder in KINDS for path in sorted((ROOT / folder).glob("**/explanations.toml"))]

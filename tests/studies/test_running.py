@@ -13,8 +13,8 @@ from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.league.field import read_mechanisms, read_situations
 from tidegate.studies.league.running import Effort, trial_of
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.load import load_paper
+from tidegate.studies.runner import native_engine
 from tidegate.studies.running import Task, Trial, simulate, work_off
 
 SCENARIO = """\

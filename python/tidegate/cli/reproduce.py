@@ -28,7 +28,7 @@ from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS
 
 if TYPE_CHECKING:
-    from tidegate.studies.papers.reproduction import Reproduced
+    from tidegate.studies.reproduce import Reproduced
 
 CHECK_MISSED = 5
 
@@ -98,8 +98,8 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.papers.reproduction import is_whole_page, paper_names, runs_folder
-    from tidegate.studies.papers.reproduction import reproduce as run
+    from tidegate.studies.reproduce import is_whole_page, paper_names, runs_folder
+    from tidegate.studies.reproduce import reproduce as run
 
     paper = (target or "").partition("/")[0]
     if paper and paper not in paper_names():
@@ -181,7 +181,7 @@ def _cell(value: object) -> object:
 
 def _print_beside(done: list[Reproduced]) -> None:
     from tidegate.results.show import rich_table
-    from tidegate.studies.papers.beside import grids
+    from tidegate.studies.report.comparison import grids
 
     found = [grid for one in done for outcome in one.outcomes for grid in grids(outcome)]
     print_tables([rich_table(grid) for grid in found])

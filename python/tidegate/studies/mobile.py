@@ -22,8 +22,8 @@ from tidegate.results.statistics import Estimate, estimate
 from tidegate.runs.simulation import simulate_all
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies.book import replace
+from tidegate.studies.factors import keys_of
 from tidegate.studies.page import table
-from tidegate.studies.papers.factors import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.results.statistics import welch95
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
-from tidegate.studies.judging import Tolerance
+from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

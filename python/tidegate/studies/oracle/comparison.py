@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.studies.judging import Tolerance
 from tidegate.studies.oracle import traces
+from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

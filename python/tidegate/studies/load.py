@@ -1,0 +1,389 @@
+"""A paper's folder, read: experiments, published cells, claims."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.data import data_folder
+from tidegate.errors import UsageError
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.factors import (
+    Factor,
+    Level,
+    Override,
+    Setting,
+    combinations,
+    overrides,
+    read_factors,
+    settings,
+)
+from tidegate.studies.metrics import Measures, read_measures
+from tidegate.studies.rankings import Stars
+from tidegate.studies.verdict import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tidegate.studies.sides.model import Model
+
+_CELL_COLUMNS = ("metric", "value", "unit")
+_OF_THE_CLAIM = ("id", "and", "reading", "cannot_fail")
+"""Keys of a `[[claim]]` that are not about what is measured."""
+_PAPER_FILE = "paper.toml"
+_BASE_FILE = "base.toml"
+TEN_PER_CENT = Tolerance(0.10)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published number."""
+
+    experiment: str
+    levels: Mapping[str, Level]
+    metric: str
+    value: float
+    unit: str
+    tolerance: Tolerance = TEN_PER_CENT
+    """How near ours has to be: 10 %, unless `paper.toml` asks for something else of the metric."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could be out here; empty where one could."""
+
+    @property
+    def id(self) -> str:
+        """Such as `table2: D_b_ms=5 u_0=1 u_1=10 gamma=0 throughput_ratio_T_R`."""
+        levels = " ".join(f"{name}={level}" for name, level in self.levels.items() if level != "")
+        return f"{self.experiment}: {levels} {self.metric}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A set of points that are produced in the same way."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    replications: int
+    model: Model | None = None
+    """What computes them; `None`: they are simulated, or stars."""
+    stars: Stars | None = None
+    """What ranks other series' points."""
+    quick_replications: int | None = None
+    """Where it is not the paper's own number that is enough in a hurry."""
+    more_runs: bool = True
+    """Whether points that leave a claim undecided are run more often; not where a run is long."""
+    without_mechanism: bool = True
+    """Whether it can be measured with the baseline in the mechanism's place."""
+    hurried: bool = False
+    """Whether it is not what it is in full."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is anything to run."""
+        return self.model is None and self.stars is None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement, and which of our measurements it is put to."""
+
+    id: str
+    experiment: str
+    text: str
+    check_text: str
+    section: str
+    check: Mapping[str, Any]
+    parts: tuple[Mapping[str, Any], ...]
+    reading: str = ""
+    """What of the statement is put to the test, or how, where that is not all of it."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could contradict it; empty where one could."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """What stands in every cell and claim if the mechanism is not there (see `baselines`)."""
+
+    name: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """What it changes in the scenarios."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Levels of the points that it changes; all others are without the mechanism."""
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """Of the paper's own point that is without the mechanism."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Metrics for which it is a number."""
+    replications: int | None = None
+    """Runs a point, if fewer than the series has."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table, figure or paragraph."""
+
+    name: str
+    title: str
+    section: str
+    series: Mapping[str, Series]
+    cells: tuple[Cell, ...]
+    claims: tuple[Claim, ...]
+    figure: Mapping[str, Any] | None
+    notes: str
+    metric_of: Mapping[str, str]
+    """Study of traits: the metric of each of its cells."""
+    part: str = ""
+    """Of a paper that is reproduced in parts: which one."""
+    page: str = ""
+    """Of a paper whose results stand on several pages: which one."""
+    tables: tuple[Mapping[str, Any], ...] = ()
+    """Of what was measured, see `tabled`."""
+    baseline: Baseline | None = None
+    """What it is judged beside: the paper's, or its own."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Everything in a paper's folder but the explanations."""
+
+    name: str
+    folder: Path
+    title: str
+    base: str
+    """The scenario behind all experiments but those of a set-up with one of its own."""
+    measures: Measures
+    quick_replications: int
+    quick_overrides: tuple[Override, ...]
+    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
+    shortened: bool
+    """Whether that, or what it changes in some set-up, is in here."""
+    without: frozenset[str]
+    """Names of series that `--quick` leaves out, and `traits`."""
+    experiments: Mapping[str, Experiment]
+    traits: Experiment | None
+    samples: str
+    """What confidence intervals are over."""
+    terms: str
+    """Items of a list, in Markdown: the paper's own terms."""
+    baseline: Baseline | None = None
+    """What stands without the mechanism in all experiments that have none of their own."""
+    by_chapter: bool = False
+    """Whether its pages say which of its chapters has what."""
+    own_replications: int | None = None
+    """Runs a point that the paper itself has, where it says so and has fewer."""
+
+
+def paper_names() -> list[str]:
+    """All papers that can be reproduced."""
+    return sorted(file.parent.name for file in data_folder("papers").glob(f"*/{_PAPER_FILE}"))
+
+
+def load_paper(name: str, *, quick: bool = False) -> Paper:
+    """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
+    folder = data_folder("papers") / name
+    if not (folder / _PAPER_FILE).is_file():
+        raise UsageError(f"no paper {name!r}; there are {', '.join(paper_names())}")
+    head = _read(folder / _PAPER_FILE)
+    factors = read_factors(head["factors"])
+    claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
+    tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
+    entries = {"": {}, **head.get("setups", {})}
+    setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
+    hurried = overrides(head.get("quick_set", {})) if quick else ()
+    without = frozenset(head.get("quick_without", ()) if quick else ())
+    reader = _Reader(
+        folder, factors, claims, head["replications"], tolerances, setups, without, quick,
+        head.get("baseline", False),
+    )  # fmt: skip
+    experiments = {
+        stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
+        for stem in head["experiments"]
+    }
+    traits = folder / "traits.toml"
+    return Paper(
+        name=name,
+        folder=folder,
+        title=head["title"],
+        base=setups[""].base,
+        measures=read_measures(head),
+        quick_replications=head["quick_replications"],
+        quick_overrides=hurried,
+        shortened=quick and any("quick_set" in one for one in (head, *entries.values())),
+        without=without,
+        experiments=experiments,
+        traits=reader.experiment("traits", traits) if traits.is_file() else None,
+        samples=head.get("samples", "independent runs"),
+        terms=head.get("terms", "").strip(),
+        baseline=_baseline(folder / _PAPER_FILE, head.get("baseline", False)),
+        by_chapter=head.get("by_chapter", False),
+        own_replications=head.get("own_replications"),
+    )
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """Where experiments begin: a scenario, and what all of a set-up change in it."""
+
+    base: str
+    always: tuple[Override, ...]
+
+
+def _setup(
+    folder: Path,
+    base: str = _BASE_FILE,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the file's word
+    quick_set: Mapping[str, Any] | None = None,
+    *,
+    quick: bool,
+) -> _Setup:
+    changes = {**(set or {}), **((quick_set or {}) if quick else {})}
+    return _Setup((folder / base).read_text(encoding="utf-8"), overrides(changes))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    folder: Path
+    factors: Mapping[str, Factor]
+    claims: Mapping[str, Mapping[str, Any]]
+    replications: int
+    tolerances: Mapping[str, Tolerance]
+    setups: Mapping[str, _Setup]
+    without: frozenset[str]
+    quick: bool
+    baseline: Mapping[str, Any] | bool
+
+    def experiment(self, name: str, file: Path) -> Experiment:
+        data = _read(file)
+        # A factor of this experiment alone, such as the traits, is told in its own file.
+        factors = {**self.factors, **read_factors(data.get("factors", {}))}
+        return Experiment(
+            name=name,
+            title=data["title"],
+            section=str(data.get("section", "")),
+            series={
+                key: self.series(key, {"setup": data.get("setup", ""), **entry}, factors)
+                for key, entry in data["series"].items()
+                if key not in self.without
+            },
+            cells=self.cells(name, data) if "expected" in data else (),
+            claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
+            figure=self.figure(data["figure"]) if "figure" in data else None,
+            notes=data.get("notes", "").strip(),
+            metric_of=data.get("metric_of", {}),
+            part=data.get("part", ""),
+            page=data.get("page", ""),
+            tables=tuple(data.get("table", [])),
+            baseline=_baseline(file, data.get("baseline", self.baseline)),
+        )
+
+    def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        drawn = spec.get("series")
+        if not isinstance(drawn, list):
+            return spec
+        return {**spec, "series": [name for name in drawn if name not in self.without]}
+
+    def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
+        hurried = self.quick and "quick" in entry
+        if hurried:
+            entry = {**entry, **entry["quick"]}
+        if "rivals" in entry:
+            return Series(name, (), 0, stars=Stars(entry["rivals"], entry["of"]))
+        levels = entry["factors"]
+        if entry["setup"] not in self.setups:
+            there = ", ".join(filter(None, self.setups)) or "none"
+            raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")
+        setup = self.setups[entry["setup"]]
+        model = entry.get("model", entry.get("engine"))
+        if model is not None:
+            return Series(name, _computed(entry, factors, setup.base), 0, model)
+        always = (*setup.always, *overrides(entry.get("set", {})))
+        points = settings(levels, factors, always, setup.base)
+        return Series(
+            name,
+            tuple(points),
+            entry.get("replications", self.replications),
+            quick_replications=entry.get("quick_replications"),
+            more_runs=entry.get("more_runs", True),
+            without_mechanism=entry.get("without_mechanism", True),
+            hurried=hurried,
+        )
+
+    def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:
+        cannot_fail = data.get("cells_cannot_fail", {})
+        file = self.folder / "expected" / data["expected"]
+        with file.open(encoding="utf-8", newline="") as lines:
+            return tuple(
+                Cell(
+                    experiment,
+                    {key: _level(text) for key, text in row.items() if key not in _CELL_COLUMNS},
+                    row["metric"],
+                    float(row["value"]),
+                    row["unit"],
+                    self.tolerances.get(row["metric"], TEN_PER_CENT),
+                    cannot_fail.get(row["metric"], ""),
+                )
+                for row in csv.DictReader(lines)
+            )
+
+    def claim(self, experiment: str, entry: Mapping[str, Any]) -> Claim:
+        published = self.claims.get(entry["id"])
+        if published is None:
+            raise ReproductionError(f"{experiment}: no claim {entry['id']!r} in claims.toml")
+        main = {key: value for key, value in entry.items() if key not in _OF_THE_CLAIM}
+        more = entry.get("and", [])
+        return Claim(
+            id=entry["id"],
+            experiment=experiment,
+            text=published["text"],
+            check_text=published["check_text"],
+            section=published["section"],
+            check=published["check"],
+            parts=(main, *more),
+            reading=entry.get("reading", ""),
+            cannot_fail=entry.get("cannot_fail", ""),
+        )
+
+
+def _baseline(file: Path, entry: Mapping[str, Any] | bool) -> Baseline | None:
+    if entry is False:
+        return None
+    try:
+        return Baseline(**entry)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ReproductionError(f"{file}: baseline: {error}") from None
+
+
+def _computed(
+    entry: Mapping[str, Any], factors: Mapping[str, Factor], base: str
+) -> tuple[Setting, ...]:
+    """Points of a formula; levels that are no factor's are its arguments alone.
+
+    Of a closed form only the mechanism's are looked up: its other levels have names of their own.
+    """
+    constants = entry.get("constants", {})
+    known = factors.keys() if "engine" in entry else factors.keys() & {"mechanism"}
+    points = []
+    for point in combinations(entry["factors"]):
+        levels = {**constants, **point}
+        named = [name for name in levels if name in known]
+        changes = [one for name in named for one in factors[name].overrides(levels[name], levels)]
+        points.append(Setting(levels, tuple(changes), base))
+    return tuple(points)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ReproductionError(f"{file}: {error}") from error
+
+
+def _level(text: str) -> Level:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number

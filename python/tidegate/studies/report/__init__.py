@@ -1,0 +1,412 @@
+"""Pages of results: every cell and every claim of a paper beside what we measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.results.statistics import decimals
+from tidegate.studies.chance import tried
+from tidegate.studies.figures import draw
+from tidegate.studies.judge import told
+from tidegate.studies.page import table, write_page
+from tidegate.studies.report.chapters import chapter_table
+from tidegate.studies.report.sensitivity import trait_section
+from tidegate.studies.report.tables import tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tidegate.results.statistics import Estimate
+    from tidegate.studies.explained import Support
+    from tidegate.studies.judge import CellVerdict, ClaimVerdict
+    from tidegate.studies.load import Baseline, Cell, Claim, Experiment, Paper
+    from tidegate.studies.outcome import Outcome
+    from tidegate.studies.points import Points
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What was reproduced, and what it cost."""
+
+    target: str
+    """Such as `abc` or `abc/table2`."""
+    runs: int
+    kept: int
+    """So many of these were run before."""
+    packets: int
+    cpu_s: float
+    """Not on the page: it would change with every machine and every run."""
+    replications: int | None
+    """Runs a point at most; `None`: the paper's own counts."""
+
+
+def write_report(
+    folder: Path,
+    *,
+    paper: Paper,
+    outcomes: Sequence[Outcome],
+    supports: Sequence[Support],
+    measured: Points,
+    effort: Effort,
+    page: str = "RESULTS.md",
+    vector: bool = True,
+) -> None:
+    """Write the page of results and its figures, with `vector` also as SVG."""
+    for outcome in outcomes:
+        draw(outcome.experiment, measured, folder / "figures", vector=vector)
+    sections = [
+        _head(paper, effort, [outcome.experiment for outcome in outcomes]),
+        _totals(paper, outcomes),
+        _how_to_read(paper),
+        *(_experiment(outcome, measured) for outcome in outcomes),
+        *_with_own_runs(paper, outcomes),
+        *trait_section(paper, measured),
+        _explanations(supports, outcomes),
+    ]
+    text = "\n\n".join(section.strip() for section in sections if section.strip())
+    write_page(folder / page, text + "\n")
+
+
+def _head(paper: Paper, effort: Effort, experiments: Sequence[Experiment]) -> str:
+    hurried = [
+        f"`{each.name}:{name}`"
+        for each in experiments
+        for name, series in each.series.items()
+        if series.hurried
+    ]
+    title = f"# {paper.title}: our results beside the paper's"
+    written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
+    if not effort.runs:
+        return f"{title}\n\n{written}. All is computed, nothing simulated."
+    counts = (
+        "the numbers of runs that its experiments name"
+        if effort.replications is None
+        else f"at most {effort.replications} runs a point (few series have more), not the paper's"
+    )
+    if paper.shortened:
+        counts += ", some of them shorter (`quick_set` in paper.toml)"
+    if hurried:
+        counts += f", with less in {' and '.join(hurried)} (`quick` in experiments/)"
+    # Networks of several links have none of that name.
+    packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
+    runs = f"{effort.runs:,} simulated runs{packets if effort.packets else ''}"
+    return f"{title}\n\n{written}, with {counts}: {runs}."
+
+
+def _left_out(paper: Paper) -> str:
+    if not paper.without:
+        return ""
+    names = " and ".join(f"`{name}`" for name in sorted(paper.without))
+    return (
+        f",\nwithout {names} (`quick_without` in paper.toml), so that what these explain "
+        "stands here as not explained"
+    )
+
+
+def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+    lists = ("undecided", "explained", "by_another_reading", "unexplained", "cannot_fail")
+    rows, counts = [], [outcome.summary("") for outcome in outcomes]
+    for outcome, count in zip(outcomes, counts, strict=True):
+        title = f"[{outcome.experiment.title}](#{outcome.experiment.name})"
+        rows.append([title, *_counts(count), *(str(len(count[name]) or "") for name in lists)])
+    total = {key: sum(count[key] for count in counts) for key in _COUNTED}
+    bold = [f"**{text}**" if text else "" for text in _counts(total)]
+    rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
+    head = [
+        "experiment", "cells within", "claims held", "without the mechanism", "undecided",
+        "explained", "held by another reading", "not explained", "cannot fail",
+    ]  # fmt: skip
+    parts = ["## Summary", *_beside_baselines(outcomes, total), table(head, rows)]
+    if paper.by_chapter:
+        parts += ["### By chapter", chapter_table(paper, outcomes)]
+    own = [outcome for outcome in outcomes if outcome.experiment.baseline == paper.baseline]
+    if paper.baseline is not None and paper.baseline.levels and any(one.cells for one in own):
+        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, own)]
+    return "\n\n".join(parts)
+
+
+_COUNTED = (
+    "cells", "cells_within", "claims", "claims_held",
+    "without_mechanism", "without_mechanism_held",
+)  # fmt: skip
+
+
+def _beside_baselines(outcomes: Sequence[Outcome], total: Mapping[str, int]) -> list[str]:
+    """How much of the page would be there without the mechanism."""
+    names = dict.fromkeys(
+        one.experiment.baseline.name for one in outcomes if one.experiment.baseline is not None
+    )
+    asked, held = total["without_mechanism"], total["without_mechanism_held"]
+    if not asked:
+        return []
+    count = f"**{held} of the {asked}** cells and claims that can be asked then"
+    place = f"What stands in its place: {'; '.join(names)}."
+    return [f"Without the mechanism {count} would be within or hold. {place}"]
+
+
+def _counts(counts: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
+        f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
+        f"{counts['without_mechanism_held']} of {counts['without_mechanism']}"
+        if counts["without_mechanism"]
+        else "",
+    ]
+
+
+def _without(baseline: Baseline, outcomes: Sequence[Outcome]) -> str:
+    """Cells within by themselves, and those that the baseline has as well."""
+    rows = []
+    everything: list[CellVerdict] = []
+    for outcome in outcomes:
+        by_level: dict[str, list[CellVerdict]] = {}
+        for verdict in outcome.cells:
+            level = " ".join(str(verdict.cell.levels[name]) for name in baseline.levels)
+            by_level.setdefault(level, []).append(verdict)
+        for level, verdicts in by_level.items():
+            rows.append([outcome.experiment.name, level, *_beside(verdicts)])
+            everything += verdicts
+    rows.append(["**all**", "", *(f"**{text}**" for text in _beside(everything))])
+    head = [
+        "experiment", "mechanism", "cells", "ours within", f"{baseline.name} within",
+        f"ours within and told from {baseline.name}", "not to be told from it",
+    ]  # fmt: skip
+    text = f"""
+How many cells would be within if {baseline.name} stood in place of every mechanism, and how many of
+ours are within *and* differ from it by more than the 95 % interval of the difference. A mechanism
+whose cells cannot be told from {baseline.name} does nothing that these numbers show.
+"""
+    return f"{text.strip()}\n\n{table(head, rows)}"
+
+
+def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
+    bare = [verdict.without_it for verdict in verdicts]
+    return [
+        str(len(verdicts)),
+        str(sum(verdict.within for verdict in verdicts)),
+        str(sum(one is not None and one.within for one in bare)),
+        str(sum(verdict.within and verdict.told_apart for verdict in verdicts)),
+        str(sum(not verdict.told_apart for verdict in verdicts)),
+    ]
+
+
+def _how_to_read(paper: Paper) -> str:
+    return f"""
+## How to read this
+
+- A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
+  or, for a throughput ratio, by at most 0.1, unless an item below says otherwise. Behind ± is the
+  half-width of the 95 % confidence interval (Student's t over {paper.samples}).
+{paper.terms}
+- A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
+  It *holds* where the whole 95 % interval of what it asks about lies on the side that it says,
+  *fails* where the interval lies on the other side, and is *undecided* where the limit is inside:
+  of two means of ours that of their difference, of a value that of the value beside the limit or
+  the tolerance given in brackets. What is computed exactly has no interval; one run decides
+  nothing. What three times the runs may decide gets them (the cells do not). Where the check asks
+  for less than the sentence, or for more, "Here:" says so.
+- *Explained*: deviates, and a derivation shows why, or one parameter that the paper leaves open,
+  measured with everything else as it is taken. *Held by another reading*: deviates, and comes out
+  as the paper has it where the text is read otherwise or several things are changed at once. Both
+  count neither as within nor as held.
+- **Without the mechanism**: the cell or claim is judged a second time with a plain baseline in
+  place of the mechanism; the tables name it. *Itself* has no mechanism in the first place; "–"
+  cannot be asked, such as what is computed. What is within or holds there as well says nothing for
+  the mechanism.
+- *Cannot fail*: a parameter was fitted to the number, or what the paper prints is put in and comes
+  back. It is in none of the other columns. Every other cell and claim is within or held, or stands
+  in one of the columns undecided, explained, held by another reading, not explained.
+"""
+
+
+def _experiment(outcome: Outcome, measured: Points) -> str:
+    experiment = outcome.experiment
+    parts = [
+        f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
+        f"Section {experiment.section} of the paper. {experiment.notes}".replace("\n", " "),
+    ]
+    if experiment.figure is not None:
+        parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
+    parts += tables_of(experiment, measured)
+    if outcome.cells:
+        parts.append(_cell_table(outcome))
+    if outcome.claims:
+        beside = [baseline.name] if (baseline := experiment.baseline) else []
+        head = ["claim", "the paper says", "asked for", "measured", *beside, "verdict"]
+        rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
+        parts.append(table(head, rows))
+    return "\n\n".join(parts)
+
+
+def _cell_table(outcome: Outcome) -> str:
+    factors = list(outcome.cells[0].cell.levels)
+    bare = [baseline.name] if (baseline := outcome.experiment.baseline) else []
+    head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
+    return table(head, [_cell_row(outcome, verdict) for verdict in outcome.cells])
+
+
+def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
+    cell = verdict.cell
+    ours = _estimate(cell, verdict.ours)
+    other = verdict.ratio_of_means
+    if other is not None and not math.isclose(other, verdict.ours.mean, rel_tol=0.01):
+        ours += f" ({other:.{_digits(cell)}f})"
+    unit = "" if cell.unit == "1" else f" {cell.unit}"
+    return [
+        *(str(level) for level in cell.levels.values()),
+        cell.metric,
+        f"{cell.value:g}{unit}",
+        ours,
+        f"{100 * verdict.deviation:+.1f} %",
+        *_baseline_cell(outcome, verdict),
+        _judged(outcome, verdict, "within" if verdict.within else "out", cell.cannot_fail),
+    ]
+
+
+def _digits(cell: Cell) -> int:
+    return max(2, decimals(cell.value)) if cell.unit != "s" else 1
+
+
+def _estimate(cell: Cell, value: Estimate) -> str:
+    return value.written(_digits(cell))
+
+
+def _baseline_cell(outcome: Outcome, verdict: CellVerdict) -> list[str]:
+    """What stands there without the mechanism, in brackets where it is within as well."""
+    if outcome.experiment.baseline is None:
+        return []
+    bare, known = verdict.without_it, outcome.without.get(verdict.cell.id)
+    if bare is None or known is None:
+        return ["–"]
+    if known.itself:
+        return ["itself"]
+    text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
+    return [text if verdict.told_apart else f"{text}, **not told apart**"]
+
+
+def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
+    claim = verdict.claim
+    judged = _judged(outcome, verdict, verdict.verdict.value, claim.cannot_fail)
+    beside = [str(outcome.without[claim.id])] if claim.id in outcome.without else []
+    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, *beside, judged]
+
+
+def _asked(claim: Claim) -> str:
+    """What is asked for, its tolerance, and what of the statement that leaves out or adds."""
+    rules = {**claim.check, **(claim.parts[0].get("check", {}) if claim.parts else {})}
+    allowed = [
+        form.format(scale * rules[key])
+        for key, (scale, form) in _TOLERANCES.items()
+        if key in rules
+    ]
+    parts = [claim.check_text, f"({' or '.join(allowed)})" if allowed else ""]
+    parts.append(f"*Here: {claim.reading}.*" if claim.reading else "")
+    return " ".join(part for part in parts if part)
+
+
+_TOLERANCES = {
+    "rel_tol": (100.0, "± {:g} %"),
+    "abs_tol": (1.0, "± {:g}"),
+    "slack": (100.0, "± {:g} % beyond the ends"),
+}
+
+
+def _judged(
+    outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str, cannot_fail: str
+) -> str:
+    if cannot_fail:
+        return f"{word}, *cannot fail*: {cannot_fail}"
+    if word not in ("out", "fails"):
+        return word
+    return _deviates(outcome, verdict, word)
+
+
+def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
+    support = outcome.explanation_of(verdict)
+    if support is not None:
+        link = f"[{support.explanation.id}](#{support.explanation.id})"
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        how = "explained" if support.explanation.explains else "held by another reading"
+        return f"**{word}**, {how}: {link}" + (f", then {other.ours}" if other else "")
+    notes = []
+    for support in outcome.listed_for(verdict):
+        one = support.explanation
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        if support.stale or other is None:
+            notes.append(f"stale explanation: {one.id}")
+        else:
+            notes.append(f"[{one.id}](#{one.id}) comes to {other.ours}")
+    return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _with_own_runs(paper: Paper, outcomes: Sequence[Outcome]) -> list[str]:
+    """What the paper's own number of runs would decide otherwise."""
+    if not any(outcome.with_own_runs for outcome in outcomes):
+        return []
+    rows = [
+        [f"`{ours.claim.id}`", ours.verdict.value, few.verdict.value, few.measured]
+        for outcome in outcomes
+        for ours, few in outcome.otherwise
+    ]
+    own = paper.own_replications
+    head = ["claim", "with all runs", f"with the first {own}", f"measured with {own}"]
+    found = table(head, rows) if rows else "No claim is decided otherwise."
+    text = f"The first {own} runs a point alone:"
+    return [f"## With as many runs as the paper has\n\n{text}\n\n{found}"]
+
+
+def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
+    parts = ["## Explanations"]
+    if not supports:
+        parts.append("None are listed.")
+    if any(support.explanation.assuming for support in supports):
+        parts.append(_chance(supports, outcomes).strip())
+    for support in supports:
+        one = support.explanation
+        head = f'<a id="{one.id}"></a>\n\n### {one.id}'
+        measured = []
+        if support.findings:
+            state = "does NOT show it any more (stale)" if support.stale else "shows it"
+            measured.append(f"Measured: {told(support.findings)}. This {state}.")
+        told_of_it = [head, *one.paragraphs(*measured)]
+        if one.assuming:
+            told_of_it.append(_with_other_assumption(support, outcomes))
+        parts.append("\n\n".join(told_of_it))
+    return "\n\n".join(parts)
+
+
+def _chance(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
+    rows = []
+    for outcome in outcomes:
+        one = tried(outcome.cells, supports)
+        if one.cells:
+            rows.append(
+                [
+                    outcome.experiment.title,
+                    str(one.cells),
+                    str(one.explained),
+                    f"{one.by_chance:.1f}",
+                ]
+            )
+    head = ["experiment", "cells tried", "brought within", "by chance"]
+    return f"""
+An explanation by another assumption holds for the cells that the assumption brings within their
+tolerance. With several assumptions at hand one of them may do so by chance. The last column says
+how many cells they would bring within on average, had the paper printed numbers drawn at random
+from half to twice its own:
+
+{table(head, rows)}
+"""
+
+
+def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str:
+    cells = [verdict for outcome in outcomes for verdict in outcome.cells]
+    alone = tried(cells, [support])
+    return (
+        f"Measured with this assumption: {alone.explained} of the {alone.cells} deviating cells "
+        f"that it is tried on come to lie within their tolerance ({alone.by_chance:.1f} would by "
+        f"chance); it stands for these alone."
+    )

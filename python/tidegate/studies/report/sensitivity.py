@@ -1,0 +1,73 @@
+"""What each trait that the paper leaves open does: key cells with that trait alone changed.
+
+`traits.toml` is an experiment with the factors `cell` and `trait`, whose level `base` changes
+nothing; `[figure]` is not used, `[cells]` maps a cell to its metric.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.studies.page import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.studies.factors import Level
+    from tidegate.studies.load import Paper
+    from tidegate.studies.points import Point, Points
+
+_BASE = "base"
+
+
+def trait_section(paper: Paper, measured: Points) -> list[str]:
+    """Give the study as a section of the report; nothing unless it was run as a whole."""
+    study = paper.traits
+    if study is None or (study.name, "tcp") not in measured.points:
+        return []
+    points = measured.series((study.name, "tcp"))
+    if len(points) < len(study.series["tcp"].settings):
+        return []
+    metric_of: Mapping[str, str] = study.metric_of
+    by_place = {(p.levels["cell"], p.levels["trait"]): p for p in points}
+    traits = dict.fromkeys(str(point.levels["trait"]) for point in points)
+    tables = []
+    for metric in dict.fromkeys(metric_of.values()):
+        cells = [cell for cell in metric_of if metric_of[cell] == metric]
+        lines = [
+            [trait, *(_entry(by_place, cell, trait, metric) for cell in cells)] for trait in traits
+        ]
+        columns = [f"trait changed, {metric}", *cells]
+        tables.append(table(columns, lines))
+    runs = points[0].metrics["utilization"].runs
+    head = f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point."
+    return [head, _ranking(by_place, metric_of, list(traits)), *tables]
+
+
+def _ranking(
+    points: Mapping[tuple[Level, Level], Point], metric_of: Mapping[str, str], traits: list[str]
+) -> str:
+    """Tell which traits matter: how many cells each moves beyond doubt, and how far at most."""
+    ranked: list[tuple[float, list[str]]] = []
+    for trait in traits:
+        if trait == _BASE:
+            continue
+        changes: list[tuple[float, str]] = []
+        for cell, metric in metric_of.items():
+            ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
+            if ours.told_apart(base):
+                changes.append((ours.change_from(base), cell))
+        largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
+        told = f"{100 * largest:+.0f} % ({where})" if where else "none"
+        ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
+    ranked.sort(key=lambda row: -row[0])
+    head = ["trait changed", "cells moved beyond the interval", "largest change"]
+    return table(head, [row for _, row in ranked])
+
+
+def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, metric: str) -> str:
+    ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
+    if trait == _BASE:
+        return str(ours)
+    change = f"{ours} ({100 * ours.change_from(base):+.0f} %)"
+    return f"**{change}**" if ours.told_apart(base) else change

@@ -1,0 +1,324 @@
+"""Reproduce published results: run a paper's experiments and judge every cell and claim.
+
+What is run and what it is judged by are data in the paper's folder. Reports go to `results/`; only
+`report=True` writes the pages beside the data, which belong to the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate.data import check_source
+from tidegate.errors import UsageError
+from tidegate.results.places import check_writable
+from tidegate.runs.execution import Threads
+from tidegate.runs.progress import shown
+from tidegate.studies.baselines import Bare, Without, stand_ins
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.explained import PaperExplanation, weigh
+from tidegate.studies.explanations import read_explanations
+from tidegate.studies.judge import (
+    MORE_RUNS,
+    CellVerdict,
+    ClaimVerdict,
+    judge_cell,
+    judge_claim,
+)
+from tidegate.studies.load import (
+    Cell,
+    Claim,
+    Experiment,
+    Paper,
+    load_paper,
+    paper_names,
+)
+from tidegate.studies.outcome import Outcome
+from tidegate.studies.points import Points, fill, repeatable, with_more_runs
+from tidegate.studies.rankings import award
+from tidegate.studies.runner import Engine, Runner, cpu_seconds, native_engine
+from tidegate.studies.store import KeptRuns
+from tidegate.studies.study import measurable, relevant, wanted_series
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.runs.execution import Executor
+    from tidegate.runs.simulation import Showing
+    from tidegate.studies.load import Series
+    from tidegate.studies.points import SeriesKey
+    from tidegate.studies.report import Effort
+
+__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper, or one experiment of it."""
+
+    summaries: list[dict[str, Any]]
+    """An object per experiment."""
+    outcomes: list[Outcome]
+    effort: Effort
+    folder: Path | None
+    """Where the report is."""
+    pages: tuple[str, ...] = ()
+    """Its files."""
+
+
+def is_whole_page(target: str | None) -> bool:
+    """Whether a target is all of a page: everything, a paper, or the experiments of one page."""
+    names, experiment = _parse(target)
+    experiments = load_paper(names[0]).experiments.values()
+    return experiment is None or any(one.page == experiment for one in experiments)
+
+
+def runs_folder(out: str | os.PathLike[str] | None) -> Path:
+    """Where runs are kept that need not be done again."""
+    return Path(out or "results") / "reproduce-runs"
+
+
+def reproduce(
+    target: str | None = None,
+    *,
+    quick: bool = False,
+    replications: int | None = None,
+    progress: Showing = False,
+    write: bool = True,
+    report: bool = False,
+    resume: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    engine: Engine = native_engine,
+    executor: Executor | None = None,
+) -> list[Reproduced]:
+    """Reproduce a paper (`abc`), an experiment or a part of it (`abc/table2`), or all (`None`).
+
+    Gives one object per paper, with one for each experiment: how many cells lie within their
+    tolerance and how many claims hold, what the runs leave undecided, what deviates but is
+    explained, and what is not (`ok` is then false). Each cell and claim stands in one place.
+
+    `replications` is how many runs a point has at most; `quick` takes a few.
+
+    Writes a report with figures to a folder of its own below `out` (default: `results`), such as
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead, where experiments
+    with a `page` have one of their own (`abc/PAGE` reproduces that alone). What was read of
+    each run is kept in `reproduce-runs` beside those folders as soon as the run has ended: what is
+    there of the same scenario, seed, engine and readings is not run again unless `resume` is false.
+    """
+    names, experiment = _parse(target)
+    papers = [load_paper(name, quick=quick) for name in names]
+    if report and (quick or out or not is_whole_page(target)):
+        raise ReproductionError(
+            "the papers' own pages are about all their experiments in full: report goes without "
+            "quick, without out and without an experiment that is no whole page"
+        )
+    folders = [
+        _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
+        for paper in papers
+    ]
+    keeps = write and engine is native_engine
+    kept = runs_folder(out) if keeps else None
+    for folder in [*folders, kept]:
+        if folder is not None:
+            check_writable(folder)
+    books = [KeptRuns(kept / one.name, one.measures, resume) if kept else None for one in papers]
+    for book in filter(None, books):
+        book.clear_away()
+    return [
+        _reproduce(
+            paper,
+            experiment,
+            quick=quick,
+            replications=replications,
+            progress=progress,
+            folder=folder,
+            kept=book,
+            own_pages=report,
+            engine=engine,
+            executor=executor or Threads(),
+        )
+        for paper, folder, book in zip(papers, folders, books, strict=True)
+    ]
+
+
+def _parse(target: str | None) -> tuple[list[str], str | None]:
+    if target is None:
+        return paper_names(), None
+    name, _, experiment = target.partition("/")
+    return [name], experiment or None
+
+
+def _reproduce(
+    paper: Paper,
+    only: str | None,
+    *,
+    quick: bool,
+    replications: int | None,
+    progress: Showing,
+    folder: Path | None,
+    kept: KeptRuns | None,
+    own_pages: bool,
+    engine: Engine,
+    executor: Executor,
+) -> Reproduced:
+    chosen = _chosen(paper, only)
+    explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
+    if only is not None:
+        explanations = relevant(explanations, chosen)
+    explanations = measurable(explanations, paper.without)
+    studied = chosen
+    if only is None and paper.traits and paper.traits.name not in paper.without:
+        studied = [*chosen, paper.traits]
+    measured = Points()
+    if replications is None and quick:
+        replications = paper.quick_replications
+    started_cpu_s = cpu_seconds()
+    with shown(progress, f"reproducing {paper.name}") as on_progress:
+        runner = Runner(engine, paper.measures, executor, on_progress, paper.quick_overrides, kept)
+        wanted = wanted_series(paper, studied, explanations)
+        fill(measured, wanted, runner, replications)
+        measured = award(measured, wanted)
+        # At the paper's own counts.
+        judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
+        claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
+        few = _with_few_runs(paper, chosen, wanted, runner, replications)
+        bare = stand_ins(paper, wanted, measured, runner, replications)
+    supports = weigh(explanations, measured)
+    outcomes = [
+        Outcome(
+            experiment,
+            tuple(_judged(cell, experiment, measured, bare) for cell in experiment.cells),
+            tuple(claims[claim.id] for claim in experiment.claims),
+            supports,
+            few,
+            _without(experiment, bare),
+        )
+        for experiment in chosen
+        if experiment is not paper.traits
+    ]
+    summaries = [outcome.summary(paper.name) for outcome in outcomes]
+    from tidegate.studies.report import Effort, write_report
+
+    asked = f"{paper.name}/{only}" if only else paper.name
+    asked += " --quick" if quick else f" --replications {replications}" if replications else ""
+    effort = Effort(
+        asked,
+        runner.run_count,
+        runner.kept_count,
+        runner.packets,
+        cpu_seconds() - started_cpu_s,
+        replications,
+    )
+    pages = _by_page(outcomes) if own_pages else {_page(""): outcomes}
+    if folder is not None:
+        for page, on_it in pages.items():
+            write_report(
+                folder,
+                paper=paper,
+                outcomes=on_it,
+                supports=supports,
+                measured=measured,
+                effort=effort,
+                page=page,
+                # The page shows the PNG; in a hurry that is enough.
+                vector=not quick,
+            )
+    return Reproduced(summaries, outcomes, effort, folder, tuple(pages))
+
+
+def _judged(cell: Cell, experiment: Experiment, measured: Points, bare: Bare) -> CellVerdict:
+    """Judge a cell, with what the baseline has in its place."""
+    if not bare.cell(cell).asked or experiment.baseline is None:
+        return judge_cell(cell, measured)
+    plain = bare.points.matching(cell.experiment, cell.levels, cell.metric)
+    return judge_cell(cell, measured, plain, experiment.baseline.same_as.get(cell.metric, ""))
+
+
+def _without(experiment: Experiment, bare: Bare) -> dict[str, Without]:
+    """Judge everything of an experiment without the mechanism; empty where there is none."""
+    if experiment.baseline is None:
+        return {}
+    cells = {cell.id: bare.cell(cell) for cell in experiment.cells}
+    return cells | {claim.id: bare.claim(claim) for claim in experiment.claims}
+
+
+def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    pages: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        pages.setdefault(_page(outcome.experiment.page), []).append(outcome)
+    return pages
+
+
+def _page(name: str) -> str:
+    """File of a page; most papers have one."""
+    return f"RESULTS-{name}.md" if name else "RESULTS.md"
+
+
+def _decided(
+    claim: Claim, measured: Points, *, wanted: Mapping[SeriesKey, Series], runner: Runner
+) -> ClaimVerdict:
+    """Judge, where that leaves it undecided with more runs of what it compares."""
+    first = judge_claim(claim, measured)
+    if not first.undecided:
+        return first
+    points = {id(point): point for point in repeatable(measured, wanted, first.undecided_points)}
+    if not points:
+        return first
+    more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
+    return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
+
+
+def _with_few_runs(
+    paper: Paper,
+    chosen: Sequence[Experiment],
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    replications: int | None,
+) -> dict[str, ClaimVerdict]:
+    """Judge all claims over the first runs, as many as the paper has; empty where we do no more."""
+    own = paper.own_replications
+    if own is None or (replications is not None and replications <= own):
+        return {}
+    few = Points()
+    fill(few, wanted, runner, own)
+    few = award(few, wanted)
+    return {one.id: judge_claim(one, few) for each in chosen for one in each.claims}
+
+
+def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
+    if only is None:
+        return list(paper.experiments.values())
+    if paper.traits and only == paper.traits.name:
+        return [paper.traits]
+    part = [one for one in paper.experiments.values() if only in {one.part, one.page}]
+    if part:
+        return part
+    if only not in paper.experiments:
+        sets = [name for one in paper.experiments.values() for name in (one.part, one.page)]
+        there = list(dict.fromkeys([*filter(None, sets), *paper.experiments]))
+        near = get_close_matches(only, there, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            f"no experiment {only!r} in {paper.name}; there are {', '.join(there)}{hint}"
+        )
+    return [paper.experiments[only]]
+
+
+def _folder(
+    paper: Paper,
+    experiment: str | None,
+    *,
+    quick: bool,
+    report: bool,
+    out: str | os.PathLike[str] | None,
+) -> Path:
+    """Give each choice a folder of its own, so that no report takes another's place."""
+    if report:
+        check_source(paper.folder)
+        return paper.folder
+    parts = ["reproduce", paper.name, *([experiment] if experiment else []), *["quick"] * quick]
+    return Path(out or "results") / "-".join(parts)

@@ -1,0 +1,157 @@
+"""A paper's runs, each done once."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from tidegate.errors import ScenarioError
+from tidegate.runs.execution import Threads
+from tidegate.studies.errors import ReproductionError
+from tidegate.studies.running import Task, each_done
+from tidegate.studies.sides.model.formulas import Formulas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tidegate.runs.execution import Executor, Progress
+    from tidegate.studies.factors import Override, Setting
+    from tidegate.studies.metrics import Measures, Run
+    from tidegate.studies.store import KeptRuns
+
+
+class Simulation(Formulas, Protocol):
+    """A checked scenario that can be run."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the first replication."""
+        ...
+
+    @property
+    def warm_up_s(self) -> float:
+        """Time before the measurement."""
+        ...
+
+    @property
+    def groups(self) -> list[str]:
+        """Names of the groups of users."""
+        ...
+
+    def to_toml(self) -> str:
+        """Give the scenario with all defaults filled in."""
+        ...
+
+    def run(self, seed: int) -> Mapping[str, Mapping[str, Any]]:
+        """Tables by name, each a mapping of columns."""
+        ...
+
+
+class Engine(Protocol):
+    """Reads a scenario with changes to it."""
+
+    def __call__(self, text: str, overrides: Sequence[Override]) -> Simulation:
+        """Raise an error that names every error."""
+        ...
+
+
+_Scenario: TypeAlias = "tuple[str, tuple[Override, ...]]"
+"""A base, and what is changed in it."""
+
+RunKey: TypeAlias = "tuple[str, int]"
+"""Hash of a scenario, and the seed."""
+
+
+@dataclass
+class Runner:
+    """Runs scenarios and remembers every run by what it depends on."""
+
+    engine: Engine
+    measures: Measures
+    """What is kept of each run."""
+    executor: Executor | None = None
+    """Where they run; default: threads."""
+    on_progress: Progress = lambda _done, _total: None
+    always: tuple[Override, ...] = ()
+    """Changes to every scenario, after its own."""
+    kept: KeptRuns | None = None
+    """Where runs are kept that need not be done again."""
+    kept_count: int = 0
+    """How many runs were taken from there."""
+    _runs: dict[RunKey, Run] = field(default_factory=dict)
+    _simulations: dict[_Scenario, tuple[str, Simulation]] = field(default_factory=dict)
+
+    def prepare(self, wanted: Iterable[tuple[Setting, int]]) -> None:
+        """Do all missing runs of these settings, so many of each."""
+        missing: dict[RunKey, Simulation] = {}
+        for setting, replications in wanted:
+            scenario, simulation = self._simulation(setting)
+            seeds = range(simulation.seed, simulation.seed + replications)
+            lacking = [seed for seed in seeds if (scenario, seed) not in self._runs]
+            there = self.kept.of(scenario) if self.kept and lacking else {}
+            self.kept_count += len(there.keys() & lacking)
+            self._runs |= {(scenario, seed): there[seed] for seed in lacking if seed in there}
+            missing |= {(scenario, seed): simulation for seed in lacking if seed not in there}
+        self._do(missing)
+
+    def _do(self, missing: Mapping[RunKey, Simulation]) -> None:
+        keys, keep = list(missing), self.measures.keep
+        tasks = [Task(simulation, seed, keep) for (_, seed), simulation in missing.items()]
+        with closing(each_done(tasks, self.executor or Threads(), self.on_progress)) as done:
+            for number, run in done:
+                if self.kept is not None:
+                    self.kept.add(*keys[number], run)
+                self._runs[keys[number]] = run
+
+    def runs(self, setting: Setting, replications: int) -> list[Run]:
+        """Give the runs of one setting, done now if `prepare` has not."""
+        self.prepare([(setting, replications)])
+        key, simulation = self._simulation(setting)
+        seeds = range(simulation.seed, simulation.seed + replications)
+        return [self._runs[key, seed] for seed in seeds]
+
+    def scenario(self, setting: Setting, more: Sequence[Override]) -> Simulation:
+        """Give a changed scenario that is not to be run, only asked."""
+        return self.engine(setting.base, [*setting.overrides, *more, *self.always])
+
+    def same(self, one: Setting, other: Setting) -> bool:
+        """Whether both come to the same scenario."""
+        return self._simulation(one)[0] == self._simulation(other)[0]
+
+    @property
+    def run_count(self) -> int:
+        """Runs there are so far, those of before included."""
+        return len(self._runs)
+
+    @property
+    def packets(self) -> int:
+        """Packets that left the bottleneck in all runs."""
+        return sum(run.packets for run in self._runs.values())
+
+    def _simulation(self, setting: Setting) -> tuple[str, Simulation]:
+        known = self._simulations.get((setting.base, setting.overrides))
+        if known is None:
+            simulation = self.scenario(setting, ())
+            known = (hashlib.sha256(simulation.to_toml().encode()).hexdigest(), simulation)
+            self._simulations[setting.base, setting.overrides] = known
+        return known
+
+
+def native_engine(text: str, overrides: Sequence[Override]) -> Simulation:
+    """Give the compiled simulator."""
+    from tidegate._native import Scenario
+
+    try:
+        simulation: Simulation = Scenario.parse(text, list(overrides))
+    except ScenarioError as error:
+        raise ReproductionError(f"with {dict(overrides)}: {error}") from error
+    return simulation
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

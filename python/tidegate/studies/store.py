@@ -1,0 +1,182 @@
+"""A paper's runs as they are kept, so that none is done twice: a book with a case a scenario.
+
+Each run is kept as soon as it has ended, under what it depends on: the hash of its scenario with
+all defaults filled in, its seed, the engine, and what was read of it. So an interrupted
+reproduction goes on where it was, experiments share what they have in common, a page whose words
+or figures have changed is written without a run, and no page mixes two engines.
+"""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from tidegate.errors import ResultError
+from tidegate.results.atomic import clear_leftovers, locked, replace_file
+from tidegate.scenarios.reading import build_id
+from tidegate.studies import expressions
+from tidegate.studies import reads as readings
+from tidegate.studies.book import Book, Entry, fingerprint
+from tidegate.studies.curves import CurveRead
+from tidegate.studies.metrics import WARM_UP, Measures, Run
+from tidegate.studies.traces import Trace, trace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tidegate.studies.reads import Reading
+
+_ENTRY = "runs"
+_LOCK = ".lock"
+"""A file in the folder; who holds its lock may write."""
+_DAMAGED = (
+    OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error,
+)  # fmt: skip
+"""What numpy raises over an archive with some bytes changed or lost."""
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """The runs of a paper in a folder."""
+
+    folder: Path
+    measures: Measures
+    resume: bool = True
+    """Whether what is there counts; what is done anew is kept in any case."""
+    engine: str = field(default_factory=build_id)
+    """Fingerprint of what runs the scenarios."""
+
+    def of(self, scenario: str) -> dict[int, Run]:
+        """Runs of the scenario with this hash that need not be done again, by their seeds."""
+        if not self.resume:
+            return {}
+        entry = self._entry(scenario)
+        found = {line["seed"]: self._run(scenario, line) for line in entry.runs}
+        return {seed: run for seed, run in found.items() if run is not None}
+
+    def clear_away(self) -> None:
+        """Remove what writers have left that were killed."""
+        clear_leftovers(self.folder)
+
+    def add(self, scenario: str, seed: int, run: Run) -> None:
+        """Keep a run; another command may have added to the same scenario meanwhile."""
+        try:
+            self._add(scenario, seed, run)
+        except ResultError as error:
+            raise ResultError(
+                f"{error}; the finished runs are kept, and the same command goes on from there"
+            ) from error
+
+    def _add(self, scenario: str, seed: int, run: Run) -> None:
+        if run.trace is not None:
+            _write_trace(self._trace(scenario, seed), run.trace)
+        # What was read must still be so when it is written with a run more.
+        with locked(self.folder / _LOCK):
+            self._enter(scenario, seed, run)
+
+    def _enter(self, scenario: str, seed: int, run: Run) -> None:
+        lines = {line["seed"]: line for line in self._entry(scenario).runs}
+        lines[seed] = _line(seed, run)
+        in_order = [lines[number] for number in sorted(lines)]
+        about = {
+            "engine": self._simulated_by,
+            "reads": self._reads,
+            "check": fingerprint(in_order),
+        }
+        self._book.write(_case(scenario), {_ENTRY: Entry(scenario, in_order, about)})
+
+    def _entry(self, scenario: str) -> Entry:
+        """What is there of a scenario; nothing where it was read by others or cannot be read."""
+        try:
+            entry = self._book.read(_case(scenario)).get(_ENTRY, Entry())
+        except ResultError:
+            return Entry()
+        known = self._reads.items() <= entry.about.get("reads", {}).items()
+        same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
+        if not (known and same):
+            return Entry()
+        # What was kept before there were checks has none.
+        check = fingerprint(entry.runs)
+        return entry if entry.about.get("check", check) == check else Entry()
+
+    def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
+        """A run as it was; None where its time series are lost."""
+        trace = _read_trace(self._trace(scenario, line["seed"])) if line.get("traced") else None
+        if line.get("traced") and trace is None:
+            return None
+        asked = (WARM_UP, *self.measures.reads)
+        curves = line.get("curves", {})
+        return Run(
+            {name: _reading(line["readings"][name]) for name in asked},
+            line["packets"],
+            trace,
+            {name: _curve(curves[name]) for name in self.measures.curves if name in curves},
+        )
+
+    def _trace(self, scenario: str, seed: int) -> Path:
+        return self.folder / f"{_case(scenario)}-{seed}.npz"
+
+    @property
+    def _book(self) -> Book:
+        return Book(self.folder)
+
+    @cached_property
+    def _simulated_by(self) -> str:
+        rules = (readings, expressions, CurveRead, trace_of)
+        return fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
+
+    @cached_property
+    def _reads(self) -> dict[str, str]:
+        """Of each number and curve that is asked for, what it is."""
+        asked = {"traces": self.measures.traces}
+        asked |= {name: repr(read) for name, read in self.measures.reads.items()}
+        asked |= {f"{name} over time": repr(read) for name, read in self.measures.curves.items()}
+        return {name: fingerprint(read) for name, read in asked.items()}
+
+
+def _case(scenario: str) -> str:
+    return scenario[:32]
+
+
+def _line(seed: int, run: Run) -> dict[str, Any]:
+    """All digits of what was read, so that what is read again gives the same page."""
+    more: dict[str, Any] = {"curves": run.curves} if run.curves else {}
+    more |= {"traced": True} if run.trace is not None else {}
+    return {"seed": seed, "packets": run.packets, "readings": run.readings, **more}
+
+
+def _reading(value: Any) -> Reading:  # noqa: ANN401 - whatever stands in the file
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _curve(value: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: ANN401 - as above
+    times, values = value
+    return tuple(times), tuple(values)
+
+
+def _write_trace(path: Path, trace: Trace) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+    replace_file(path, partial(_save, columns=vars(trace)))
+
+
+def _save(path: Path, columns: Mapping[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, **columns)
+
+
+def _read_trace(path: Path) -> Trace | None:
+    try:
+        with path.open("rb") as file, np.load(file) as columns:
+            return Trace(**columns)
+    except _DAMAGED:
+        return None
