@@ -105,7 +105,7 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/analysis.py
 
-reproduce: $(NATIVE) ## every paper, cell by cell; writes papers/*/RESULTS.md and figures
+reproduce: $(NATIVE) ## every paper, cell by cell; writes studies/*/RESULTS.md and figures
 	$(BIN)/tidegate reproduce --report
 
 league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md

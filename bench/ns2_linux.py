@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from tidegate.studies.load import load_paper
+from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
 
 import ns2
@@ -88,8 +88,8 @@ def in_ns2(case: Case, seed: int) -> list[float]:
 
 
 def here(case: Case, seed: int) -> list[float]:
-    """What a run of ours does, with the section `tcp` of papers/conex/base.toml."""
-    head, _, _ = load_paper("conex").base.partition("[users.heavy]")
+    """What a run of ours does, with the section `tcp` of studies/conex/base.toml."""
+    head, _, _ = load_study("conex").base.partition("[users.heavy]")
     text = f'{head}[users.all]\ncount = {case.flows}\nstart = {{ from = "0 ms", to = "300 ms" }}\n'
     changes = [
         ("tcp.congestion_control", SENDERS[case.controller]),

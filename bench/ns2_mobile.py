@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.load import load_paper
+from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
 
 import ns2
@@ -171,7 +171,7 @@ def main() -> int:
     seeds = range(1, options.seeds + 1)
     print("| flows | | in | " + " | ".join(NUMBERS) + " |")
     print("|---" * (3 + len(NUMBERS)) + "|")
-    for setting in load_paper("reecn").experiments["fig8"].series["tcp"].settings:
+    for setting in load_study("re-ecn").experiments["fig8"].series["tcp"].settings:
         levels = dict(setting.levels)
         if levels["mechanism"] not in MECHANISMS:
             continue

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.load import load_paper
+from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
 
 import ns2
@@ -109,7 +109,7 @@ def main() -> int:
     seeds = range(1, options.seeds + 1)
     print("| queue | timestamps | in | " + " | ".join(NUMBERS) + " |")
     print("|---" * (3 + len(NUMBERS)) + "|")
-    paper = load_paper("congestion_pricing")
+    paper = load_study("pricing")
     for experiment, series, changes in NETWORKS:
         for setting in paper.experiments[experiment].series[series].settings:
             levels = " ".join(str(level) for level in setting.levels.values())

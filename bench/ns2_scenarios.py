@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/ns2_scenarios.py [--seeds N] [--out docs/ns2.md] [SCENARIO ...]
 
-Plays each file of `fidelity/ns2` in both, with as many seeds, and writes what they measured. Takes
+Plays each file of `studies/fidelity/ns2` in both, with as many seeds, and writes what they measured. Takes
 about five minutes on two cores.
 """
 
@@ -25,7 +25,7 @@ import ns2
 import peers
 
 ROOT = Path(__file__).resolve().parent.parent
-SCENARIOS = ROOT / "fidelity/ns2"
+SCENARIOS = ROOT / "studies/fidelity/ns2"
 SCRIPT = Path(__file__).with_name("ns2_dumbbell.tcl")
 PAGE = Path(__file__).with_name("ns2_page.md")
 
@@ -249,7 +249,7 @@ class Comparison:
         theirs, ours = fmean(self.theirs), fmean(self.ours)
         apart = f"{100 * (ours / theirs - 1):+.1f} %" if theirs else "–"
         cells = (
-            f"[{self.case.name}](../fidelity/ns2/{self.case.path.name})",
+            f"[{self.case.name}](../studies/fidelity/ns2/{self.case.path.name})",
             self.metric,
             f"{theirs:.3f} ± {half_width(self.theirs):.3f}",
             f"{min(self.theirs):.3f} to {max(self.theirs):.3f}",

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from markdown_tables import row, table
 from support import ROOT
 
-ABC, CPQ = "papers/abc/RESULTS.md", "papers/cpq/RESULTS.md"
+ABC, CPQ = "studies/abc/RESULTS.md", "studies/cpq/RESULTS.md"
 # The row of README's table of papers, and the pages whose counts it sums.
 PAPERS = {
-    "[Activity-based congestion management](papers/abc/RESULTS.md) (ABC)": (ABC,),
-    "[Congestion policing queues](papers/cpq/RESULTS.md) (CPQ)": (CPQ,),
-    "[ConEx](papers/conex/RESULTS.md)": ("papers/conex/RESULTS.md",),
-    "[Metering re-ECN](papers/reecn/RESULTS.md)": ("papers/reecn/RESULTS.md",),
-    "[Congestion pricing](papers/congestion_pricing/README.md)": tuple(
-        f"papers/congestion_pricing/RESULTS{part}.md"
+    "[Activity-based congestion management](studies/abc/RESULTS.md) (ABC)": (ABC,),
+    "[Congestion policing queues](studies/cpq/RESULTS.md) (CPQ)": (CPQ,),
+    "[ConEx](studies/conex/RESULTS.md)": ("studies/conex/RESULTS.md",),
+    "[Metering re-ECN](studies/re-ecn/RESULTS.md)": ("studies/re-ecn/RESULTS.md",),
+    "[Congestion pricing](studies/pricing/README.md)": tuple(
+        f"studies/pricing/RESULTS{part}.md"
         for part in ("", "-chapters-4-5", "-parking-lot", "-chapter-6", "-chapter-7")
     ),
 }

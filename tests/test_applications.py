@@ -103,10 +103,10 @@ def test_calls_and_films_tell_of_themselves_and_are_compared():
 # process of its own: the most memory that it ever had, in KiB, after each.
 PEAKS = """
 import resource
-from tidegate.studies.load import load_paper
+from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
 
-series = load_paper("conex").experiments["fig20"].series["tcp"]
+series = load_study("conex").experiments["fig20"].series["tcp"]
 setting = next(one for one in series.settings if one.levels["r"] == 5)
 unlisted = [(f"users.{group}.traffic.listed", "false") for group in ("heavy", "light")]
 for duration in ("60 s", "600 s"):

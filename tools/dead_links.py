@@ -25,7 +25,7 @@ SKIPPED = {".git", ".venv", "target", "results", "_build", ".pytest_cache"}
 # What another file is written from: its links are meant from there.
 TEMPLATES = {
     path
-    for folder in ("league", "fidelity", "security", "tools")
+    for folder in ("studies", "tools")
     for path in (ROOT / folder).rglob("page.md")
 }
 FENCED = re.compile(r"^(```+|~~~+|:::+).*?^\1", re.MULTILINE | re.DOTALL)

@@ -136,7 +136,7 @@ def reproduce(
         Where reports go, each in a folder of its own such as ``reproduce-abc-table2``; default:
         ``results``.
     report
-        Write the papers' own pages instead, ``papers/*/RESULTS.md`` and figures.
+        Write the papers' own pages instead, ``studies/*/RESULTS.md`` and figures.
 
     Returns
     -------

@@ -68,14 +68,14 @@ def test_a_number_that_differs_from_its_page_is_seen_and_written():
 
 
 def test_the_column_for_what_needs_no_mechanism_comes_with_the_pages():
-    row = "| [ConEx](papers/conex/RESULTS.md) | 15 of 16 | 71 of 98 | declared |"
+    row = "| [ConEx](studies/conex/RESULTS.md) | 15 of 16 | 71 of 98 | declared |"
     old = f"| paper | numbers that agree | statements that hold | by |\n|---|---|---|---|\n{row}\n"
     assert with_column(old, pages_count_it=False) == old
     new = with_column(old, pages_count_it=True)
     assert new.splitlines() == [
         "| paper | numbers that agree | statements that hold | without the mechanism | by |",
         "|---|---|---|---|---|",
-        "| [ConEx](papers/conex/RESULTS.md) | 15 of 16 | 71 of 98 | 0 of 0 | declared |",
+        "| [ConEx](studies/conex/RESULTS.md) | 15 of 16 | 71 of 98 | 0 of 0 | declared |",
     ]
     assert with_column(new, pages_count_it=True) == new
 

@@ -19,7 +19,7 @@ def lost(file, *settings, runs):
 
 def test_no_jitter_of_the_hosts_takes_the_udp_source_out_of_step():
     """Linux lost 0.278 % of what two sources sent that come in step with the link."""
-    file = "fidelity/13-udp-tcp.toml"
+    file = "studies/fidelity/13-udp-tcp.toml"
     jitters = ("off", "20 us", "50 us", "100 us", "300 us", "600 us", "1.2 ms")
     found = [lost(file, ("host_jitter", jitter), runs=15) for jitter in jitters]
     assert 0.00285 < min(found) < max(found) < 0.0048
@@ -29,7 +29,10 @@ def test_what_icp_drops_depends_on_the_repair_and_not_on_bursts_or_frto():
     def dropped(*settings):
         icp = '{ kind = "icp", curve = "step", fill_rate = "550 B/s", depth = "350 kB" }'
         return lost(
-            "fidelity/cpq/scenario.toml", ("bottleneck.differentiation", icp), *settings, runs=20
+            "studies/fidelity/cpq/scenario.toml",
+            ("bottleneck.differentiation", icp),
+            *settings,
+            runs=20,
         )
 
     usual = dropped()

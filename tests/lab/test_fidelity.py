@@ -36,9 +36,9 @@ flows = 3
 
 @pytest.fixture
 def checkout(tmp_path, stand_in):
-    (tmp_path / "fidelity/held-out").mkdir(parents=True)
+    (tmp_path / "studies/fidelity/held-out").mkdir(parents=True)
     for template in ("page.md", "held-out/page.md"):
-        shutil.copy(ROOT / "fidelity" / template, tmp_path / "fidelity" / template)
+        shutil.copy(ROOT / "studies/fidelity" / template, tmp_path / "fidelity" / template)
     for name in ("01-small", "02-other"):
         (tmp_path / f"fidelity/{name}.toml").write_text(SCENARIO)
     return tmp_path
@@ -52,7 +52,7 @@ def test_both_sides_are_measured_kept_and_written_to_the_page(checkout, monkeypa
     # The stand-in simulates with the same seeds, so both sides agree but for the invalid run.
     monkeypatch.setenv("TIDEGATE_STAND_IN", "late=2")
     assert run(checkout, "fidelity", "--jobs", "2") == 0
-    kept = json.loads((checkout / "fidelity/results/01-small.json").read_text())
+    kept = json.loads((checkout / "studies/fidelity/results/01-small.json").read_text())
     assert [run["valid"] for run in kept[LINUX]["runs"]] == [True, False, True]
     assert kept[SIMULATED]["runs"][0]["ratio"] == kept[LINUX]["runs"][0]["ratio"]
     page = (checkout / "docs/fidelity.md").read_text()
@@ -64,9 +64,11 @@ def test_both_sides_are_measured_kept_and_written_to_the_page(checkout, monkeypa
 
 def test_one_case_is_measured_again_and_the_rest_stays(checkout):
     assert run(checkout, "fidelity") == 0
-    other = checkout / "fidelity/results/02-other.json"
+    other = checkout / "studies/fidelity/results/02-other.json"
     before = other.read_bytes()
-    (checkout / "fidelity/01-small.toml").write_text(SCENARIO.replace("flows = 3", "flows = 4"))
+    (checkout / "studies/fidelity/01-small.toml").write_text(
+        SCENARIO.replace("flows = 3", "flows = 4")
+    )
     assert run(checkout, "fidelity", "--report") == 0
     assert "older version of the scenario: 01-small" in (checkout / "docs/fidelity.md").read_text()
     assert run(checkout, "fidelity", "--resume") == 0
@@ -85,7 +87,7 @@ def test_without_the_lab_the_simulator_alone_runs(checkout, monkeypatch):
 def test_a_quick_look_keeps_nothing(checkout, capsys):
     assert run(checkout, "fidelity", "--quick", "--only", "01-small") == 0
     assert "01-small" in capsys.readouterr().err
-    assert not (checkout / "fidelity/results").exists()
+    assert not (checkout / "studies/fidelity/results").exists()
 
 
 def record(simulated, linux):
@@ -104,7 +106,7 @@ def test_ten_per_cent_in_ratio_and_queue_is_the_verdict():
     far = record(steady, [(25.0, 2.1, True), (25.2, 2.1, True)])
     found = agreements(far)
     assert not agrees(found)
-    assert found["queue_packets"].told_apart
+    assert found["queue_packets"].differs
     assert found["queue_packets"].deviation == pytest.approx(20.1 / 25.1 - 1)
 
 
@@ -123,11 +125,11 @@ def test_a_number_is_close_within_five_per_cent_or_where_chance_may_explain_it()
 
 
 def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkout):
-    folder = checkout / "fidelity/held-out"
+    folder = checkout / "studies/fidelity/held-out"
     (folder / "01-third.toml").write_text(SCENARIO)
     assert run(checkout, "fidelity", "--set", "first") == 0
     assert run(checkout, "fidelity", "--side", "simulated", "--set", "held-out") == 0
-    book = Book(checkout / "fidelity/results")
+    book = Book(checkout / "studies/fidelity/results")
     (case,) = (each for each in cases(checkout) if each.held_out)
     kept = record_of(case, book)
     assert len(kept.runs(SIMULATED)) == 15
@@ -139,13 +141,13 @@ def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkou
     first, second = page.split("## A second set, held out")
     assert "[01-small]" in first
     assert "held-out/01" not in first
-    assert "[held-out/01-third](../fidelity/held-out/01-third.toml)" in second
+    assert "[held-out/01-third](../studies/fidelity/held-out/01-third.toml)" in second
     assert "version 6.12.0" in second
     assert "None of the 6 runs on Linux was invalid" in second
 
 
 def test_without_the_kernel_in_virtual_time_the_remedy_is_named(checkout, monkeypatch, capsys):
-    (checkout / "fidelity/held-out/01-third.toml").write_text(SCENARIO)
+    (checkout / "studies/fidelity/held-out/01-third.toml").write_text(SCENARIO)
     monkeypatch.setenv("TIDEGATE_UML", str(checkout / "nowhere"))
     assert run(checkout, "fidelity", "--set", "held-out") == 77
     assert "build.sh" in capsys.readouterr().err
@@ -159,7 +161,7 @@ def test_an_invalid_run_does_not_count():
 
 def test_explanations_stand_beside_the_cells_that_they_explain(checkout, capsys):
     assert run(checkout, "fidelity") == 0
-    book = Book(checkout / "fidelity/results")
+    book = Book(checkout / "studies/fidelity/results")
     for case in cases(checkout):
         kept = record_of(case, book)
         # As if Linux had measured the same, but for one queue: nothing is left to chance.
@@ -173,18 +175,18 @@ def test_explanations_stand_beside_the_cells_that_they_explain(checkout, capsys)
     assert run(checkout, "fidelity", "--report") == 0
     page = checkout / "docs/fidelity.md"
     assert "Not explained yet: 01-small: mean queue" in page.read_text()
-    written = checkout / "fidelity/explanations.toml"
-    for told_apart in ("false", "true"):
+    written = checkout / "studies/fidelity/explanations.toml"
+    for differs in ("false", "true"):
         written.write_text(
             '[[explanation]]\nid = "twice"\ntext = "Doubled."\nderived_in = "tests/x.py::y"\n'
-            f'cells = [{{ case = "01-small", told_apart = {told_apart} }}]\n'
+            f'cells = [{{ case = "01-small", differs = {differs} }}]\n'
         )
         assert run(checkout, "fidelity", "--report") == 0
         explained = "*01-small: mean queue.* Doubled. Derived in `tests/x.py::y`."
-        assert (explained in page.read_text()) == (told_apart == "true")
-        assert ("Not explained yet" in page.read_text()) == (told_apart == "false")
+        assert (explained in page.read_text()) == (differs == "true")
+        assert ("Not explained yet" in page.read_text()) == (differs == "false")
         idle = "twice explains nothing any more" in capsys.readouterr().err
-        assert idle == (told_apart == "false")
+        assert idle == (differs == "false")
 
 
 @pytest.mark.parametrize("study", ["abc", "mixes", "cpq"])
@@ -221,23 +223,23 @@ def test_every_policer_of_the_paper_is_measured_with_red_beside_it():
 @pytest.fixture
 def cpq_checkout(tmp_path, stand_in):
     """Congestion policing queues with runs that a test can wait for."""
-    folder = tmp_path / "fidelity/cpq"
+    folder = tmp_path / "studies/fidelity/cpq"
     folder.mkdir(parents=True)
-    text = (ROOT / "fidelity/cpq/scenario.toml").read_text()
+    text = (ROOT / "studies/fidelity/cpq/scenario.toml").read_text()
     for long, short in (("240 s", "1 s"), ("count = 6", "count = 2"), ("60 s", "2 s")):
         assert long in text
         text = text.replace(f'"{long}"', f'"{short}"').replace(long, short)
     (folder / "scenario.toml").write_text(text.replace("replications = 5", "replications = 3"))
     for name in ("page.md", "cases.toml"):
-        shutil.copy(ROOT / "fidelity/cpq" / name, folder / name)
-    (tmp_path / "papers").symlink_to(ROOT / "papers")
+        shutil.copy(ROOT / "studies/fidelity/cpq" / name, folder / name)
+    (tmp_path / "papers").symlink_to(ROOT / "studies")
     return tmp_path
 
 
 def test_policers_stand_on_their_page_with_what_each_part_of_a_run_gave(cpq_checkout, monkeypatch):
     monkeypatch.setenv("TIDEGATE_STAND_IN", "late=2")
     assert run(cpq_checkout, "cpq", "--only", "red", "--only", "afcp-a") == 0
-    kept = json.loads((cpq_checkout / "fidelity/cpq/results/afcp-a.json").read_text())
+    kept = json.loads((cpq_checkout / "studies/fidelity/cpq/results/afcp-a.json").read_text())
     (first, late, _), (same, *_) = kept[LINUX]["runs"], kept[SIMULATED]["runs"]
     assert (first["valid"], late["valid"]) == (True, False)
     parts = first["throughput_bps.heavy.by_interval"]
@@ -258,7 +260,7 @@ def test_a_policer_that_is_off_is_said_to_be(cpq_checkout):
     assert run(cpq_checkout, "cpq", "--only", "red") == 0
     assert run(cpq_checkout, "cpq", "--quick", "--only", "icp-step") == 0
     (case,) = (case for case in cpq.cases(cpq_checkout) if case.name == "red")
-    book = Book(cpq_checkout / "fidelity/cpq/results")
+    book = Book(cpq_checkout / "studies/fidelity/cpq/results")
     kept = record_of(case, book)
     (row,) = (line for line in cpq.table([kept]).splitlines() if line.startswith("| RED"))
     assert row.endswith("| within 10 % |")

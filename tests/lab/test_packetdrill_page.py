@@ -10,8 +10,8 @@ from tidegate.studies.fidelity import packetdrill
 
 
 def test_the_page_has_the_results_that_are_kept_and_every_other_script_is_explained():
-    written = read_explanations(ROOT / "fidelity/explanations.toml", Explanation)
-    sections = packetdrill.parts(ROOT / "fidelity", written)
+    written = read_explanations(ROOT / "studies/fidelity/explanations.toml", Explanation)
+    sections = packetdrill.parts(ROOT / "studies/fidelity", written)
     for section in sections.values():
         assert section.strip() in (ROOT / "docs/fidelity.md").read_text()
         assert "not explained yet" not in section

@@ -152,15 +152,18 @@ def test_who_pays_changes_no_hash_of_situations_where_nobody_does(league):
     before = match_of(read_situations(league)["small"], read_mechanisms(league)["red"])
     (league / "situations.toml").write_text(SITUATIONS + "offers = { heavy = 20 }\n")
     assert match_of(read_situations(league)["small"], read_mechanisms(league)["red"]) != before
-    kept = Book(ROOT / "league" / "results").read("many-flows")
-    every, mechanisms = read_situations(ROOT / "league"), read_mechanisms(ROOT / "league")
+    kept = Book(ROOT / "studies/league" / "results").read("many-flows")
+    every, mechanisms = (
+        read_situations(ROOT / "studies/league"),
+        read_mechanisms(ROOT / "studies/league"),
+    )
     stale = [name for name, entry in kept.items()
              if entry.scenario != match_of(every["many-flows"], mechanisms[name])]  # fmt: skip
     assert not stale
 
 
 def test_every_mechanism_of_the_league_can_play_every_situation():
-    folder = ROOT / "league"
+    folder = ROOT / "studies/league"
     situations, mechanisms = read_situations(folder), read_mechanisms(folder)
     files = {path.stem for path in (folder / "situations").glob("*.toml")}
     assert files == set(situations)
@@ -173,7 +176,7 @@ def test_every_mechanism_of_the_league_can_play_every_situation():
 
 
 def test_pages_that_mechanisms_name_exist():
-    for mechanism in read_mechanisms(ROOT / "league").values():
+    for mechanism in read_mechanisms(ROOT / "studies/league").values():
         if mechanism.page:
             assert (ROOT / f"docs/mechanisms/{mechanism.page}.md").is_file(), mechanism.name
 
@@ -213,7 +216,7 @@ def test_an_unknown_name_comes_with_the_nearest():
 
 
 def test_names_keep_their_capitals_in_headings():
-    headings = {one.name: one.heading for one in read_situations(ROOT / "league").values()}
+    headings = {one.name: one.heading for one in read_situations(ROOT / "studies/league").values()}
     assert headings["many-flows"] == "Many flows against one"
     assert headings["cubic-and-bbr"] == "BBR against CUBIC (Linux)"
     assert headings["udp-flood"] == "UDP flood"

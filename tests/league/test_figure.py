@@ -18,7 +18,7 @@ LEGIBLE_PX = 8.0
 
 @pytest.fixture(scope="module")
 def figure():
-    data = ROOT / "league"
+    data = ROOT / "studies/league"
     found = standings.load(data / "results")
     with rc_context(STYLE):
         figure = heat_map(Scores(found, read_situations(data), read_mechanisms(data)))

@@ -137,7 +137,7 @@ def test_who_was_finished_before_the_end_is_not_played_again(tidegate_command, f
     asked = ("league", "--no-cost", "--jobs", "1", "--out", "out")
     path = tidegate_command.folder / "out/many-flows.json"
     hold = held("out/many-flows.json", 1)
-    command = tidegate_command.start(*asked, hold=hold, TIDEGATE_LEAGUE=str(folder))
+    command = tidegate_command.start(*asked, hold=hold, TIDEGATE_STUDIES=str(folder.parent))
     while not path.is_file():
         assert command.poll() is None, command.communicate()
         time.sleep(0.002)
@@ -156,7 +156,7 @@ def test_who_was_finished_before_the_end_is_not_played_again(tidegate_command, f
     for entry in kept.values():
         entry["runs"][0]["ratio"] = 77.0
     path.write_text(json.dumps(kept))
-    done = tidegate_command(*asked, "--resume", TIDEGATE_LEAGUE=str(folder))
+    done = tidegate_command(*asked, "--resume", TIDEGATE_STUDIES=str(folder.parent))
     assert done.returncode == 0, done.stderr
     after = json.loads(path.read_text())
     assert len(after) == 10
@@ -217,7 +217,7 @@ def test_who_remembers_longer_than_the_warm_up_is_marked(folder):
 
 
 def test_the_leagues_warm_up_is_as_long_as_anybody_remembers_but_for_what_the_page_names():
-    data = data_folder("league")
+    data = data_folder("studies") / "league"
     unsettled = {
         situation.name
         for situation in read_situations(data).values()
@@ -234,7 +234,7 @@ UNITS = {"B": 8, "kB": 8e3, "b/s": 1, "kb/s": 1e3, "B/s": 8}
 def test_a_bucket_is_remembered_as_long_as_it_takes_to_fill():
     policers = {
         name: (one, one.bottleneck["differentiation"])
-        for name, one in read_mechanisms(data_folder("league")).items()
+        for name, one in read_mechanisms(data_folder("studies") / "league").items()
         if one.bottleneck.get("differentiation", {}).get("kind") not in (None, "abc")
     }
     assert len(policers) == 12

@@ -6,15 +6,15 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ResultError
-from tidegate.studies.explained import PaperExplanation
+from tidegate.studies.explained import StudyExplanation
 from tidegate.studies.explanations import Explanation, idle, read_explanations
 
-KINDS = {"papers": PaperExplanation, "fidelity": Explanation}
-FILES = [path for folder in KINDS for path in sorted((ROOT / folder).glob("**/explanations.toml"))]
+FILES = sorted((ROOT / "studies").glob("**/explanations.toml"))
 
 
 def written(file: Path) -> list[Explanation]:
-    return read_explanations(file, KINDS[file.relative_to(ROOT).parts[0]])
+    kind = Explanation if "fidelity" in file.parts else StudyExplanation
+    return read_explanations(file, kind)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.parent.relative_to(ROOT)))
@@ -27,8 +27,8 @@ def test_every_test_that_an_explanation_names_is_there(file):
 
 
 def test_what_was_measured_ties_an_explanation_to_it():
-    one = Explanation(id="a", text="b", cells=[{"case": ["x", "y"], "told_apart": False}])
-    by_chance, real = ({"case": "x", "metric": "m", "told_apart": each} for each in (False, True))
+    one = Explanation(id="a", text="b", cells=[{"case": ["x", "y"], "differs": False}])
+    by_chance, real = ({"case": "x", "metric": "m", "differs": each} for each in (False, True))
     assert one.covers(by_chance)
     assert not one.covers(real)
     assert idle([one], [real]) == ["a"]

@@ -25,7 +25,7 @@ from tidegate.studies.security.floods import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "security/re-ecn"
+FOLDER = ROOT / "studies/security/re-ecn"
 SEEDS = range(1, 7)
 
 
@@ -133,8 +133,8 @@ def test_who_gains_by_others_in_his_tunnel_and_slow_pages_fail_the_check(tmp_pat
 def test_victims_who_lose_and_liars_who_gain_fail_the_check(
     tmp_path, capsys, floods, kept, lying_bps, told
 ):
-    shutil.copytree(FOLDER, tmp_path / "security/re-ecn")
-    book = Book(tmp_path / "security/re-ecn/results")
+    shutil.copytree(FOLDER, tmp_path / "studies/security/re-ecn")
+    book = Book(tmp_path / "studies/security/re-ecn/results")
     entries = book.read(DEFENCE)
     name = entry("udp", 10)
     runs = [{**run, "kept_during": kept} for run in entries[name].runs]

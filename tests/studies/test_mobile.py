@@ -8,7 +8,7 @@ from support import ROOT
 from tidegate.errors import UsageError
 from tidegate.studies.mobile import filled, main, measure, mechanisms, read_rows, tables
 
-FOLDER = ROOT / "mobile"
+FOLDER = ROOT / "studies/mobile"
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_a_page_without_a_place_for_a_table_is_told():
 
 
 def test_tables_are_written_anew_into_the_page_alone(tmp_path, rows):
-    (tmp_path / "mobile").mkdir()
+    (tmp_path / "studies/mobile").mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    for file in ("mobile/mechanisms.toml", "mobile/results.csv"):
+    for file in ("studies/mobile/mechanisms.toml", "studies/mobile/results.csv"):
         (tmp_path / file).write_text((ROOT / file).read_text())
     page = tmp_path / "docs/mobile.md"
     empty = "a\n<!-- table: {} -->\n<!-- end -->\nb\n"

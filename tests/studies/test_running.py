@@ -13,9 +13,9 @@ from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.league.field import read_mechanisms, read_situations
 from tidegate.studies.league.running import Effort, trial_of
-from tidegate.studies.load import load_paper
+from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
-from tidegate.studies.running import Task, Trial, simulate, work_off
+from tidegate.studies.running import Task, Trial, run_all, simulate
 
 SCENARIO = """\
 version = 1
@@ -51,17 +51,17 @@ def test_the_first_failure_ends_it():
             raise ArithmeticError(seed)
 
     with pytest.raises(ArithmeticError, match="7"):
-        work_off([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet)
+        run_all([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet)
 
 
 def tasks():
     """A task of each kind of study."""
-    league = data_folder("league")
+    league = data_folder("studies") / "league"
     situation = read_situations(league)["equals"]
     pair = situation, read_mechanisms(league)["red"]
     trial = trial_of(pair, Effort(quick=True))
     yield Task(trial.scenario, 1, trial.read)
-    yield Task(native_engine(SCENARIO, []), 1, load_paper("abc").measures.keep)
+    yield Task(native_engine(SCENARIO, []), 1, load_study("abc").measures.keep)
     trial = Trial(load_scenario(SCENARIO), [1], of_run)
     yield Task(trial.scenario, 1, trial.read)
 

@@ -20,12 +20,12 @@ SEEDS = range(1, 13)
 
 @pytest.fixture(scope="module")
 def field():
-    return read(ROOT / "security")
+    return read(ROOT / "studies/security")
 
 
 @pytest.fixture(scope="module")
 def kept(field):
-    return Findings(field, Book(ROOT / "security/results"))
+    return Findings(field, Book(ROOT / "studies/security/results"))
 
 
 def stages(scenario, end):
@@ -80,11 +80,13 @@ def test_every_strategy_is_measured_by_one_that_sends_alike(field):
 
 
 def test_the_page_says_what_was_kept(kept):
-    assert (ROOT / "docs/conex-security.md").read_text() == page(ROOT / "security/page.md", kept)
+    assert (ROOT / "docs/conex-security.md").read_text() == page(
+        ROOT / "studies/security/page.md", kept
+    )
 
 
 def test_an_honest_flow_as_cover_counts_as_the_liars():
-    base = (ROOT / "security/base.toml").read_text()
+    base = (ROOT / "studies/security/base.toml").read_text()
     settings = {"users.cheat.flows": 3, "warm_up": "0 s", "duration": "1 s"}
     scenario = load_scenario(
         base, set=settings, add={"users.cover.flows": 1, "users.cover.hosts": "cheat"}
@@ -105,8 +107,8 @@ def test_an_honest_flow_as_cover_counts_as_the_liars():
 @pytest.fixture
 def checkout(tmp_path, field):
     """A study of which everything was run, and nobody gains."""
-    shutil.copytree(ROOT / "security", tmp_path / "security")
-    book = Book(tmp_path / "security/results")
+    shutil.copytree(ROOT / "studies/security", tmp_path / "studies/security")
+    book = Book(tmp_path / "studies/security/results")
     for defence in field.titles("defences"):
         book.write(defence, {case.name: runs(case.hash, 1e6) for case in field.gains(defence)})
     book.write(HONEST, {case.name: runs(case.hash, 1e6) for case in field.audited()})
@@ -164,7 +166,7 @@ def runs(scenario, cheat_bps, lost=0.0, declared_of_met=1.2, refused=0.0):
 def test_a_liar_who_gains_and_honest_users_who_lose_or_lie_fail_the_check(
     checkout, capsys, name, found, told
 ):
-    book = Book(checkout / "security/results")
+    book = Book(checkout / "studies/security/results")
     entries = book.read(AUDITED)
     entries[name] = runs(entries[name].scenario, **found)
     book.write(AUDITED, entries)

@@ -110,7 +110,7 @@ def test_abc_over_tcp_has_eighteen_cells_of_table_2_or_more():
 def test_what_was_simulated_of_table_2_is_what_the_paper_s_reproduction_has():
     reproduced = {
         (int(row["D_b_ms"]), int(row["u_0"]), float(row["gamma"])): float(row["ours"].split()[0])
-        for row in table("papers/abc/RESULTS.md", "gamma", "ours")
+        for row in table("studies/abc/RESULTS.md", "gamma", "ours")
         if row["metric"] == "throughput_ratio_T_R" and "u_0" in row
     }
     for cell, found in abc_tcp.kept(ROOT).items():

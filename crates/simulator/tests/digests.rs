@@ -13,7 +13,7 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::run;
 
 const LIST: &str = "tests/data/digests.txt";
-const FOLDERS: [&str; 3] = ["scenarios", "fidelity", "league/situations"];
+const FOLDERS: [&str; 3] = ["scenarios", "studies/fidelity", "studies/league/situations"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -85,7 +85,7 @@ radio = { delay = "5 ms", loss = 0.001 }
 /// Packet for packet, losses over the air included.
 #[test]
 fn figure_4_link_by_link_is_the_shape() {
-    let base = file("papers/reecn/base.toml");
+    let base = file("studies/re-ecn/base.toml");
     let links = base.find("[links.").expect("has links")..base.find("[users.").expect("has users");
     let with = |network: &str| {
         let mut text = base.clone();

@@ -59,7 +59,9 @@ def league(
     ] = False,
     report: Annotated[
         bool,
-        typer.Option("--report", help="Keep the results in league/results; write docs/league.md."),
+        typer.Option(
+            "--report", help="Keep results in studies/league/results; write docs/league.md."
+        ),
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="End with 5 where the page says what does not hold.")

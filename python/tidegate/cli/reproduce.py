@@ -64,7 +64,7 @@ def reproduce(
     report: Annotated[
         bool,
         typer.Option(
-            "--report", help="Write the papers' own pages, papers/*/RESULTS.md and figures."
+            "--report", help="Write the papers' own pages, studies/*/RESULTS.md and figures."
         ),
     ] = False,
     resume: Annotated[
@@ -98,14 +98,14 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.reproduce import is_whole_page, paper_names, runs_folder
+    from tidegate.studies.reproduce import is_whole_page, runs_folder, study_names
     from tidegate.studies.reproduce import reproduce as run
 
     paper = (target or "").partition("/")[0]
-    if paper and paper not in paper_names():
-        near = get_close_matches(paper, paper_names(), 1)
+    if paper and paper not in study_names():
+        near = get_close_matches(paper, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}{hint}")
+        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(study_names())}{hint}")
     if report and (quick or typed(out)):
         raise UsageError("--report is about whole pages in full: drop --quick and --out")
     if report and not is_whole_page(target):

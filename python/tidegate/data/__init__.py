@@ -14,11 +14,14 @@ from tidegate.errors import ResultError, UsageError
 DATA = Path(__file__).resolve().parent
 
 
-def data_folder(study: str) -> Path:
-    """Folder of a study's data; ``TIDEGATE_PAPERS`` and such name another."""
-    variable = f"TIDEGATE_{study.upper()}"
+def data_folder(kind: str) -> Path:
+    """Folder of ``"studies"``, ``"scenarios"`` or ``"sweeps"``.
+
+    An environment variable such as ``TIDEGATE_STUDIES`` names another.
+    """
+    variable = f"TIDEGATE_{kind.upper()}"
     named = os.environ.get(variable)
-    folder = Path(named) if named else DATA / study
+    folder = Path(named) if named else DATA / kind
     if not folder.is_dir():
         where = f"{variable} names it" if named else "the package lacks it: install it anew"
         raise UsageError(f"no folder {folder}; {where}")

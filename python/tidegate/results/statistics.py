@@ -71,12 +71,12 @@ class Estimate(NamedTuple):
         half = math.hypot(self.ci95, other.ci95)
         return Estimate(self.mean - other.mean, half, min(self.runs, other.runs))
 
-    def told_apart(self, other: Estimate) -> bool:
+    def differs(self, other: Estimate) -> bool:
         """Whether it differs from another by more than the interval of the difference."""
-        return abs(self.mean - other.mean) > joint95(self, other)
+        return abs(self.mean - other.mean) > difference_ci95(self, other)
 
 
-def joint95(a: Estimate, b: Estimate) -> float:
+def difference_ci95(a: Estimate, b: Estimate) -> float:
     """Half-width of the interval of the difference of two independent means; unknown: no end."""
     half = math.hypot(a.ci95, b.ci95)
     return math.inf if math.isnan(half) else half

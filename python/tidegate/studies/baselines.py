@@ -2,7 +2,7 @@
 
 A claim or a cell shows something of a mechanism only if it would not be there without it. So each
 is judged a second time, with a plain baseline in place of every point of ours. `[baseline]` of
-`paper.toml`, or of an experiment for itself, says what that is::
+`study.toml`, or of an experiment for itself, says what that is::
 
     [baseline]
     name = "no policer"
@@ -29,14 +29,14 @@ from tidegate.studies.factors import Setting, filled, overrides
 from tidegate.studies.judge import judge_cell, judge_claim
 from tidegate.studies.matching import matches
 from tidegate.studies.points import Point, Points, capped
-from tidegate.studies.rankings import award
+from tidegate.studies.rankings import with_rankings
 from tidegate.studies.selection import needs
 from tidegate.studies.verdict import Verdict, of_truth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.studies.load import Baseline, Cell, Claim, Paper, Series
+    from tidegate.studies.model import Baseline, Cell, Claim, Series, Study
     from tidegate.studies.points import SeriesKey
     from tidegate.studies.runner import Runner
 
@@ -104,7 +104,7 @@ class Bare:
 
 
 def stand_ins(
-    paper: Paper,
+    paper: Study,
     wanted: Mapping[SeriesKey, Series],
     measured: Points,
     runner: Runner,
@@ -133,19 +133,19 @@ def stand_ins(
         own = measured.points[key]
         if not series.simulated:
             points[key] = own
-            computed |= {id(point) for point in own} if series.stars is None else set()
+            computed |= {id(point) for point in own} if series.ranking is None else set()
             continue
         found = _changed(series, baseline, own, runner, replications)
         if baseline.levels:
             found = [_of_the_papers_own(point, key[0], baseline, measured) for point in found]
         points[key] = [_with_values(point, baseline) for point in found]
-    ranked = award(Points(points), {key: series for key, (series, _) in with_one.items()})
+    ranked = with_rankings(Points(points), {key: series for key, (series, _) in with_one.items()})
     there = {id(point) for series in measured.points.values() for point in series}
     used = {id(point) for series in ranked.points.values() for point in series}
     return Bare(ranked, frozenset(computed), frozenset(there & used))
 
 
-def _looked_at(paper: Paper) -> set[SeriesKey]:
+def _looked_at(paper: Study) -> set[SeriesKey]:
     """Series that a claim or a cell is about; others are drawn alone, or explain."""
     found: set[SeriesKey] = set()
     for name, experiment in paper.experiments.items():
@@ -156,8 +156,8 @@ def _looked_at(paper: Paper) -> set[SeriesKey]:
         found |= {
             key
             for series in experiment.series.values()
-            if series.stars is not None
-            for part in series.stars.of.values()
+            if series.ranking is not None
+            for part in series.ranking.of.values()
             for key, _ in needs(part, name)
         }
     return found

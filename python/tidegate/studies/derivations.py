@@ -27,7 +27,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tidegate.results.statistics import Estimate, joint95
+from tidegate.results.statistics import Estimate, difference_ci95
 from tidegate.studies.data import Datum, apart_from, curves, points_of
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate
@@ -61,7 +61,7 @@ def spread(curve: list[Datum]) -> Estimate:
     scale = sum(map(_mean_of, curve)) / len(curve)
     if scale == 0:
         return Estimate(math.nan, math.nan)
-    half = joint95(top, bottom) / abs(scale)
+    half = difference_ci95(top, bottom) / abs(scale)
     return Estimate((top.mean - bottom.mean) / abs(scale), half, min(top.runs, bottom.runs))
 
 
@@ -219,7 +219,7 @@ def _least_step(found: list[Datum], factor: str) -> list[Datum]:
         ordered = sorted(curve, key=lambda datum: float(datum.levels[factor]))
         least = min(ordered, key=_mean_of)
         # As far as any level whose value is not seen to be larger.
-        as_low = [n for n, d in enumerate(ordered) if not d.value.told_apart(least.value)]
+        as_low = [n for n, d in enumerate(ordered) if not d.value.differs(least.value)]
         at = ordered.index(least)
         half = max(abs(number - at) for number in as_low) if as_low else math.nan
         return Estimate(float(at), float(half), min(datum.value.runs for datum in curve))

@@ -4,7 +4,7 @@ To what `tidegate.studies.explanations` describes, `explanations.toml` adds::
 
     claims = ["abc-.."]                                        # what it explains, too
     [[explanation.shown_by]]                                   # all of these have to hold:
-    series = "traits:tcp"
+    series = "sensitivity:tcp"
     metric = ".."
     levels = { without = { .. }, with = { .. } }
     check = { kind = "order", less = ["without", "with"], min_rel_gap = 0.1 }
@@ -19,7 +19,7 @@ it) and everything else as it is taken. All others show another reading of the t
 changes at once: what they bring is *held by another reading*.
 
 Whatever explains a cell has to test its value, by a derivation or by another assumption. Where
-another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
+another assumption is to explain cells, `assuming = ["sensitivity:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
 that come to lie within their tolerance; the report says what the others come to. `read_as = {
 throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
     from tidegate.studies.checks.findings import Finding
     from tidegate.studies.judge import CellVerdict
-    from tidegate.studies.load import Cell, Claim
+    from tidegate.studies.model import Cell, Claim
     from tidegate.studies.points import Points, SeriesKey
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperExplanation(Explanation):
+class StudyExplanation(Explanation):
     """Why some cells or claims of a paper deviate, and what has to show it."""
 
     claims: Sequence[str] = ()
@@ -97,7 +97,7 @@ class PaperExplanation(Explanation):
 class Support:
     """An explanation, and what the measurements say of it now."""
 
-    explanation: PaperExplanation
+    explanation: StudyExplanation
     findings: tuple[tuple[str, Finding], ...]
     measured: Points
 
@@ -127,7 +127,7 @@ class Support:
         return judge_cell_in(points, cell, self.explanation.read_as.get(cell.metric, cell.metric))
 
 
-def weigh(explanations: Iterable[PaperExplanation], measured: Points) -> list[Support]:
+def weigh(explanations: Iterable[StudyExplanation], measured: Points) -> list[Support]:
     """Put every explanation to the measurements that are to show it."""
     return [
         Support(one, tuple(judge_parts(one.shown_by, "", measured, {})), measured)

@@ -9,7 +9,7 @@
     derived_in = "tests/../test_x.py::test_y"
 
 An entry of `cells` has what a cell must be: a value, one of a list, or a range. What was measured
-may be among it, and ties the explanation to it: `told_apart = false` explains a cell only as long
+may be among it, and ties the explanation to it: `differs = false` explains a cell only as long
 as chance may have made it, `line = 34` a script only as long as it stops there. `derived_in` names
 a test that computes what the text says. Papers, whose explanations have to be shown by
 measurements, add how (`tidegate.studies.explained`). One that explains nothing any more

@@ -1,6 +1,6 @@
 """Factors of a table, and what each of their levels changes in the base scenario.
 
-`paper.toml` says once what a factor does, with `{}` for the level, `{name}` for that of another
+`study.toml` says once what a factor does, with `{}` for the level, `{name}` for that of another
 factor, or an expression of them::
 
     [factors.D_b_ms]
@@ -93,7 +93,7 @@ def settings(
     """Every combination of the levels as changes to the base scenario, `always` coming first."""
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
-        raise ReproductionError(f"factors without a meaning in paper.toml: {sorted(unknown)}")
+        raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
     return [
         Setting(combination, (*always, *_changes(combination, factors)), base)
         for combination in combinations(levels)

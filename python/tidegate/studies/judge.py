@@ -18,7 +18,7 @@ from tidegate.studies.verdict import Verdict, all_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.studies.load import Cell, Claim
+    from tidegate.studies.model import Cell, Claim
     from tidegate.studies.points import Point, Points
 
 # A mean of quotients, and the quotient of the means that stands beside it.
@@ -38,7 +38,7 @@ class CellVerdict:
     ratio_of_means: float | None
     without: Estimate | None = None
     """What the paper's baseline has here."""
-    told_apart: bool = True
+    differs: bool = True
     """Whether ours differs from the baseline's by more than the interval of the difference."""
 
     @property
@@ -136,7 +136,7 @@ def judge_cell(
     return replace(
         verdict,
         without=bare.metrics[cell.metric],
-        told_apart=point.metrics[by].told_apart(bare.metrics[by]),
+        differs=point.metrics[by].differs(bare.metrics[by]),
     )
 
 

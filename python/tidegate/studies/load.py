@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.data import data_folder
@@ -20,179 +20,40 @@ from tidegate.studies.factors import (
     read_factors,
     settings,
 )
-from tidegate.studies.metrics import Measures, read_measures
-from tidegate.studies.rankings import Stars
+from tidegate.studies.metrics import read_measures
+from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
+from tidegate.studies.rankings import Ranking
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tidegate.studies.sides.model import Model
 
 _CELL_COLUMNS = ("metric", "value", "unit")
 _OF_THE_CLAIM = ("id", "and", "reading", "cannot_fail")
 """Keys of a `[[claim]]` that are not about what is measured."""
-_PAPER_FILE = "paper.toml"
+_STUDY_FILE = "study.toml"
 _BASE_FILE = "base.toml"
-TEN_PER_CENT = Tolerance(0.10)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One published number."""
-
-    experiment: str
-    levels: Mapping[str, Level]
-    metric: str
-    value: float
-    unit: str
-    tolerance: Tolerance = TEN_PER_CENT
-    """How near ours has to be: 10 %, unless `paper.toml` asks for something else of the metric."""
-    cannot_fail: str = ""
-    """Why no measurement of ours could be out here; empty where one could."""
-
-    @property
-    def id(self) -> str:
-        """Such as `table2: D_b_ms=5 u_0=1 u_1=10 gamma=0 throughput_ratio_T_R`."""
-        levels = " ".join(f"{name}={level}" for name, level in self.levels.items() if level != "")
-        return f"{self.experiment}: {levels} {self.metric}"
+def study_names() -> list[str]:
+    """All studies that can be run."""
+    return sorted(file.parent.name for file in data_folder("studies").glob("*/experiments"))
 
 
-@dataclass(frozen=True)
-class Series:
-    """A set of points that are produced in the same way."""
-
-    name: str
-    settings: tuple[Setting, ...]
-    replications: int
-    model: Model | None = None
-    """What computes them; `None`: they are simulated, or stars."""
-    stars: Stars | None = None
-    """What ranks other series' points."""
-    quick_replications: int | None = None
-    """Where it is not the paper's own number that is enough in a hurry."""
-    more_runs: bool = True
-    """Whether points that leave a claim undecided are run more often; not where a run is long."""
-    without_mechanism: bool = True
-    """Whether it can be measured with the baseline in the mechanism's place."""
-    hurried: bool = False
-    """Whether it is not what it is in full."""
-
-    @property
-    def simulated(self) -> bool:
-        """Whether there is anything to run."""
-        return self.model is None and self.stars is None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A published statement, and which of our measurements it is put to."""
-
-    id: str
-    experiment: str
-    text: str
-    check_text: str
-    section: str
-    check: Mapping[str, Any]
-    parts: tuple[Mapping[str, Any], ...]
-    reading: str = ""
-    """What of the statement is put to the test, or how, where that is not all of it."""
-    cannot_fail: str = ""
-    """Why no measurement of ours could contradict it; empty where one could."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Baseline:
-    """What stands in every cell and claim if the mechanism is not there (see `baselines`)."""
-
-    name: str
-    set: Mapping[str, Any] = field(default_factory=dict)
-    """What it changes in the scenarios."""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    """Levels of the points that it changes; all others are without the mechanism."""
-    levels: Mapping[str, Level] = field(default_factory=dict)
-    """Of the paper's own point that is without the mechanism."""
-    values: Mapping[str, float] = field(default_factory=dict)
-    """Metrics for which it is a number."""
-    replications: int | None = None
-    """Runs a point, if fewer than the series has."""
-    same_as: Mapping[str, str] = field(default_factory=dict)
-    """Metrics without an interval: told apart where these others are."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One table, figure or paragraph."""
-
-    name: str
-    title: str
-    section: str
-    series: Mapping[str, Series]
-    cells: tuple[Cell, ...]
-    claims: tuple[Claim, ...]
-    figure: Mapping[str, Any] | None
-    notes: str
-    metric_of: Mapping[str, str]
-    """Study of traits: the metric of each of its cells."""
-    part: str = ""
-    """Of a paper that is reproduced in parts: which one."""
-    page: str = ""
-    """Of a paper whose results stand on several pages: which one."""
-    tables: tuple[Mapping[str, Any], ...] = ()
-    """Of what was measured, see `tabled`."""
-    baseline: Baseline | None = None
-    """What it is judged beside: the paper's, or its own."""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """Everything in a paper's folder but the explanations."""
-
-    name: str
-    folder: Path
-    title: str
-    base: str
-    """The scenario behind all experiments but those of a set-up with one of its own."""
-    measures: Measures
-    quick_replications: int
-    quick_overrides: tuple[Override, ...]
-    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
-    shortened: bool
-    """Whether that, or what it changes in some set-up, is in here."""
-    without: frozenset[str]
-    """Names of series that `--quick` leaves out, and `traits`."""
-    experiments: Mapping[str, Experiment]
-    traits: Experiment | None
-    samples: str
-    """What confidence intervals are over."""
-    terms: str
-    """Items of a list, in Markdown: the paper's own terms."""
-    baseline: Baseline | None = None
-    """What stands without the mechanism in all experiments that have none of their own."""
-    by_chapter: bool = False
-    """Whether its pages say which of its chapters has what."""
-    own_replications: int | None = None
-    """Runs a point that the paper itself has, where it says so and has fewer."""
-
-
-def paper_names() -> list[str]:
-    """All papers that can be reproduced."""
-    return sorted(file.parent.name for file in data_folder("papers").glob(f"*/{_PAPER_FILE}"))
-
-
-def load_paper(name: str, *, quick: bool = False) -> Paper:
+def load_study(name: str, *, quick: bool = False) -> Study:
     """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
-    folder = data_folder("papers") / name
-    if not (folder / _PAPER_FILE).is_file():
-        raise UsageError(f"no paper {name!r}; there are {', '.join(paper_names())}")
-    head = _read(folder / _PAPER_FILE)
+    folder = data_folder("studies") / name
+    if not (folder / _STUDY_FILE).is_file():
+        raise UsageError(f"no paper {name!r}; there are {', '.join(study_names())}")
+    head = _read(folder / _STUDY_FILE)
     factors = read_factors(head["factors"])
-    claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
+    claims = {claim["id"]: claim for claim in _read(folder / "claims.toml")["claim"]}
     tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
     entries = {"": {}, **head.get("setups", {})}
     setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
-    hurried = overrides(head.get("quick_set", {})) if quick else ()
+    reduced = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
     reader = _Reader(
         folder, factors, claims, head["replications"], tolerances, setups, without, quick,
@@ -202,22 +63,24 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
     }
-    traits = folder / "traits.toml"
-    return Paper(
+    sensitivity = folder / "sensitivity.toml"
+    return Study(
         name=name,
         folder=folder,
         title=head["title"],
         base=setups[""].base,
         measures=read_measures(head),
         quick_replications=head["quick_replications"],
-        quick_overrides=hurried,
+        quick_overrides=reduced,
         shortened=quick and any("quick_set" in one for one in (head, *entries.values())),
         without=without,
         experiments=experiments,
-        traits=reader.experiment("traits", traits) if traits.is_file() else None,
+        sensitivity=reader.experiment("sensitivity", sensitivity)
+        if sensitivity.is_file()
+        else None,
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
-        baseline=_baseline(folder / _PAPER_FILE, head.get("baseline", False)),
+        baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         own_replications=head.get("own_replications"),
     )
@@ -286,11 +149,11 @@ class _Reader:
         return {**spec, "series": [name for name in drawn if name not in self.without]}
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
-        hurried = self.quick and "quick" in entry
-        if hurried:
+        reduced = self.quick and "quick" in entry
+        if reduced:
             entry = {**entry, **entry["quick"]}
         if "rivals" in entry:
-            return Series(name, (), 0, stars=Stars(entry["rivals"], entry["of"]))
+            return Series(name, (), 0, ranking=Ranking(entry["rivals"], entry["of"]))
         levels = entry["factors"]
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"
@@ -308,7 +171,7 @@ class _Reader:
             quick_replications=entry.get("quick_replications"),
             more_runs=entry.get("more_runs", True),
             without_mechanism=entry.get("without_mechanism", True),
-            hurried=hurried,
+            reduced=reduced,
         )
 
     def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:

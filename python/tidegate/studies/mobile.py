@@ -1,7 +1,7 @@
 """Who has to change what in a mobile network, and what it gains: tables of ``docs/mobile.md``.
 
-``mobile/mechanisms.toml`` says what each mechanism changes in the same scenario, with a flood and
-without it. What was measured stands in ``mobile/results.csv``, from which the tables are made.
+``mechanisms.toml`` says what each mechanism changes in the same scenario, with
+a flood and without it. What was measured stands in ``results.csv``, from which tables are made.
 
     python -m tidegate.studies.mobile              run, keep, write the tables
     python -m tidegate.studies.mobile --report     write the tables alone
@@ -69,7 +69,7 @@ class Row:
         return self.victims.over(self.without).mean
 
     @property
-    def told_apart(self) -> float:
+    def differs(self) -> float:
         """A victim's throughput as a share of the flood's."""
         return self.victims.over(self.flood).mean
 
@@ -192,7 +192,7 @@ def tables(wanted: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, str]:
         if row.study == "network"
     ]
     head = ["", "without the flood", "with it", "kept", "the flood has", "who has to change"]
-    told = by_level(wanted, rows, "errors", lambda row: f"{row.told_apart:.2f} ({row.kept:.2f})")
+    told = by_level(wanted, rows, "errors", lambda row: f"{row.differs:.2f} ({row.kept:.2f})")
     radio = by_level(wanted, rows, "radio", lambda row: f"{mbps(row.victims)}; {mbps(row.flood)}")
     return {
         "mechanisms": table(head, network),
@@ -239,7 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--report", action="store_true", help="write the tables alone")
     given = parser.parse_args(arguments)
-    folder, page = given.root / "mobile", given.root / "docs/mobile.md"
+    folder, page = given.root / "studies/mobile", given.root / "docs/mobile.md"
     try:
         wanted = mechanisms(folder)
         if not given.report:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tidegate.studies.baselines import Without
     from tidegate.studies.explained import Support
     from tidegate.studies.judge import CellVerdict, ClaimVerdict
-    from tidegate.studies.load import Experiment
+    from tidegate.studies.model import Experiment
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.curves import Curve
     from tidegate.studies.factors import Level, Setting
-    from tidegate.studies.load import Series
+    from tidegate.studies.model import Series
     from tidegate.studies.runner import Runner
     from tidegate.studies.traces import Trace
 

@@ -1,10 +1,10 @@
-"""Stars, by which some papers rank what they compare: how many rivals are not better than each.
+"""Ranking, by which some papers rank what they compare: how many rivals are not better than each.
 
 A series may be made of others, with a part of a claim for each metric of which less is better::
 
-    [series.stars]
+    [series.ranking]
     rivals = "case"
-    [series.stars.of.delay]
+    [series.ranking.of.delay]
     series = "fig18:tcp"
     metric = "queueing_delay_ms"
     where = { heavy_flows = 36 }
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.studies.factors import Level
-    from tidegate.studies.load import Series
+    from tidegate.studies.model import Series
 
 
 @dataclass(frozen=True)
-class Stars:
+class Ranking:
     """What is ranked, and by what."""
 
     rivals: str
@@ -40,12 +40,12 @@ class Stars:
     """For each metric, what is put beside each other."""
 
 
-def award(measured: Points, wanted: Mapping[SeriesKey, Series]) -> Points:
+def with_rankings(measured: Points, wanted: Mapping[SeriesKey, Series]) -> Points:
     """Give the same with the series that are made of others."""
     made = {
-        key: _points(series.stars, key[0], measured)
+        key: _points(series.ranking, key[0], measured)
         for key, series in wanted.items()
-        if series.stars is not None
+        if series.ranking is not None
     }
     return Points({**measured.points, **made})
 
@@ -64,10 +64,10 @@ def stars(values: Mapping[Level, Estimate]) -> dict[Level, int]:
 
 
 def _better(one: Estimate, other: Estimate) -> bool:
-    return one.mean < other.mean and one.told_apart(other)
+    return one.mean < other.mean and one.differs(other)
 
 
-def _points(how: Stars, experiment: str, measured: Points) -> list[Point]:
+def _points(how: Ranking, experiment: str, measured: Points) -> list[Point]:
     awarded: dict[Level, dict[str, Estimate]] = {}
     for metric, part in how.of.items():
         found = data(part, experiment, measured)

@@ -19,7 +19,7 @@ from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies.baselines import Bare, Without, stand_ins
 from tidegate.studies.errors import ReproductionError
-from tidegate.studies.explained import PaperExplanation, weigh
+from tidegate.studies.explained import StudyExplanation, weigh
 from tidegate.studies.explanations import read_explanations
 from tidegate.studies.judge import (
     MORE_RUNS,
@@ -28,20 +28,13 @@ from tidegate.studies.judge import (
     judge_cell,
     judge_claim,
 )
-from tidegate.studies.load import (
-    Cell,
-    Claim,
-    Experiment,
-    Paper,
-    load_paper,
-    paper_names,
-)
+from tidegate.studies.load import load_study, study_names
 from tidegate.studies.outcome import Outcome
 from tidegate.studies.points import Points, fill, repeatable, with_more_runs
-from tidegate.studies.rankings import award
+from tidegate.studies.rankings import with_rankings
 from tidegate.studies.runner import Engine, Runner, cpu_seconds, native_engine
-from tidegate.studies.store import KeptRuns
-from tidegate.studies.study import measurable, relevant, wanted_series
+from tidegate.studies.store import RunStore
+from tidegate.studies.wanted import measurable, relevant, wanted_series
 
 if TYPE_CHECKING:
     import os
@@ -49,11 +42,11 @@ if TYPE_CHECKING:
 
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
-    from tidegate.studies.load import Series
+    from tidegate.studies.model import Cell, Claim, Experiment, Series, Study
     from tidegate.studies.points import SeriesKey
     from tidegate.studies.report import Effort
 
-__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce"]
+__all__ = ["Reproduced", "ReproductionError", "reproduce", "study_names"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,7 @@ class Reproduced:
 def is_whole_page(target: str | None) -> bool:
     """Whether a target is all of a page: everything, a paper, or the experiments of one page."""
     names, experiment = _parse(target)
-    experiments = load_paper(names[0]).experiments.values()
+    experiments = load_study(names[0]).experiments.values()
     return experiment is None or any(one.page == experiment for one in experiments)
 
 
@@ -110,7 +103,7 @@ def reproduce(
     there of the same scenario, seed, engine and readings is not run again unless `resume` is false.
     """
     names, experiment = _parse(target)
-    papers = [load_paper(name, quick=quick) for name in names]
+    papers = [load_study(name, quick=quick) for name in names]
     if report and (quick or out or not is_whole_page(target)):
         raise ReproductionError(
             "the papers' own pages are about all their experiments in full: report goes without "
@@ -125,7 +118,7 @@ def reproduce(
     for folder in [*folders, kept]:
         if folder is not None:
             check_writable(folder)
-    books = [KeptRuns(kept / one.name, one.measures, resume) if kept else None for one in papers]
+    books = [RunStore(kept / one.name, one.measures, resume) if kept else None for one in papers]
     for book in filter(None, books):
         book.clear_away()
     return [
@@ -147,32 +140,32 @@ def reproduce(
 
 def _parse(target: str | None) -> tuple[list[str], str | None]:
     if target is None:
-        return paper_names(), None
+        return study_names(), None
     name, _, experiment = target.partition("/")
     return [name], experiment or None
 
 
 def _reproduce(
-    paper: Paper,
+    paper: Study,
     only: str | None,
     *,
     quick: bool,
     replications: int | None,
     progress: Showing,
     folder: Path | None,
-    kept: KeptRuns | None,
+    kept: RunStore | None,
     own_pages: bool,
     engine: Engine,
     executor: Executor,
 ) -> Reproduced:
     chosen = _chosen(paper, only)
-    explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
+    explanations = read_explanations(paper.folder / "explanations.toml", StudyExplanation)
     if only is not None:
         explanations = relevant(explanations, chosen)
     explanations = measurable(explanations, paper.without)
     studied = chosen
-    if only is None and paper.traits and paper.traits.name not in paper.without:
-        studied = [*chosen, paper.traits]
+    if only is None and paper.sensitivity and paper.sensitivity.name not in paper.without:
+        studied = [*chosen, paper.sensitivity]
     measured = Points()
     if replications is None and quick:
         replications = paper.quick_replications
@@ -181,7 +174,7 @@ def _reproduce(
         runner = Runner(engine, paper.measures, executor, on_progress, paper.quick_overrides, kept)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
-        measured = award(measured, wanted)
+        measured = with_rankings(measured, wanted)
         # At the paper's own counts.
         judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
         claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
@@ -198,7 +191,7 @@ def _reproduce(
             _without(experiment, bare),
         )
         for experiment in chosen
-        if experiment is not paper.traits
+        if experiment is not paper.sensitivity
     ]
     summaries = [outcome.summary(paper.name) for outcome in outcomes]
     from tidegate.studies.report import Effort, write_report
@@ -269,11 +262,11 @@ def _decided(
     if not points:
         return first
     more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
-    return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
+    return replace(judge_claim(claim, with_rankings(more, wanted)), repeated=len(points))
 
 
 def _with_few_runs(
-    paper: Paper,
+    paper: Study,
     chosen: Sequence[Experiment],
     wanted: Mapping[SeriesKey, Series],
     runner: Runner,
@@ -285,15 +278,15 @@ def _with_few_runs(
         return {}
     few = Points()
     fill(few, wanted, runner, own)
-    few = award(few, wanted)
+    few = with_rankings(few, wanted)
     return {one.id: judge_claim(one, few) for each in chosen for one in each.claims}
 
 
-def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
+def _chosen(paper: Study, only: str | None) -> list[Experiment]:
     if only is None:
         return list(paper.experiments.values())
-    if paper.traits and only == paper.traits.name:
-        return [paper.traits]
+    if paper.sensitivity and only == paper.sensitivity.name:
+        return [paper.sensitivity]
     part = [one for one in paper.experiments.values() if only in {one.part, one.page}]
     if part:
         return part
@@ -309,7 +302,7 @@ def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
 
 
 def _folder(
-    paper: Paper,
+    paper: Study,
     experiment: str | None,
     *,
     quick: bool,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegate.runs.execution import Executor, Progress
     from tidegate.studies.factors import Override, Setting
     from tidegate.studies.metrics import Measures, Run
-    from tidegate.studies.store import KeptRuns
+    from tidegate.studies.store import RunStore
 
 
 class Simulation(Formulas, Protocol):
@@ -77,7 +77,7 @@ class Runner:
     on_progress: Progress = lambda _done, _total: None
     always: tuple[Override, ...] = ()
     """Changes to every scenario, after its own."""
-    kept: KeptRuns | None = None
+    kept: RunStore | None = None
     """Where runs are kept that need not be done again."""
     kept_count: int = 0
     """How many runs were taken from there."""

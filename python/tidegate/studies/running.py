@@ -56,7 +56,7 @@ class Task(Generic[Ran, Kept]):
         return self.keep(self.scenario, self.scenario.run(self.seed))
 
 
-def work_off(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
+def run_all(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
     """Give what is kept of each task, in their order; the first failure ends it."""
     kept = dict(each_done(tasks, executor, tell))
     return [kept[number] for number in range(len(tasks))]

@@ -43,7 +43,7 @@ _DAMAGED = (
 
 
 @dataclass(frozen=True)
-class KeptRuns:
+class RunStore:
     """The runs of a paper in a folder."""
 
     folder: Path

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tidegate.results.statistics import joint95
+from tidegate.results.statistics import difference_ci95
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +96,7 @@ class Margin:
 
 def margin_below(a: Estimate, b: Estimate, *, gap: float = 0.0, ties_ok: bool = False) -> Margin:
     """Of the statement a + `gap` < b; with `ties_ok`, a + `gap` ≤ b."""
-    return Margin(b.mean - a.mean - gap, joint95(a, b), ties_ok)
+    return Margin(b.mean - a.mean - gap, difference_ci95(a, b), ties_ok)
 
 
 def compared(a: Estimate, b: Estimate, *, ties_ok: bool = False) -> Verdict:

@@ -1,4 +1,4 @@
-"""The gate: sources on queues with two round trips, from stability/accuracy.toml."""
+"""The gate: sources on queues with two round trips, from studies/stability/accuracy.toml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tidegate._native import Scenario
 
-PLAN = "stability/accuracy.toml"
+PLAN = "studies/stability/accuracy.toml"
 BOTTLENECK_RTT_MS = 2.0
 """Of the bottleneck's own delay, there and back."""
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tidegate.analysis.accuracy.measured import Measured
 
-GATE, SAMPLE = "stability/accuracy.csv", "stability/accuracy-sample.csv"
-TEMPLATE = "stability/accuracy.md"
+GATE, SAMPLE = "studies/stability/accuracy.csv", "studies/stability/accuracy-sample.csv"
+TEMPLATE = "studies/stability/accuracy.md"
 PAGE = "docs/analysis/how-near.md"
 
 

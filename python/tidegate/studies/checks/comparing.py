@@ -11,7 +11,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import Estimate, joint95
+from tidegate.results.statistics import Estimate, difference_ci95
 from tidegate.studies.checks.findings import Finding, below, found, listed, named, near, one
 from tidegate.studies.data import Datum, Group, curves, points_of
 from tidegate.studies.derivations import mean, spread
@@ -58,7 +58,9 @@ def same(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = [Finding(Verdict.HELD, expected.value, str(expected.value), expected.points)]
     for name in others:
         other = one(group, name)
-        value = Estimate(other.value.mean, joint95(other.value, expected.value), other.value.runs)
+        value = Estimate(
+            other.value.mean, difference_ci95(other.value, expected.value), other.value.runs
+        )
         margin = near(value, expected.value.mean, tolerance)
         text = f"{other.value} for {expected.value}"
         findings.append(found(margin, other.value, text, expected.points + other.points))
@@ -109,7 +111,9 @@ def gap(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     gaps = [a[level].value.less(b[level].value) for level in a]
     middle, deviation = mean(gaps), _deviation(gaps)
     allowed = middle.scaled(rules["max_variation"])
-    margin = Margin(abs(allowed.mean) - deviation.mean, joint95(allowed, deviation), ties_ok=True)
+    margin = Margin(
+        abs(allowed.mean) - deviation.mean, difference_ci95(allowed, deviation), ties_ok=True
+    )
     text = f"{middle.mean:.3g}, deviation {deviation.mean:.3g}"
     value = Estimate(middle.mean, deviation.mean, len(gaps))
     return [found(margin, value, text, points_of([*a.values(), *b.values()]))]

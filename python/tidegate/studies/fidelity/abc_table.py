@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from tidegate.studies.fidelity.cases import Case, Record
 
-FOLDER = "fidelity/abc-table2"
-EXPECTED = "papers/abc/expected/table2_differentiation_factor.csv"
+FOLDER = "studies/fidelity/abc-table2"
+EXPECTED = "studies/abc/expected/table2_differentiation_factor.csv"
 
 
 def cases(root: Path) -> list[Case]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tidegate.studies.fidelity.cases import Case, Record
     from tidegate.studies.fidelity.verdicts import Agreement
 
-FOLDER = "fidelity/cpq"
-EXPECTED = "papers/cpq/expected/table2_aggressiveness.csv"
+FOLDER = "studies/fidelity/cpq"
+EXPECTED = "studies/cpq/expected/table2_aggressiveness.csv"
 JOBS = 10
 """A run is long and idles most of the time."""
 METRICS = {

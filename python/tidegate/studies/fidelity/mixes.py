@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.fidelity.cases import Case, Record
 
-FOLDER = "fidelity/mixes"
+FOLDER = "studies/fidelity/mixes"
 
 
 def cases(root: Path) -> list[Case]:

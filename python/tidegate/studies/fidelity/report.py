@@ -112,7 +112,7 @@ def deviation(found: Agreement) -> str:
     text = percent(found.deviation, found.uncertainty)
     if found.within:
         return text
-    mark = "**" if found.told_apart else "*"
+    mark = "**" if found.differs else "*"
     return f"{mark}{text}{mark}"
 
 
@@ -131,7 +131,7 @@ def percent(share: float, half: float) -> str:
 def beyond(records: Sequence[Record], metrics: Iterable[str] = METRICS) -> list[Cell]:
     """Every cell that is off by more than 10 %."""
     return [
-        {"case": record.case.name, "metric": metric, "told_apart": found.told_apart}
+        {"case": record.case.name, "metric": metric, "differs": found.differs}
         for record in records
         for metric, found in agreements(record, metrics).items() if not found.within
     ]  # fmt: skip
@@ -195,6 +195,6 @@ def _minutes(records: Sequence[Record]) -> int:
 
 
 def _count(found: Sequence[Agreement]) -> str:
-    chance = sum(not each.within and not each.told_apart for each in found)
+    chance = sum(not each.within and not each.differs for each in found)
     beyond_ = f" ({chance} more not told apart from Linux)" if chance else ""
     return f"{sum(each.within for each in found)} of {len(found)}{beyond_}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.fidelity.cases import Case, Record
 
-FOLDER = "fidelity"
+FOLDER = "studies/fidelity"
 HELD_OUT = "held-out"
 SIMULATIONS = 15
 """Simulated runs of each, for they cost nothing; on Linux as many as the scenario says."""

@@ -41,10 +41,10 @@ class Agreement:
     @property
     def close(self) -> bool:
         """Whether the means are within 5 %, or chance may explain what they differ by."""
-        return CLOSE.holds(self.simulated.mean, self.linux.mean) or not self.told_apart
+        return CLOSE.holds(self.simulated.mean, self.linux.mean) or not self.differs
 
     @property
-    def told_apart(self) -> bool:
+    def differs(self) -> bool:
         """Whether the difference is more than chance; unknown counts as more."""
         return not abs(self.deviation) <= self.uncertainty
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
-    from tidegate.studies.load import Experiment
+    from tidegate.studies.model import Experiment
     from tidegate.studies.points import Points
 
 # So that the same numbers give the same file.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from tidegate.studies.load import Experiment
+    from tidegate.studies.model import Experiment
     from tidegate.studies.points import Point, Points
 
 _GREY = "#777777"

@@ -1,6 +1,6 @@
 """What the numbers say, in sentences that are checked against them.
 
-A finding in `league/findings.toml` is a text with numbers in it, and what has to hold for it::
+A finding in `findings.toml` is a text with numbers in it, and what has to hold for it::
 
     text = "FQ-CoDel gives a heavy customer {ratio(many-flows, fq-codel)} times a light one's rate."
     holds = ["ratio(many-flows, fq-codel) > 5"]

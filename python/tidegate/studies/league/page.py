@@ -1,4 +1,4 @@
-"""`docs/league.md`: the template `league/page.md`, filled with what was measured."""
+"""`docs/league.md`: the template `studies/league/page.md`, filled with what was measured."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _situations(scores: Scores) -> str:
         runs = max((len(scores.standings.runs(one.name, m)) for m in scores.mechanisms), default=0)
         where = " (lab)" if one.lab else ""
         rows.append([
-            f"[{one.line_title}](../league/situations/{one.name}.toml){where}",
+            f"[{one.line_title}](../studies/league/situations/{one.name}.toml){where}",
             str(one.content.get("description", "")),
             f"{one.ratio[0]} : {one.ratio[1]}",
             str(runs),
@@ -139,6 +139,6 @@ def _example(scores: Scores) -> str:
         (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
     )
     return " \\\n    ".join([
-        f"tidegate simulate league/situations/{situation.name}.toml",
+        f"tidegate simulate studies/league/situations/{situation.name}.toml",
         *set_flags(situation, scores.mechanisms[name]),
     ])  # fmt: skip

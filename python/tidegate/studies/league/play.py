@@ -79,7 +79,7 @@ def play(
         Where to simulate; default: threads.
 
     """
-    data = folder or data_folder("league")
+    data = folder or data_folder("studies") / "league"
     every_situation, every_mechanism = read_situations(data), read_mechanisms(data)
     situations = chosen("situation", every_situation, order.situations)
     mechanisms = chosen("mechanism", every_mechanism, order.mechanisms)
@@ -114,7 +114,7 @@ def play(
 def results_folder(order: Order, data: Path | None = None) -> Path:
     """Where an order keeps what it has played."""
     if order.report:
-        return (data or data_folder("league")) / "results"
+        return (data or data_folder("studies") / "league") / "results"
     return order.out or _default_folder(order)
 
 

@@ -12,7 +12,7 @@ from tidegate.studies.figures import draw
 from tidegate.studies.judge import told
 from tidegate.studies.page import table, write_page
 from tidegate.studies.report.chapters import chapter_table
-from tidegate.studies.report.sensitivity import trait_section
+from tidegate.studies.report.sensitivity import sensitivity_section
 from tidegate.studies.report.tables import tables_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidegate.results.statistics import Estimate
     from tidegate.studies.explained import Support
     from tidegate.studies.judge import CellVerdict, ClaimVerdict
-    from tidegate.studies.load import Baseline, Cell, Claim, Experiment, Paper
+    from tidegate.studies.model import Baseline, Cell, Claim, Experiment, Study
     from tidegate.studies.outcome import Outcome
     from tidegate.studies.points import Points
 
@@ -46,7 +46,7 @@ class Effort:
 def write_report(
     folder: Path,
     *,
-    paper: Paper,
+    paper: Study,
     outcomes: Sequence[Outcome],
     supports: Sequence[Support],
     measured: Points,
@@ -63,19 +63,19 @@ def write_report(
         _how_to_read(paper),
         *(_experiment(outcome, measured) for outcome in outcomes),
         *_with_own_runs(paper, outcomes),
-        *trait_section(paper, measured),
+        *sensitivity_section(paper, measured),
         _explanations(supports, outcomes),
     ]
     text = "\n\n".join(section.strip() for section in sections if section.strip())
     write_page(folder / page, text + "\n")
 
 
-def _head(paper: Paper, effort: Effort, experiments: Sequence[Experiment]) -> str:
-    hurried = [
+def _head(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
+    reduced = [
         f"`{each.name}:{name}`"
         for each in experiments
         for name, series in each.series.items()
-        if series.hurried
+        if series.reduced
     ]
     title = f"# {paper.title}: our results beside the paper's"
     written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
@@ -87,26 +87,26 @@ def _head(paper: Paper, effort: Effort, experiments: Sequence[Experiment]) -> st
         else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
     if paper.shortened:
-        counts += ", some of them shorter (`quick_set` in paper.toml)"
-    if hurried:
-        counts += f", with less in {' and '.join(hurried)} (`quick` in experiments/)"
+        counts += ", some of them shorter (`quick_set` in study.toml)"
+    if reduced:
+        counts += f", with less in {' and '.join(reduced)} (`quick` in experiments/)"
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     runs = f"{effort.runs:,} simulated runs{packets if effort.packets else ''}"
     return f"{title}\n\n{written}, with {counts}: {runs}."
 
 
-def _left_out(paper: Paper) -> str:
+def _left_out(paper: Study) -> str:
     if not paper.without:
         return ""
     names = " and ".join(f"`{name}`" for name in sorted(paper.without))
     return (
-        f",\nwithout {names} (`quick_without` in paper.toml), so that what these explain "
+        f",\nwithout {names} (`quick_without` in study.toml), so that what these explain "
         "stands here as not explained"
     )
 
 
-def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+def _totals(paper: Study, outcomes: Sequence[Outcome]) -> str:
     lists = ("undecided", "explained", "by_another_reading", "unexplained", "cannot_fail")
     rows, counts = [], [outcome.summary("") for outcome in outcomes]
     for outcome, count in zip(outcomes, counts, strict=True):
@@ -188,12 +188,12 @@ def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
         str(len(verdicts)),
         str(sum(verdict.within for verdict in verdicts)),
         str(sum(one is not None and one.within for one in bare)),
-        str(sum(verdict.within and verdict.told_apart for verdict in verdicts)),
-        str(sum(not verdict.told_apart for verdict in verdicts)),
+        str(sum(verdict.within and verdict.differs for verdict in verdicts)),
+        str(sum(not verdict.differs for verdict in verdicts)),
     ]
 
 
-def _how_to_read(paper: Paper) -> str:
+def _how_to_read(paper: Study) -> str:
     return f"""
 ## How to read this
 
@@ -284,7 +284,7 @@ def _baseline_cell(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     if known.itself:
         return ["itself"]
     text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
-    return [text if verdict.told_apart else f"{text}, **not told apart**"]
+    return [text if verdict.differs else f"{text}, **not told apart**"]
 
 
 def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
@@ -342,7 +342,7 @@ def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) 
     return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _with_own_runs(paper: Paper, outcomes: Sequence[Outcome]) -> list[str]:
+def _with_own_runs(paper: Study, outcomes: Sequence[Outcome]) -> list[str]:
     """What the paper's own number of runs would decide otherwise."""
     if not any(outcome.with_own_runs for outcome in outcomes):
         return []

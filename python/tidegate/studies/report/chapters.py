@@ -10,7 +10,7 @@ from tidegate.studies.page import table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tidegate.studies.load import Experiment, Paper
+    from tidegate.studies.model import Experiment, Study
     from tidegate.studies.outcome import Outcome
 
 _SECTION = re.compile(r"(\d+)(?:\.\d+)*")
@@ -26,7 +26,7 @@ def chapter_of(section: str) -> str:
     return " and ".join(sorted(numbers, key=int))
 
 
-def chapter_table(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+def chapter_table(paper: Study, outcomes: Sequence[Outcome]) -> str:
     """Cells and claims by the chapter that has them, and the other pages with some of it."""
     cells = [
         (chapter_of(outcome.experiment.section), verdict.within)
@@ -51,7 +51,7 @@ def _count(judged: Iterable[tuple[str, bool]], chapter: str) -> str:
     return f"{sum(good)} of {len(good)}" if good else ""
 
 
-def _elsewhere(paper: Paper, chapter: str, page: str) -> str:
+def _elsewhere(paper: Study, chapter: str, page: str) -> str:
     pages = {
         one.page: f"[{one.page or 'the analysis'}](RESULTS{'-' * bool(one.page)}{one.page}.md)"
         for one in paper.experiments.values()

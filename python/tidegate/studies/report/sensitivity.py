@@ -1,6 +1,6 @@
 """What each trait that the paper leaves open does: key cells with that trait alone changed.
 
-`traits.toml` is an experiment with the factors `cell` and `trait`, whose level `base` changes
+`sensitivity.toml` is an experiment with the factors `cell` and `trait`, whose level `base` changes
 nothing; `[figure]` is not used, `[cells]` maps a cell to its metric.
 """
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.studies.factors import Level
-    from tidegate.studies.load import Paper
+    from tidegate.studies.model import Study
     from tidegate.studies.points import Point, Points
 
 _BASE = "base"
 
 
-def trait_section(paper: Paper, measured: Points) -> list[str]:
+def sensitivity_section(paper: Study, measured: Points) -> list[str]:
     """Give the study as a section of the report; nothing unless it was run as a whole."""
-    study = paper.traits
+    study = paper.sensitivity
     if study is None or (study.name, "tcp") not in measured.points:
         return []
     points = measured.series((study.name, "tcp"))
@@ -55,7 +55,7 @@ def _ranking(
         changes: list[tuple[float, str]] = []
         for cell, metric in metric_of.items():
             ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
-            if ours.told_apart(base):
+            if ours.differs(base):
                 changes.append((ours.change_from(base), cell))
         largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
         told = f"{100 * largest:+.0f} % ({where})" if where else "none"
@@ -70,4 +70,4 @@ def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, m
     if trait == _BASE:
         return str(ours)
     change = f"{ours} ({100 * ours.change_from(base):+.0f} %)"
-    return f"**{change}**" if ours.told_apart(base) else change
+    return f"**{change}**" if ours.differs(base) else change

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tidegate.results.statistics import Estimate
     from tidegate.studies.factors import Level
-    from tidegate.studies.load import Experiment
+    from tidegate.studies.model import Experiment
     from tidegate.studies.points import Point, Points
 
 

@@ -38,8 +38,8 @@ class Study:
 
 
 STUDIES: Mapping[str, Study] = {
-    "conex": Study("security", "docs/conex-security.md", lies.study),
-    "re-ecn": Study("security/re-ecn", "docs/reecn-security.md", floods.study),
+    "conex": Study("studies/security", "docs/conex-security.md", lies.study),
+    "re-ecn": Study("studies/security/re-ecn", "docs/reecn-security.md", floods.study),
 }
 
 

@@ -1,4 +1,4 @@
-"""`docs/conex-security.md`: the template `security/page.md`, filled with what was measured."""
+"""`docs/conex-security.md`: the template `page.md`, filled with what was measured."""
 
 from __future__ import annotations
 

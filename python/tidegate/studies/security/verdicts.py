@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.results.statistics import joint95
+from tidegate.results.statistics import difference_ci95
 from tidegate.studies.book import NOTHING
 from tidegate.studies.security.field import AUDITED, HONEST, entry
 
@@ -131,7 +131,7 @@ def gain_over(honest: Estimate, lying: Estimate) -> Gain | None:
 
 def _exceeds(honest: Estimate, lying: Estimate) -> bool:
     allowed = honest.scaled(MOST)
-    return lying.mean - allowed.mean > joint95(lying, allowed)
+    return lying.mean - allowed.mean > difference_ci95(lying, allowed)
 
 
 def _share(lost: Estimate) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-TEMPLATE = "stability/abc-over-tcp.md"
+TEMPLATE = "studies/stability/abc-over-tcp.md"
 PAGE = "docs/analysis/abc-over-tcp.md"
 MAPS = "docs/images/abc-over-tcp.png"
 SET_UPS = ((5, 1, 10), (5, 9, 90), (50, 1, 10), (50, 9, 90))

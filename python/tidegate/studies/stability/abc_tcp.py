@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tidegate.results.tables import Tables
     from tidegate.studies.running import Numbers
 
-BASE = "papers/abc/base.toml"
-TABLE2 = "papers/abc/expected/table2_differentiation_factor.csv"
-TABLE3 = "papers/abc/expected/table3_activity_inertia.csv"
-RESULTS = "stability/abc.csv"
+BASE = "studies/abc/base.toml"
+TABLE2 = "studies/abc/expected/table2_differentiation_factor.csv"
+TABLE3 = "studies/abc/expected/table3_activity_inertia.csv"
+RESULTS = "studies/stability/abc.csv"
 LAWS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "paper": ((11, 0.0), (17, 0.01), (24, 1.0)),
     "calm": ((0, 0.0), (2000, 1.0)),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tidegate.results.tables import Tables
     from tidegate.studies.running import Numbers
 
-BASE = "stability/aicp.toml"
-RESULTS = "stability/aicp.csv"
+BASE = "studies/stability/aicp.toml"
+RESULTS = "studies/stability/aicp.csv"
 _PACKET_BYTES = 1500
 _MIN_PACKETS, _MAX_PACKETS = 60.0, 115.0
 _FLOWS = (5, 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.analysis import Signal
 
-FOLDER = "stability"
+FOLDER = "studies/stability"
 PACKET_BITS = 12_000
 ACCESS_RTT_MS = 0.2
 """Of base.toml: 0.1 ms each way."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tidegate.results.tables import Tables
     from tidegate.studies.running import Numbers
 
-BASE = "papers/conex/base.toml"
-RESULTS = "stability/conex.csv"
+BASE = "studies/conex/base.toml"
+RESULTS = "studies/stability/conex.csv"
 FIGURE = "docs/images/conex-figure-8.png"
 _FILL_PPS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 45, 90, 120, 180)
 """The figure's own, in packets/s."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tidegate.results.tables import Tables
     from tidegate.studies.running import Numbers
 
-BASE = "stability/base.toml"
-RESULTS = "stability/mixed.csv"
+BASE = "studies/stability/base.toml"
+RESULTS = "studies/stability/mixed.csv"
 RATE_MBPS, FLOWS = 100, 25
 """So many of each."""
 _LAWS = Reno, Scalable

@@ -1,0 +1,157 @@
+"""What a study is made of: experiments, series of points, published cells, claims, a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.verdict import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tidegate.studies.factors import Level, Override, Setting
+    from tidegate.studies.metrics import Measures
+    from tidegate.studies.rankings import Ranking
+    from tidegate.studies.sides.model import Model
+
+TEN_PER_CENT = Tolerance(0.10)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published number."""
+
+    experiment: str
+    levels: Mapping[str, Level]
+    metric: str
+    value: float
+    unit: str
+    tolerance: Tolerance = TEN_PER_CENT
+    """How near ours has to be: 10 %, unless `study.toml` asks for something else of the metric."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could be out here; empty where one could."""
+
+    @property
+    def id(self) -> str:
+        """Such as `table2: D_b_ms=5 u_0=1 u_1=10 gamma=0 throughput_ratio_T_R`."""
+        levels = " ".join(f"{name}={level}" for name, level in self.levels.items() if level != "")
+        return f"{self.experiment}: {levels} {self.metric}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A set of points that are produced in the same way."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    replications: int
+    model: Model | None = None
+    """What computes them; `None`: they are simulated, or stars."""
+    ranking: Ranking | None = None
+    """What ranks other series' points."""
+    quick_replications: int | None = None
+    """Where it is not the paper's own number that is enough in a hurry."""
+    more_runs: bool = True
+    """Whether points that leave a claim undecided are run more often; not where a run is long."""
+    without_mechanism: bool = True
+    """Whether it can be measured with the baseline in the mechanism's place."""
+    reduced: bool = False
+    """Whether it is not what it is in full."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is anything to run."""
+        return self.model is None and self.ranking is None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement, and which of our measurements it is put to."""
+
+    id: str
+    experiment: str
+    text: str
+    check_text: str
+    section: str
+    check: Mapping[str, Any]
+    parts: tuple[Mapping[str, Any], ...]
+    reading: str = ""
+    """What of the statement is put to the test, or how, where that is not all of it."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could contradict it; empty where one could."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """What stands in every cell and claim if the mechanism is not there (see `baselines`)."""
+
+    name: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """What it changes in the scenarios."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Levels of the points that it changes; all others are without the mechanism."""
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """Of the paper's own point that is without the mechanism."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Metrics for which it is a number."""
+    replications: int | None = None
+    """Runs a point, if fewer than the series has."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table, figure or paragraph."""
+
+    name: str
+    title: str
+    section: str
+    series: Mapping[str, Series]
+    cells: tuple[Cell, ...]
+    claims: tuple[Claim, ...]
+    figure: Mapping[str, Any] | None
+    notes: str
+    metric_of: Mapping[str, str]
+    """Study of traits: the metric of each of its cells."""
+    part: str = ""
+    """Of a paper that is reproduced in parts: which one."""
+    page: str = ""
+    """Of a paper whose results stand on several pages: which one."""
+    tables: tuple[Mapping[str, Any], ...] = ()
+    """Of what was measured, see `tabled`."""
+    baseline: Baseline | None = None
+    """What it is judged beside: the paper's, or its own."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything in a paper's folder but the explanations."""
+
+    name: str
+    folder: Path
+    title: str
+    base: str
+    """The scenario behind all experiments but those of a set-up with one of its own."""
+    measures: Measures
+    quick_replications: int
+    quick_overrides: tuple[Override, ...]
+    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
+    shortened: bool
+    """Whether that, or what it changes in some set-up, is in here."""
+    without: frozenset[str]
+    """Names of series that `--quick` leaves out, and `sensitivity`."""
+    experiments: Mapping[str, Experiment]
+    sensitivity: Experiment | None
+    samples: str
+    """What confidence intervals are over."""
+    terms: str
+    """Items of a list, in Markdown: the paper's own terms."""
+    baseline: Baseline | None = None
+    """What stands without the mechanism in all experiments that have none of their own."""
+    by_chapter: bool = False
+    """Whether its pages say which of its chapters has what."""
+    own_replications: int | None = None
+    """Runs a point that the paper itself has, where it says so and has fewer."""
