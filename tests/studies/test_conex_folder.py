@@ -1,8 +1,7 @@
 """The data of studies/conex: complete, consistent, and understood by the scenario reader."""
 
 import csv
-import importlib
-import sys
+import re
 from collections import Counter, defaultdict
 
 import pytest
@@ -127,57 +126,40 @@ def test_levels_reach_the_scenario(paper):
     assert {name for name, text in variants.items() if 'kind = "red"' not in text} == {"DTConEx"}
 
 
-@pytest.fixture
-def search(monkeypatch, paper):
-    monkeypatch.syspath_prepend(str(paper.folder))
-    for name in ("search", "search_readings"):
-        sys.modules.pop(name, None)
-    yield importlib.import_module("search")
-    for name in ("search", "search_readings"):
-        sys.modules.pop(name, None)
-
-
-def test_what_is_taken_is_what_the_search_found(paper, search):
-    asked = sys.modules["search_readings"]
-    with search.ROWS.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    first, once, again = (search.of_stage(rows, stage) for stage in ("first", "once", "again"))
-    readings = {task.reading for task in asked.reading_tasks()}
-    assert {row["reading"] for row in first} == readings
-    assert {row["reading"] for row in once} >= set(filter(search.begins_full, readings))
-    assert {row["reading"] for row in again} >= set(search.to_run_again(once))
-    done = {
-        stage: {(row["reading"], row["change"]) for row in rows if row["stage"] == stage}
-        for stage in ("changes", "applications")
-    }
-    assert done["changes"] == {task.key for task in asked.change_tasks()}
-    assert done["applications"] == {task.key for task in asked.application_tasks()}
-    pages = search.whole_pages()
-    assert {row["reading"] for row in pages} >= set(search.near_best(again))
-    assert search.is_best(asked.TAKEN, pages)
-    (taken,) = (task for task in asked.reading_tasks() if task.reading == asked.TAKEN)
+def test_what_is_taken_is_the_reading_whose_page_holds_most(paper):
+    with (paper.folder / "search.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    readings = defaultdict(set)
+    for row in rows:
+        readings[row["stage"]].add(row["reading"])
+    assert len(readings["first"]) == 144
+    assert readings["once"] >= {name for name in readings["first"] if "full at first" in name}
+    assert readings["page"] <= readings["again"] <= readings["once"] <= readings["first"]
+    # Of equal ones that stands first in the table.
+    pages = [row for row in rows if row["stage"] == "page"]
+    best = max(pages, key=lambda row: (int(row["held"]), int(row["stars"])))
+    assert best["reading"] == (
+        "declared, paid last, owes a packet, full at first, each loss that ACKs tell, on new data"
+    )
     for setting in paper.experiments["fig8"].series["tcp"].settings:
-        ours, theirs = (
-            native_engine(one.base, one.overrides).to_toml()
-            for one in (setting, taken.applied(setting))
-        )
-        assert ours == theirs
+        text = native_engine(setting.base, setting.overrides).to_toml()
+        assert text.count('losses = "told"') == text.count('carrier = "new-data"') == 1
+        if setting.levels["policer"] != "none":
+            for part in (
+                'drops = "declared"',
+                "charge_dropped = false",
+                'judged = "as-found"',
+                'floor = "1 packets"',
+            ):
+                assert text.count(part) == 2
+            assert full_at_first(text)
 
 
-def test_what_one_run_cannot_tell_from_the_best_is_run_again(search):
-    def row(reading, held):
-        return {"reading": reading, "held": str(held), "stars": "15"}
-
-    rows = [
-        row("declared, paid last, empty at first, each loss, on new data", 55),
-        row("declared, paid last, owes a packet, full at first, each loss, on new data", 53),
-        row("declared, paid last, owes a packet, full at first, each loss, on any data", 51),
-        row("declared, paid last, full at first, each loss, on any data", 50),
-        row("declared, paid last, full at first, one loss an event, on any data", 50),
-        row("all, paid last, full at first, each loss, on any data", 40),
-    ]
-    told = {rows[place]["reading"] for place in (1, 2, 3, 5)}
-    assert set(search.to_run_again(rows)) == told
+def full_at_first(text):
+    """Whether no bucket has another fill at first than its depth."""
+    return all(
+        fill == depth for depth, fill in re.findall(r'depth = "(.*?)", initial = "(.*?)"', text)
+    )
 
 
 # What ns-2.35 measures (Agent/TCP/Linux with CUBIC, Agent/TCPSink/Sack1, time stamps, window_ 44):

@@ -1,5 +1,6 @@
 """The data of studies/cpq: complete, consistent, and understood by the scenario reader."""
 
+import csv
 import tomllib
 from collections import Counter
 
@@ -130,3 +131,43 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
         assert len(ours) == 2 + (name == "AICP-b")
         assert read(league[name.lower()].bottleneck["differentiation"]) == ours
         assert read(lab[name]["bottleneck.differentiation"]) == ours
+
+
+READINGS = {
+    "ICP-slope": ("start 0.0043", {"start": 0.0043}),
+    "ICP-squared": ("start 0.0043", {"start": 0.0043}),
+    "AICP-a": ("charge own, all packets", {"charge": "own", "charge_dropped": True}),
+    "AICP-b": (
+        "charge aqm, all packets, in congestion",
+        {"charge": "aqm", "charge_dropped": True, "only_in_congestion": True},
+    ),
+}
+"""How the table of the search calls what is taken of each mechanism."""
+
+
+def test_the_search_has_what_is_taken_beside_its_alternatives(paper):
+    with (paper.folder / "search.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    base = tomllib.loads((paper.folder / "base.toml").read_text(encoding="utf-8"))
+    (red,) = {tuple(sorted(link["aqm"].items())) for link in base["links"].values()}
+    red = dict(red)
+    taken = {
+        row["mechanism"]: row["reading"]
+        for row in rows
+        if row["min_th"] + " packets" == red["min_threshold"]
+        and row["max_th"] + " packets" == red["max_threshold"]
+        and (float(row["max_p"]), float(row["weight"])) == (red["max_probability"], red["weight"])
+        and row["spacing"] == red["spacing"]
+        and row["reading"] == READINGS.get(row["mechanism"], ("",))[0]
+    }
+    assert len(taken) == 8
+    reds = {
+        tuple(row[key] for key in ("min_th", "max_th", "max_p", "weight", "spacing"))
+        for row in rows
+    }
+    assert len(reds) == 21
+    settings = paper.experiments["table2"].series["tcp"].settings
+    for mechanism, (_, keys) in READINGS.items():
+        (setting,) = (s for s in settings if s.levels["mechanism"] == mechanism)
+        told = dict(setting.overrides)["links.bottleneck.differentiation"]
+        assert keys.items() <= tomllib.loads(f"x = {told}")["x"].items()
