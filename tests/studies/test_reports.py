@@ -36,8 +36,8 @@ def test_a_report_has_every_cell_and_a_figure(papers, tmp_path):
     assert (
         "Written by `tidegate reproduce abc/table4 --quick`, with at most 8 runs a point" in report
     )
-    assert (written / "figures" / "table4.png").stat().st_size > 10_000
-    assert not (written / "figures" / "table4.svg").exists()
+    assert (written / "figures" / "table4.svg").stat().st_size > 10_000
+    assert not (written / "figures" / "table4.png").exists()
     reproduction.reproduce("abc/table4", replications=1, engine=FakeSimulation)
     assert (tmp_path / "work/results/reproduce-abc-table4/figures/table4.svg").exists()
 
@@ -76,7 +76,7 @@ def test_only_the_word_report_writes_the_papers_own_page(papers, tmp_path, monke
     assert not (papers / "RESULTS.md").exists()
     reproduction.reproduce("abc", report=True, engine=FakeSimulation)
     page = (papers / "RESULTS.md").read_text(encoding="utf-8")
-    assert (papers / "figures/fig2.png").is_file()
+    assert (papers / "figures/fig2.svg").is_file()
     # What a machine needed for it would change the page whenever it is written anew.
     monkeypatch.setattr(reproduction, "cpu_seconds", lambda: 12345.0)
     reproduction.reproduce("abc", report=True, engine=FakeSimulation)

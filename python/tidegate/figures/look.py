@@ -6,6 +6,7 @@ their dashes as well, for print.
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -84,6 +85,43 @@ def write(figure: Figure, path: Path) -> Path:
         path, lambda draft: figure.savefig(draft, format="png", metadata={"Software": None})
     )
     return path
+
+
+LIGHT_BYTES = 100_000
+"""A figure of a page has at most so many as SVG; else it is a PNG with a palette."""
+_PALETTE_COLOURS = 128
+
+
+def write_light(figure: Figure, stem: Path) -> Path:
+    """Write a page's figure once, as `stem.svg`, or as `stem.png` where that is lighter.
+
+    What there is of the other kind is removed. The same numbers give the same file.
+    """
+    for text in figure.findobj(Text):
+        text.set_text(lines(text.get_text()))
+        text.set_parse_math(False)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    # Names have dots, as in `table5.5.1`.
+    svg, png = (stem.with_name(stem.name + ending) for ending in (".svg", ".png"))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    light = len(drawn.getvalue()) <= LIGHT_BYTES
+    if light:
+        replace_file(svg, lambda draft: draft.write_bytes(drawn.getvalue()))
+    else:
+        replace_file(png, lambda draft: _write_palette(figure, draft))
+    (png if light else svg).unlink(missing_ok=True)
+    return svg if light else png
+
+
+def _write_palette(figure: Figure, path: Path) -> None:
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    with Image.open(drawn) as image:
+        few = image.convert("RGB").quantize(_PALETTE_COLOURS, dither=Image.Dither.NONE)
+        few.save(path, format="png", optimize=True)
 
 
 def file_name(name: str) -> str:

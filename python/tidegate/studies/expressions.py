@@ -46,6 +46,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "largest": lambda *values: functools.reduce(np.maximum, map(np.max, values)),
     "median": lambda *values: np.median(np.concatenate([np.atleast_1d(one) for one in values])),
     "lag": _lag,
+    # The first column, or the second where the first has nothing.
+    "or_else": lambda first, second: np.where(np.isnan(first), second, first),
     "jain": lambda *values: sum(values) ** 2 / (len(values) * sum(value**2 for value in values)),
 }
 

@@ -9,6 +9,8 @@ factor, or an expression of them::
     set = { "bottleneck.delay" = "{d_ms / 2} ms" }
     [factors.abc.named.no]                      # a level with changes of its own
     "bottleneck.differentiation" = { kind = "none" }
+    [factors.abc.titles]                        # what pages call levels
+    no = "without ABC"
 
 Keys that differ in a name alone are written as one, with the names in braces::
 
@@ -44,6 +46,12 @@ class Factor:
 
     template: Mapping[str, Any] = field(default_factory=dict)
     named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """What pages call some levels."""
+
+    def title(self, level: Level) -> str:
+        """What pages call a level."""
+        return self.titles.get(str(level), str(level))
 
     def overrides(self, level: Level, others: Mapping[str, Level]) -> list[Override]:
         """Dotted keys and TOML values for a level, at these levels of all factors."""
@@ -67,7 +75,8 @@ class Setting:
 def read_factors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Factor]:
     """Read the `[factors]` of a paper."""
     return {
-        name: Factor(entry.get("set", {}), entry.get("named", {})) for name, entry in table.items()
+        name: Factor(entry.get("set", {}), entry.get("named", {}), entry.get("titles", {}))
+        for name, entry in table.items()
     }
 
 
@@ -115,9 +124,10 @@ def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
 
 def filled(template: object, level: Level, others: Mapping[str, Level]) -> object:
     """Give a change with its level, and those of other factors, where its text has them."""
+    known = {"{}": level, **{f"{{{name}}}": one for name, one in others.items()}}
     match template:
-        case "{}":
-            return level
+        case str() if template in known:
+            return known[template]
         case str() if alone := _EXPRESSION.fullmatch(template):
             return evaluate(alone[1], others)
         case str():

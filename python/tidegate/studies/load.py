@@ -23,6 +23,7 @@ from tidegate.studies.factors import (
 from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
 from tidegate.studies.rankings import Ranking
+from tidegate.studies.relative import read_relatives
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         terms=head.get("terms", "").strip(),
         baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
+        relatives=read_relatives(head.get("relative", {})),
+        factors=factors,
         own_replications=head.get("own_replications"),
     )
 
@@ -202,7 +205,7 @@ class _Reader:
             experiment=experiment,
             text=published["text"],
             check_text=published["check_text"],
-            section=published["section"],
+            section=published.get("section", ""),
             check=published["check"],
             parts=(main, *more),
             reading=entry.get("reading", ""),

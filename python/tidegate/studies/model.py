@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tidegate.studies.factors import Level, Override, Setting
+    from tidegate.studies.factors import Factor, Level, Override, Setting
     from tidegate.studies.metrics import Measures
     from tidegate.studies.rankings import Ranking
+    from tidegate.studies.relative import Relative
     from tidegate.studies.sides.model import Model
 
 TEN_PER_CENT = Tolerance(0.10)
@@ -75,6 +76,7 @@ class Claim:
     text: str
     check_text: str
     section: str
+    """Where the paper says it; empty for what a study asks of its own."""
     check: Mapping[str, Any]
     parts: tuple[Mapping[str, Any], ...]
     reading: str = ""
@@ -153,5 +155,9 @@ class Study:
     """What stands without the mechanism in all experiments that have none of their own."""
     by_chapter: bool = False
     """Whether its pages say which of its chapters has what."""
+    relatives: Mapping[str, Relative] = field(default_factory=dict)
+    """Metrics of points over those of others."""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    """All that the study's own file has."""
     own_replications: int | None = None
     """Runs a point that the paper itself has, where it says so and has fewer."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tidegate.results.show import Grid
 
-_PART = re.compile(r"<!-- ([a-z-]+) -->")
+_PART = re.compile(r"<!-- ([a-z][\w.: -]*) -->")
 _BAR = re.compile(r"(?<!\\)\|")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
@@ -30,6 +30,11 @@ def filled(template: Path, parts: Mapping[str, object]) -> str:
         text = template.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{template} cannot be read: {error.strerror}") from error
+    return filled_text(text, parts)
+
+
+def filled_text(text: str, parts: Mapping[str, object]) -> str:
+    """The same of a template that was read."""
 
     def part(found: re.Match[str]) -> str:
         return str(parts.get(found[1], found[0])).strip()

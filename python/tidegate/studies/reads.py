@@ -9,7 +9,8 @@ Any table, row and column of the engine's results (docs/result-tables.md)::
 =======  =======================================================================================
 table    its name
 column   one of its columns, or an expression of them
-where    rows to keep: a value of a column, a list of values, or { min = .., max = .. }
+where    rows to keep: a value of a column, a list of values, { min = .., max = .. }, or
+         { like = "*.egress.*" } for text, with the wildcards of a shell
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
          deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
          ten rows in a row), summit (where the histogram has its highest inner maximum), quotient
@@ -26,6 +27,7 @@ Of no rows the sum is 0; everything else is then missing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -113,6 +115,8 @@ def _wanted(values: NDArray[Any], want: object) -> NDArray[np.bool_]:
     match want:
         case list():
             return np.isin(values, want)
+        case {"like": pattern}:
+            return np.array([fnmatchcase(str(one), str(pattern)) for one in values], dtype=bool)
         case dict():
             low, high = want.get("min", -np.inf), want.get("max", np.inf)
             return np.asarray((values >= low) & (values <= high), dtype=bool)

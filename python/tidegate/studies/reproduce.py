@@ -32,6 +32,7 @@ from tidegate.studies.load import load_study, study_names
 from tidegate.studies.outcome import Outcome
 from tidegate.studies.points import Points, fill, repeatable, with_more_runs
 from tidegate.studies.rankings import with_rankings
+from tidegate.studies.relative import with_relatives
 from tidegate.studies.runner import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.store import RunStore
 from tidegate.studies.wanted import measurable, relevant, wanted_series
@@ -174,9 +175,13 @@ def _reproduce(
         runner = Runner(engine, paper.measures, executor, on_progress, paper.quick_overrides, kept)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
-        measured = with_rankings(measured, wanted)
+        measured = _with_derived(measured, paper, wanted)
         # At the paper's own counts.
-        judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
+        judge = (
+            judge_claim
+            if replications
+            else partial(_decided, paper=paper, wanted=wanted, runner=runner)
+        )
         claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
         few = _with_few_runs(paper, chosen, wanted, runner, replications)
         bare = stand_ins(paper, wanted, measured, runner, replications)
@@ -194,7 +199,7 @@ def _reproduce(
         if experiment is not paper.sensitivity
     ]
     summaries = [outcome.summary(paper.name) for outcome in outcomes]
-    from tidegate.studies.report import Effort, write_report
+    from tidegate.studies.report import Effort, page_file, write_report
 
     asked = f"{paper.name}/{only}" if only else paper.name
     asked += " --quick" if quick else f" --replications {replications}" if replications else ""
@@ -206,7 +211,7 @@ def _reproduce(
         cpu_seconds() - started_cpu_s,
         replications,
     )
-    pages = _by_page(outcomes) if own_pages else {_page(""): outcomes}
+    pages = _by_page(outcomes) if own_pages else {"": outcomes}
     if folder is not None:
         for page, on_it in pages.items():
             write_report(
@@ -217,10 +222,8 @@ def _reproduce(
                 measured=measured,
                 effort=effort,
                 page=page,
-                # The page shows the PNG; in a hurry that is enough.
-                vector=not quick,
             )
-    return Reproduced(summaries, outcomes, effort, folder, tuple(pages))
+    return Reproduced(summaries, outcomes, effort, folder, tuple(map(page_file, pages)))
 
 
 def _judged(cell: Cell, experiment: Experiment, measured: Points, bare: Bare) -> CellVerdict:
@@ -242,17 +245,22 @@ def _without(experiment: Experiment, bare: Bare) -> dict[str, Without]:
 def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     pages: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        pages.setdefault(_page(outcome.experiment.page), []).append(outcome)
+        pages.setdefault(outcome.experiment.page, []).append(outcome)
     return pages
 
 
-def _page(name: str) -> str:
-    """File of a page; most papers have one."""
-    return f"RESULTS-{name}.md" if name else "RESULTS.md"
+def _with_derived(measured: Points, paper: Study, wanted: Mapping[SeriesKey, Series]) -> Points:
+    """Give the same with what is made of the measured points: rankings, and points over others."""
+    return with_relatives(with_rankings(measured, wanted), paper.relatives)
 
 
 def _decided(
-    claim: Claim, measured: Points, *, wanted: Mapping[SeriesKey, Series], runner: Runner
+    claim: Claim,
+    measured: Points,
+    *,
+    paper: Study,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
 ) -> ClaimVerdict:
     """Judge, where that leaves it undecided with more runs of what it compares."""
     first = judge_claim(claim, measured)
@@ -262,7 +270,8 @@ def _decided(
     if not points:
         return first
     more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
-    return replace(judge_claim(claim, with_rankings(more, wanted)), repeated=len(points))
+    more = _with_derived(more, paper, wanted)
+    return replace(judge_claim(claim, more), repeated=len(points))
 
 
 def _with_few_runs(
@@ -278,7 +287,7 @@ def _with_few_runs(
         return {}
     few = Points()
     fill(few, wanted, runner, own)
-    few = with_rankings(few, wanted)
+    few = _with_derived(few, paper, wanted)
     return {one.id: judge_claim(one, few) for each in chosen for one in each.claims}
 
 

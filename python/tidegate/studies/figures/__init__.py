@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.figures.look import STYLE, look, write
+from tidegate.figures.look import INK, STYLE, look, write_light
 from tidegate.studies.curves import draw_over_time
 from tidegate.studies.figures.lines import (
     Line,
@@ -27,17 +27,19 @@ from tidegate.studies.figures.lines import (
 from tidegate.studies.figures.model import draw_identity, draw_spectra
 from tidegate.studies.matching import matches
 from tidegate.studies.points import series_key
+from tidegate.studies.report.tables import title
 from tidegate.studies.sides.model.formulas import meter_trace
 from tidegate.studies.traces import draw_shares, draw_throughput, draw_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
+    from tidegate.studies.factors import Factor
     from tidegate.studies.model import Experiment
     from tidegate.studies.points import Points
 
@@ -53,41 +55,48 @@ _MANY_DECADES = 1e4
 
 
 def draw(
-    experiment: Experiment, measured: Points, folder: Path, *, vector: bool = True
-) -> list[Path]:
-    """Write an experiment's figure as PNG and, with `vector`, as SVG; nothing if it has none."""
-    spec = experiment.figure
-    if spec is None:
-        return []
+    experiment: Experiment,
+    measured: Points,
+    folder: Path,
+    factors: Mapping[str, Factor] | None = None,
+) -> Path | None:
+    """Write an experiment's figure; give its file, or nothing if it has none."""
+    if experiment.figure is None:
+        return None
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     with mpl.rc_context(_STYLE):
-        if spec.get("kind") == "traces":
-            return _saved(_traces(experiment, measured), folder / experiment.name, vector=vector)
-        if spec.get("kind") == "over-time":
-            return _saved(_over_time(experiment, measured), folder / experiment.name, vector=vector)
-        if spec.get("kind") in _OF_TRACES:
-            figure = _OF_TRACES[spec["kind"]](experiment, measured)
-            return _saved(figure, folder / experiment.name, vector=vector)
-        if spec.get("kind") in _BESIDE_MODEL:
-            return _saved(
-                _beside_model(experiment, measured), folder / experiment.name, vector=vector
-            )
-        specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
-        figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
-        title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        axes = figure.subplots(len(specs), 1, squeeze=False)[:, 0]
-        for pair, one in zip(axes, specs, strict=True):
-            if spec.get("kind") == "activity":
-                _draw_activity(pair, experiment, measured)
-            else:
-                _draw_panel(pair, Panel(experiment, measured, one))
-        return _saved(figure, folder / experiment.name, vector=vector)
+        kind = experiment.figure.get("kind", "lines")
+        figure = _KINDS[kind](experiment, measured, factors or {})
+        return write_light(figure, folder / experiment.name)
 
 
-def _traces(experiment: Experiment, measured: Points) -> Figure:
+def _lines(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+    """Panels of lines, in as many columns as `across` says."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
+    across = spec.get("across", 1)
+    down = -(-len(specs) // across)
+    width = _WIDTH_INCHES * (1.0 if across == 1 else 0.6 * across)
+    figure = Figure((width, _PANEL_INCHES * down), layout="constrained")
+    _head(figure, experiment)
+    axes = figure.subplots(down, across, squeeze=False).flat
+    for pair, one in zip(axes, specs, strict=False):
+        if spec.get("kind") == "activity":
+            _draw_activity(pair, experiment, measured)
+        else:
+            _draw_panel(pair, Panel(experiment, measured, one))
+    return figure
+
+
+def _head(figure: Figure, experiment: Experiment, size: str = "large") -> None:
+    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=size)
+
+
+def _traces(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
     """Three rows of axes for each level of a factor: what happened over time."""
     from matplotlib.figure import Figure
 
@@ -99,8 +108,7 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
         if point.trace is not None and point.levels[spec["factor"]] == level
     ]
     figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(points)), layout="constrained")
-    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    _head(figure, experiment)
     axes = figure.subplots(3 * len(points), 1, squeeze=False)[:, 0]
     for number, point in enumerate(points):
         own = axes[3 * number : 3 * number + 3]
@@ -110,7 +118,7 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
     return figure
 
 
-def _over_time(experiment: Experiment, measured: Points) -> Figure:
+def _over_time(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
     """Give each level of a factor its panels, levels one below the other."""
     from matplotlib.figure import Figure
 
@@ -125,8 +133,7 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
     panels = len(spec["panels"])
     height = _PANEL_INCHES / 2.4 * panels * max(1, len(points))
     figure = Figure((_WIDTH_INCHES, height), layout="constrained")
-    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    _head(figure, experiment)
     axes = figure.subplots(panels * max(1, len(points)), 1, squeeze=False)[:, 0]
     for number, (name, point) in enumerate(points):
         own = list(axes[panels * number : panels * (number + 1)])
@@ -134,14 +141,13 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
     return figure
 
 
-def _beside_model(experiment: Experiment, measured: Points) -> Figure:
+def _beside_model(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
     """Packets beside what a model says of them."""
     from matplotlib.figure import Figure
 
     spec = experiment.figure or {}
     figure = Figure((_WIDTH_INCHES, _PANEL_INCHES), layout="constrained")
-    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize="medium")
+    _head(figure, experiment, "medium")
     packets, model = (measured.series((experiment.name, spec[one])) for one in ("series", "model"))
     _BESIDE_MODEL[spec["kind"]](figure, spec, packets, model)
     return figure
@@ -150,7 +156,7 @@ def _beside_model(experiment: Experiment, measured: Points) -> Figure:
 _BESIDE_MODEL = {"spectra": draw_spectra, "identity": draw_identity}
 
 
-def _throughput(experiment: Experiment, measured: Points) -> Figure:
+def _throughput(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
     """Give axes to each point: who sent how much over time."""
     from matplotlib.figure import Figure
 
@@ -162,17 +168,17 @@ def _throughput(experiment: Experiment, measured: Points) -> Figure:
     ]
     height = _PANEL_INCHES / 2 * max(2, len(panels))
     figure = Figure((_WIDTH_INCHES, height), layout="constrained")
-    figure.suptitle(experiment.title, x=0.01, ha="left", fontweight="bold")
+    _head(figure, experiment)
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for pair, (title, traces) in zip(axes, panels, strict=True):
-        pair.set_title(title, loc="left")
+    for pair, (name, traces) in zip(axes, panels, strict=True):
+        pair.set_title(name, loc="left")
         draw_throughput(pair, traces, spec["senders"])
         if "y_limits" in spec:
             pair.set_ylim(*spec["y_limits"])
     return figure
 
 
-def _shares(experiment: Experiment, measured: Points) -> Figure:
+def _shares(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
     """Give axes to each level of a factor: how much of the link is used over time."""
     from matplotlib.figure import Figure
 
@@ -180,7 +186,7 @@ def _shares(experiment: Experiment, measured: Points) -> Figure:
     points = measured.series((experiment.name, spec["series"]))
     levels = list(dict.fromkeys(point.levels[spec["factor"]] for point in points))
     figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(levels)), layout="constrained")
-    figure.suptitle(experiment.title, x=0.01, ha="left", fontweight="bold")
+    _head(figure, experiment)
     axes = figure.subplots(len(levels), 1, sharex=True, squeeze=False)[:, 0]
     for pair, level in zip(axes, levels, strict=True):
         own = [point for point in points if point.levels[spec["factor"]] == level]
@@ -190,17 +196,63 @@ def _shares(experiment: Experiment, measured: Points) -> Figure:
     return figure
 
 
-_OF_TRACES = {"throughput": _throughput, "shares": _shares}
+def _dots(experiment: Experiment, measured: Points, factors: Mapping[str, Factor]) -> Figure:
+    """Levels of the factor `y` one below the other, a metric along x, a panel for each level."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    points = [
+        point for name in spec["series"] for point in measured.series((experiment.name, name))
+    ]
+    rows, panels, lines = (
+        list(dict.fromkeys(point.levels[spec[name]] for point in points))
+        for name in ("y", "panel", "line")
+    )
+    figure = Figure((13.0, 2.2 + 0.42 * len(rows)), layout="constrained")
+    _head(figure, experiment)
+    axes = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
+    for pair, panel in zip(axes, panels, strict=True):
+        for number, line in enumerate(lines):
+            own = [
+                (rows.index(point.levels[spec["y"]]), point.metrics[spec["metric"]])
+                for point in points
+                if (point.levels[spec["panel"]], point.levels[spec["line"]]) == (panel, line)
+                and spec["metric"] in point.metrics
+            ]
+            pair.errorbar(
+                [value.mean for _, value in own],
+                [row + 0.22 * (number - (len(lines) - 1) / 2) for row, _ in own],
+                xerr=[value.ci95 for _, value in own],
+                fmt=look(number).marker, color=look(number).colour, capsize=2.5, markersize=5,
+                label=title(factors, spec["line"], line),
+            )  # fmt: skip
+        for at in spec.get("vertical", []):
+            pair.axvline(at, color=INK, linewidth=1.0)
+        # Fine where it is decided, and yet room for ten times as much.
+        pair.set_xscale("function", functions=(lambda x: abs(x) ** 0.5, lambda y: y**2))
+        pair.set_xlim(*spec["x_limits"])
+        pair.set_xticks(spec["x_ticks"], [f"{tick:g}" for tick in spec["x_ticks"]])
+        pair.set_title(spec["panel_name"].format(title(factors, spec["panel"], panel)))
+    axes[0].set_yticks(range(len(rows)), [title(factors, spec["y"], row) for row in rows])
+    axes[0].set_ylim(len(rows) - 0.4, -0.6)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(lines)
+    )
+    axes[len(axes) // 2].set_xlabel(spec["x_label"])
+    return figure
 
 
-def _saved(figure: Figure, stem: Path, *, vector: bool) -> list[Path]:
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    # Names have dots, as in `table5.5.1`.
-    png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))
-    if not vector:
-        return [write(figure, png)]
-    figure.savefig(svg, metadata={"Date": None})
-    return [write(figure, png), svg]
+_KINDS: Mapping[str, Callable[[Experiment, Points, Mapping[str, Factor]], Figure]] = {
+    "lines": _lines,
+    "activity": _lines,
+    "dots": _dots,
+    "traces": _traces,
+    "over-time": _over_time,
+    "throughput": _throughput,
+    "shares": _shares,
+    "spectra": _beside_model,
+    "identity": _beside_model,
+}
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:

@@ -10,7 +10,7 @@ from tidegate.results.statistics import decimals
 from tidegate.studies.chance import tried
 from tidegate.studies.figures import draw
 from tidegate.studies.judge import told
-from tidegate.studies.page import table, write_page
+from tidegate.studies.page import filled_text, table, write_page
 from tidegate.studies.report.chapters import chapter_table
 from tidegate.studies.report.sensitivity import sensitivity_section
 from tidegate.studies.report.tables import tables_of
@@ -43,6 +43,26 @@ class Effort:
     """Runs a point at most; `None`: the paper's own counts."""
 
 
+_PAGE = """
+<!-- title -->
+
+<!-- written -->
+
+<!-- summary -->
+
+<!-- how-to-read -->
+
+<!-- experiments -->
+
+<!-- own-runs -->
+
+<!-- sensitivity -->
+
+<!-- explanations -->
+"""
+"""The page of a study that has no `page.md` of its own."""
+
+
 def write_report(
     folder: Path,
     *,
@@ -51,36 +71,70 @@ def write_report(
     supports: Sequence[Support],
     measured: Points,
     effort: Effort,
-    page: str = "RESULTS.md",
-    vector: bool = True,
+    page: str = "",
 ) -> None:
-    """Write the page of results and its figures, with `vector` also as SVG."""
+    """Write a page of results and its figures.
+
+    A study's `page.md` (`page-NAME.md` for a page of this name) says where each block stands; see
+    `blocks`. Without one the page has all of them, one after the other.
+    """
+    figures = {
+        one.experiment.name: draw(one.experiment, measured, folder / "figures", paper.factors)
+        for one in outcomes
+    }
+    parts = blocks(paper, outcomes, supports, measured, effort, figures)
+    template = paper.folder / f"page{page and '-'}{page}.md"
+    text = template.read_text(encoding="utf-8") if template.is_file() else _PAGE
+    write_page(folder / page_file(page), filled_text(text, parts).strip() + "\n")
+
+
+def page_file(page: str) -> str:
+    """File of a page; most studies have one."""
+    return f"RESULTS{page and '-'}{page}.md"
+
+
+def blocks(
+    paper: Study,
+    outcomes: Sequence[Outcome],
+    supports: Sequence[Support],
+    measured: Points,
+    effort: Effort,
+    figures: Mapping[str, Path | None],
+) -> dict[str, str]:
+    """Give each block of a page by its name.
+
+    Of each experiment there are `experiment: NAME`, and its parts: `figure: NAME`, `table: NAME`
+    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`.
+    """
+    parts = {
+        "title": f"# {paper.title}: our results beside the paper's",
+        "written": _written(paper, effort, [outcome.experiment for outcome in outcomes]),
+        "summary": _totals(paper, outcomes),
+        "how-to-read": _how_to_read(paper),
+        "own-runs": "\n\n".join(_with_own_runs(paper, outcomes)),
+        "sensitivity": "\n\n".join(sensitivity_section(paper, measured)),
+        "explanations": _explanations(supports, outcomes),
+    }
+    whole = []
     for outcome in outcomes:
-        draw(outcome.experiment, measured, folder / "figures", vector=vector)
-    sections = [
-        _head(paper, effort, [outcome.experiment for outcome in outcomes]),
-        _totals(paper, outcomes),
-        _how_to_read(paper),
-        *(_experiment(outcome, measured) for outcome in outcomes),
-        *_with_own_runs(paper, outcomes),
-        *sensitivity_section(paper, measured),
-        _explanations(supports, outcomes),
-    ]
-    text = "\n\n".join(section.strip() for section in sections if section.strip())
-    write_page(folder / page, text + "\n")
+        name = outcome.experiment.name
+        own = _parts(outcome, measured, paper, figures.get(name))
+        parts |= own
+        parts[f"experiment: {name}"] = _experiment(outcome, own)
+        whole.append(parts[f"experiment: {name}"])
+    return {**parts, "experiments": "\n\n".join(whole)}
 
 
-def _head(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
+def _written(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
     reduced = [
         f"`{each.name}:{name}`"
         for each in experiments
         for name, series in each.series.items()
         if series.reduced
     ]
-    title = f"# {paper.title}: our results beside the paper's"
     written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
     if not effort.runs:
-        return f"{title}\n\n{written}. All is computed, nothing simulated."
+        return f"{written}. All is computed, nothing simulated."
     counts = (
         "the numbers of runs that its experiments name"
         if effort.replications is None
@@ -93,7 +147,7 @@ def _head(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> st
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     runs = f"{effort.runs:,} simulated runs{packets if effort.packets else ''}"
-    return f"{title}\n\n{written}, with {counts}: {runs}."
+    return f"{written}, with {counts}: {runs}."
 
 
 def _left_out(paper: Study) -> str:
@@ -222,23 +276,36 @@ def _how_to_read(paper: Study) -> str:
 """
 
 
-def _experiment(outcome: Outcome, measured: Points) -> str:
+def _experiment(outcome: Outcome, parts: Mapping[str, str]) -> str:
     experiment = outcome.experiment
-    parts = [
-        f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
-        f"Section {experiment.section} of the paper. {experiment.notes}".replace("\n", " "),
-    ]
-    if experiment.figure is not None:
-        parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
-    parts += tables_of(experiment, measured)
-    if outcome.cells:
-        parts.append(_cell_table(outcome))
-    if outcome.claims:
-        beside = [baseline.name] if (baseline := experiment.baseline) else []
-        head = ["claim", "the paper says", "asked for", "measured", *beside, "verdict"]
-        rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
-        parts.append(table(head, rows))
-    return "\n\n".join(parts)
+    section = f"Section {experiment.section} of the paper. " if experiment.section else ""
+    head = f'<a id="{experiment.name}"></a>\n\n## {experiment.title}'
+    own = [parts[name] for name in parts if name.partition(": ")[0] != "runs"]
+    return "\n\n".join(
+        [head, f"{section}{experiment.notes}".replace("\n", " "), *filter(None, own)]
+    )
+
+
+def _parts(outcome: Outcome, measured: Points, paper: Study, figure: Path | None) -> dict[str, str]:
+    """Give the figure, the tables, the cells and the claims of an experiment as blocks."""
+    experiment = outcome.experiment
+    name = experiment.name
+    parts = {f"figure: {name}": f"![{experiment.title}](figures/{figure.name})" if figure else ""}
+    for number, text in enumerate(tables_of(experiment, measured, paper.factors), 1):
+        parts[f"table: {name}{f' {number}' if number > 1 else ''}"] = text.strip()
+    parts[f"cells: {name}"] = _cell_table(outcome) if outcome.cells else ""
+    parts[f"claims: {name}"] = _claim_table(outcome) if outcome.claims else ""
+    counts = sorted({one.replications for one in experiment.series.values() if one.simulated})
+    parts[f"runs: {name}"] = " or ".join(map(str, counts))
+    return parts
+
+
+def _claim_table(outcome: Outcome) -> str:
+    experiment = outcome.experiment
+    beside = [baseline.name] if (baseline := experiment.baseline) else []
+    asked_by = "the paper says" if experiment.section else "asked"
+    head = ["claim", asked_by, "asked for", "measured", *beside, "verdict"]
+    return table(head, [_claim_row(outcome, verdict) for verdict in outcome.claims])
 
 
 def _cell_table(outcome: Outcome) -> str:

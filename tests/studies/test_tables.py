@@ -23,7 +23,9 @@ def shown(**spec):
 
 
 def test_a_row_for_each_level_and_a_column_for_each_of_another():
-    head, _, low, high = shown(column="control", metric="blocked", scale=100)
+    head, _, low, high = shown(
+        columns=["control"], column_name="{control}", metric="blocked", scale=100
+    )
     assert head == ["Erlang", "a", "b"]
     assert [low[0], low[1].split()[0]] == ["460", "10.0"], (
         "in their order; no run is at this point of b"
