@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability accuracy oracle packetdrill readme docs lock \
+	lab-abc lab-cpq lab-mixes ns2 stability accuracy oracle packetdrill readme docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -128,15 +128,6 @@ stability: $(NATIVE) ## which queues swing, by analysis and by simulation; write
 
 accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
 	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
-
-conex-security: $(NATIVE) ## what lying about congestion gains; writes docs/conex-security.md (ARGS=--check)
-	$(BIN)/python -m tidegate.studies.security conex $(ARGS)
-
-reecn-security: $(NATIVE) ## what floods and lies gain against re-ECN; writes docs/reecn-security.md (ARGS=--check)
-	$(BIN)/python -m tidegate.studies.security re-ecn $(ARGS)
-
-mobile: $(NATIVE) ## what each mechanism gains in a mobile network, and who has to change; writes tables of docs/mobile.md
-	$(BIN)/python -m tidegate.studies.mobile $(ARGS)
 
 ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
 	$(BIN)/python bench/ns2_scenarios.py $(ARGS)

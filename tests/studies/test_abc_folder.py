@@ -75,14 +75,14 @@ def test_every_point_is_a_valid_scenario(paper):
         for series in experiment.series.values():
             for setting in series.settings:
                 if series.model is None:
-                    native_engine(paper.base, list(setting.overrides))
+                    native_engine(setting.base, list(setting.overrides))
 
 
 def test_levels_reach_the_scenario(paper):
     def resolved(experiment, **levels):
         settings = paper.experiments[experiment].series["tcp"].settings
         (setting,) = [s for s in settings if levels.items() <= s.levels.items()]
-        return native_engine(paper.base, list(setting.overrides)).to_toml()
+        return native_engine(setting.base, list(setting.overrides)).to_toml()
 
     table5 = resolved("table5", D_b_ms=50, ecn="on", Q_max_pkts=24, u_0=3)
     assert "24 packets" in table5

@@ -61,7 +61,7 @@ def test_every_cell_has_one_point(paper):
 def test_positions_take_the_policer_off_the_other_links(paper):
     settings = paper.experiments["table4a"].series["tcp"].settings
     (one,) = [s for s in settings if s.levels == {"mechanism": "AFCP-b", "cpq_positions": "2-4"}]
-    text = native_engine(paper.base, list(one.overrides)).to_toml()
+    text = native_engine(one.base, list(one.overrides)).to_toml()
     assert text.count('kind = "afcp"') == 3
 
 

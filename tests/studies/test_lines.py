@@ -30,7 +30,9 @@ def panel(depths, **changed):
         "metric": "unfairness", "styles": STYLES, **changed,
     }  # fmt: skip
     return Panel(
-        SimpleNamespace(name="fig", cells=[], series=dict.fromkeys(STYLES)), Points(book), spec
+        SimpleNamespace(name="fig", cells=[], series=dict.fromkeys(STYLES), factors={}),
+        Points(book),
+        spec,
     )
 
 

@@ -1,179 +1,179 @@
-"""What lying about congestion gains: the study's data, its judgement, its page."""
+"""What lies and floods gain: the study's data, what is read of a run, what fails its claims."""
 
-import shutil
-from pathlib import Path
+import re
 
 import pytest
 
-from tidegate import load_scenario
-from tidegate.results.tables import run_tables
-from tidegate.studies.book import Book, Entry
-from tidegate.studies.security.__main__ import main
-from tidegate.studies.security.field import AUDITED, GROUPS, HONEST, entry, read
-from tidegate.studies.security.measures import of_run
-from tidegate.studies.security.page import page
-from tidegate.studies.security.verdicts import Findings
+from tidegate.data import data_folder
+from tidegate.studies.judge import judge_claim
+from tidegate.studies.load import load_study
+from tidegate.studies.points import Point, Points
+from tidegate.studies.relative import with_relatives
+from tidegate.studies.runner import native_engine
+from tidegate.studies.verdict import Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = range(1, 13)
+from .synthetic import estimate
 
-
-@pytest.fixture(scope="module")
-def field():
-    return read(ROOT / "studies/security")
+BUCKET_BPS = 4e6
 
 
 @pytest.fixture(scope="module")
-def kept(field):
-    return Findings(field, Book(ROOT / "studies/security/results"))
+def study():
+    return load_study("security")
 
 
-def stages(scenario, end):
-    return [one for one in scenario.plan()["stages"] if f".{end}." in one["name"]]
-
-
-def test_each_defence_is_there_and_nothing_else(field):
-    for defence, policed, audited in (
-        ("none", False, False), ("policer", True, False), (AUDITED, True, True),
-    ):  # fmt: skip
-        cases = field.gains(defence)
-        assert len(cases) == len(field.sizes) * len(field.titles("strategies"))
-        for case in cases:
-            assert bool(stages(case.scenario, "entry")) == policed, case.name
-            assert bool(stages(case.scenario, "exit")) == audited, case.name
-    for case in field.audited():
-        assert not stages(case.scenario, "entry")
-        assert stages(case.scenario, "exit")
-
-
-def test_the_liar_has_as_many_flows_as_his_column_says(field):
-    for case in field.gains("none"):
-        size = int(case.name.rpartition("-")[2])
-        scenario = case.scenario
-        of_group = [scenario.groups[number] for number in scenario.user_groups]
-        flows = [of_group[flow["user"]] for flow in scenario.plan()["flows"]]
-        assert sum(group not in ("honest", "light") for group in flows) == size, case.name
-        assert set(GROUPS) <= set(scenario.groups)
-
-
-def test_what_was_kept_is_of_these_scenarios_and_no_lie_gains(field, kept):
-    for case in [*field.gains(AUDITED), *field.audited()]:
-        assert kept.book.read(case.book)[case.name].scenario == case.hash, case.name
-        assert len(kept.book.read(case.book)[case.name].valid) >= 10
-    assert kept.failures() == []
-
-
-def test_lies_pay_beside_who_stays_far_over_his_allowance_and_the_page_says_so(field, kept):
-    few = field.sizes[0]
-    paying = kept.pays_beside_as_many()
-    assert paying
-    assert str(few) not in {flows for _, flows, _, _ in paying}
-
-
-def test_every_strategy_is_measured_by_one_that_sends_alike(field):
-    def answers(strategy):
-        given = field.content["strategies"][strategy].get("set", {})
-        return given.get("users.cheat.traffic", {}).get("kind") != "cbr"
-
-    for strategy in field.titles("strategies"):
-        assert answers(strategy) == answers(field.honest_of(strategy)), strategy
-
-
-def test_the_page_says_what_was_kept(kept):
-    assert (ROOT / "docs/conex-security.md").read_text() == page(
-        ROOT / "studies/security/page.md", kept
-    )
-
-
-def test_an_honest_flow_as_cover_counts_as_the_liars():
-    base = (ROOT / "studies/security/base.toml").read_text()
-    settings = {"users.cheat.flows": 3, "warm_up": "0 s", "duration": "1 s"}
-    scenario = load_scenario(
-        base, set=settings, add={"users.cover.flows": 1, "users.cover.hosts": "cheat"}
-    )
-    lost = []
-    for seed in range(1, 6):
-        tables = run_tables(scenario.run(seed), scenario)
-        found = of_run(scenario, tables)
-        rows = tables["flows"].to_pylist()
-        own = sum(row["goodput_bps"] for row in rows if row["group"] in ("cheat", "cover"))
-        assert found["cheat_bps"] == pytest.approx(own)
-        lost.append(found["lost_to_auditor"])
-    # Eighty flows are in slow start at once: a round trip has more marks than their credit covers.
-    assert all(0.0 <= share < 0.05 for share in lost)
-    assert sum(lost) / len(lost) < 0.01
-
-
-@pytest.fixture
-def checkout(tmp_path, field):
-    """A study of which everything was run, and nobody gains."""
-    shutil.copytree(ROOT / "studies/security", tmp_path / "studies/security")
-    book = Book(tmp_path / "studies/security/results")
-    for defence in field.titles("defences"):
-        book.write(defence, {case.name: runs(case.hash, 1e6) for case in field.gains(defence)})
-    book.write(HONEST, {case.name: runs(case.hash, 1e6) for case in field.audited()})
-    return tmp_path
-
-
-def runs(scenario, cheat_bps, lost=0.0, declared_of_met=1.2, refused=0.0):
-    noise = [0.99, 1.01] * 6
-    of_each = [
-        {
-            "seed": seed,
-            "cheat_bps": cheat_bps * factor,
-            "lost_to_auditor": lost,
-            "declared_of_met": declared_of_met,
-            "refused": refused,
-        }
-        for seed, factor in zip(SEEDS, noise, strict=True)
+def settings(study, experiment, **levels):
+    return [
+        setting
+        for series in study.experiments[experiment].series.values()
+        for setting in series.settings
+        if levels.items() <= setting.levels.items()
     ]
-    return Entry.of(scenario, of_each)
+
+
+def scenario(setting, *more):
+    return native_engine(setting.base, [*setting.overrides, *more])
+
+
+def measured(study, setting, *more):
+    """Means of one run."""
+    simulation = scenario(setting, *more)
+    run = study.measures.keep(simulation, simulation.run(simulation.seed))
+    return {name: one.mean for name, one in study.measures.of([run]).items()}
+
+
+def test_each_defence_has_its_stages_and_no_other(study):
+    both = {"entry", "exit"}
+    ends = {
+        "policer": {"entry"}, "per-flow": {"entry"}, "per-user": {"entry"}, "both": both,
+        "oversold": both, "positive": both, "cap": {"entry"}, "cap-oversold": {"entry"},
+    }  # fmt: skip
+    for experiment in ("lies", "floods"):
+        for setting in settings(study, experiment):
+            stages = scenario(setting).plan()["stages"]
+            there = {one["name"].split(".")[-2] for one in stages}
+            assert there == ends.get(setting.levels["defence"], set()), setting.levels
+
+
+def test_every_strategy_is_measured_by_one_that_sends_alike(study):
+    def answers(setting):
+        return dict(setting.overrides).get("users.cheat.traffic", "").find('"cbr"') < 0
+
+    at_once = {s.levels["strategy"]: s for s in settings(study, "lies", flows=4, defence="none")}
+    for strategy, setting in at_once.items():
+        assert answers(setting) == answers(at_once[setting.levels["alike"]]), strategy
+
+
+def test_an_honest_flow_as_cover_counts_as_the_liars(study):
+    (setting,) = settings(study, "lies", flows=4, strategy="cover", defence="both")
+    short = (("warm_up", '"0 s"'), ("duration", '"1 s"'))
+    simulation = scenario(setting, *short)
+    flows = simulation.run(simulation.seed)["flows"]
+    groups = [simulation.groups[number] for number in flows["group"]]
+    assert groups.count("cheat") == 3
+    assert groups.count("cover") == 1
+    own = [
+        bps
+        for group, bps in zip(groups, flows["goodput_bps"], strict=True)
+        if group in ("cheat", "cover")
+    ]
+    found = measured(study, setting, *short)
+    assert found["goodput_bps"] == pytest.approx(sum(own))
+    # Eighty flows are in slow start at once: a round trip has more marks than their credit covers.
+    assert 0.0 <= found["lost_to_auditor"] < 0.05
+
+
+def test_numbers_of_a_flood_are_those_of_its_phases(study):
+    (setting,) = settings(study, "floods", attackers=1, flood="udp", defence="both")
+    found = measured(study, setting)
+    # What comes in, and what the bucket has at first.
+    held_bps = 2.5e6 + 100e3 * 8 / 60.0
+    assert found["attack_during_bps"] == pytest.approx(held_bps, rel=0.02)
+    assert found["kept_during"] == pytest.approx(1.0, abs=0.05)
+    assert 0.1 < found["response_during_s"] < 0.5
+
+
+def test_whoever_is_in_a_tunnel_is_the_customers(study):
+    (setting,) = settings(study, "tunnels", tunnel="mixed")
+    found = measured(study, setting)
+    assert found["goodput_bps"] == pytest.approx(BUCKET_BPS, rel=0.03)
+    assert 2.5e6 < found["others_bps"] < BUCKET_BPS
+
+
+def test_each_way_to_share_a_tunnel_is_compared_with_one_that_sends_alike(study):
+    offered = {}
+    for setting in settings(study, "tunnels"):
+        simulation = scenario(setting)
+        groups = [simulation.groups[one] for one in simulation.user_groups]
+        flows = [one for one in simulation.plan()["flows"] if groups[one["user"]] != "honest"]
+        offered[setting.levels["tunnel"]] = len(flows), len(groups) - 4
+    assert offered["downloaders"] == (10, 5)
+    assert offered["downloads"] == (10, 1)
+    assert offered["flood"] == (1, 1)
+    assert offered["floods"] == offered["mixed"] == (5, 5)
+
+
+def verdicts(study, experiment, series, **special):
+    """Verdicts on all claims, where every point has the same values but those named here."""
+    usual = {
+        "goodput_bps": 1e6, "lost_to_auditor": 0.0, "declared_of_met": 1.2, "policed_share": 0.0,
+        "kept_during": 1.0, "kept_after": 1.0, "slower_during": 1.0, "slower_after": 1.0,
+    }  # fmt: skip
+    where, values = special.get("where", {}), special.get("values", {})
+    points = []
+    for setting in study.experiments[experiment].series[series].settings:
+        own = values if where and where.items() <= setting.levels.items() else {}
+        metrics = {name: estimate(value, 0.01 * value) for name, value in {**usual, **own}.items()}
+        points.append(Point(setting.levels, metrics))
+    found = with_relatives(Points({(experiment, series): points}), study.relatives)
+    claims = study.experiments[experiment].claims
+    return {claim.id: judge_claim(claim, found).verdict for claim in claims}
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "told"),
+    ("strategy", "flows", "values", "failing"),
     [
-        (entry("never", 16), {"cheat_bps": 1.04e6}, ""),
-        (
-            entry("never", 16),
-            {"cheat_bps": 1.20e6},
-            "never with 16 flows gets 1.20 ± 0.01 of what honest gets with as many flows or fewer",
-        ),
-        (
-            entry("blind-5", 4),
-            {"cheat_bps": 1.20e6},
-            "blind-5 with 4 flows gets 1.20 ± 0.01 of what honest-udp gets",
-        ),
-        # Who insists on more flows than he may have is no measure of who lies with as many.
-        (entry("honest", 16), {"cheat_bps": 0.1e6}, ""),
-        (
-            entry("never", 16),
-            {"cheat_bps": 0.0, "lost": 0.002},
-            "beside never with 16 flows honest users lose 0.200 %",
-        ),
-        (
-            entry("honest-udp", 4),
-            {"cheat_bps": 1e6, "declared_of_met": 0.9},
-            "honest-udp declares 0.90 ± 0.00 of the marks that it meets",
-        ),
-        (
-            entry("honest-udp", 4),
-            {"cheat_bps": 1e6, "refused": 0.01},
-            "honest-udp loses 1.000 % of its packets to policers",
-        ),
+        ("never", 16, {}, None),
+        ("never", 16, {"goodput_bps": 1.2e6}, "lies-do-not-gain"),
+        ("blind-5", 4, {"goodput_bps": 1.2e6}, "lies-do-not-gain"),
+        ("honest", 16, {"goodput_bps": 1.2e6}, None),
+        ("never", 16, {"lost_to_auditor": 0.002}, "honest-users-lose-little-beside-lies"),
+        ("honest-udp", 4, {"declared_of_met": 0.9}, "honest-udp-declares-what-it-meets"),
+        ("honest-udp", 4, {"policed_share": 0.01}, "honest-udp-is-within-its-allowance"),
     ],
 )
-def test_a_liar_who_gains_and_honest_users_who_lose_or_lie_fail_the_check(
-    checkout, capsys, name, found, told
-):
-    book = Book(checkout / "studies/security/results")
-    entries = book.read(AUDITED)
-    entries[name] = runs(entries[name].scenario, **found)
-    book.write(AUDITED, entries)
-    code = main(["--root", str(checkout), "--report", "--check"])
-    said = capsys.readouterr().err
-    assert code == (5 if told else 0)
-    assert told in said
-    written = (checkout / "docs/conex-security.md").read_text()
-    assert ("Does not hold" in written) == bool(told)
-    assert (checkout / "docs/images/conex-security.png").stat().st_size > 10_000
+def test_a_liar_who_gains_and_honest_users_who_lose_fail(study, strategy, flows, values, failing):
+    where = {"strategy": strategy, "flows": flows, "defence": "both"}
+    found = verdicts(study, "lies", "cheats", where=where, values=values)
+    failed = [name for name, verdict in found.items() if verdict is not Verdict.HELD]
+    assert failed == ([failing] if failing else [])
+
+
+@pytest.mark.parametrize(
+    ("values", "failing"),
+    [
+        ({"kept_during": 0.84}, "victims-keep-their-throughput"),
+        ({"kept_after": 0.80}, "victims-keep-their-throughput"),
+        ({"slower_during": 1.3}, "pages-stay-fast"),
+    ],
+)
+def test_victims_who_lose_fail(study, values, failing):
+    where = {"attackers": 10, "flood": "udp", "defence": "both"}
+    found = verdicts(study, "floods", "floods", where=where, values=values)
+    assert [name for name, verdict in found.items() if verdict is Verdict.FAILED] == [failing]
+
+
+def test_company_in_a_tunnel_that_gains_fails(study):
+    values = {"goodput_bps": 4.4e6}
+    found = verdicts(study, "tunnels", "tunnels", where={"tunnel": "floods"}, values=values)
+    assert found == {"company-does-not-gain": Verdict.FAILED}
+
+
+@pytest.mark.parametrize("name", ["security", "mobile"])
+def test_pages_have_all_their_blocks(name):
+    for template in (data_folder("studies") / name).glob("page*.md"):
+        page = template.with_name(template.name.replace("page", "RESULTS")).read_text("utf-8")
+        # Prose between blocks stands in the page as it is.
+        for prose in re.split(r"<!-- [^>]* -->", template.read_text(encoding="utf-8")):
+            assert prose.strip() in page
+        assert "<!--" not in page

@@ -17,7 +17,7 @@ ROWS = {"caption": "Blocked.", "series": ["calls"], "row": {"load": "Erlang"}, "
 
 
 def shown(**spec):
-    experiment = SimpleNamespace(name="fig", tables=[{**ROWS, **spec}])
+    experiment = SimpleNamespace(name="fig", tables=[{**ROWS, **spec}], factors={})
     (text,) = tables_of(experiment, MEASURED)
     return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
 

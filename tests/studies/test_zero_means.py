@@ -13,10 +13,8 @@ from tidegate.studies.derivations import derived
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate, evaluate_all, evaluate_asking
 from tidegate.studies.judge import CellVerdict
-from tidegate.studies.mobile import Row
 from tidegate.studies.model import TEN_PER_CENT, Cell
 from tidegate.studies.report.sensitivity import _BASE, _entry, _ranking
-from tidegate.studies.security.verdicts import gain_over
 
 from .synthetic import book
 
@@ -92,14 +90,6 @@ def test_a_trait_beside_a_base_of_zero():
     assert "inf" in _entry(by_place, "cell", "other", "m")
     assert "nan" in _entry({**by_place, ("cell", "other"): base}, "cell", "other", "m")
     assert "other" in _ranking(by_place, {"cell": "m"}, [_BASE, "other"])
-
-
-def test_what_nobody_gets_gains_nothing():
-    assert gain_over(SOME, ZERO).ratio == Estimate(0.0, 0.0, 5)
-    assert math.isnan(gain_over(ZERO, SOME).ratio.mean)
-    assert gain_over(ZERO, SOME).exceeds
-    assert math.isnan(Row("s", "m", "l", SOME, ZERO, ZERO).kept)
-    assert math.isnan(Row("s", "m", "l", SOME, ZERO, ZERO).differs)
 
 
 @pytest.mark.parametrize("text", [

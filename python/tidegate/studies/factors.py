@@ -129,7 +129,8 @@ def filled(template: object, level: Level, others: Mapping[str, Level]) -> objec
         case str() if template in known:
             return known[template]
         case str() if alone := _EXPRESSION.fullmatch(template):
-            return evaluate(alone[1], others)
+            value = evaluate(alone[1], others)
+            return int(value) if value.is_integer() else value
         case str():
             return _FORMATTER.vformat(template, (level,), others)
         case dict():

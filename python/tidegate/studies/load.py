@@ -52,7 +52,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "claims.toml")["claim"]}
     tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
-    entries = {"": {}, **head.get("setups", {})}
+    entries = {**({"": {}} if (folder / _BASE_FILE).is_file() else {}), **head.get("setups", {})}
     setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
     reduced = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
@@ -69,7 +69,6 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         name=name,
         folder=folder,
         title=head["title"],
-        base=setups[""].base,
         measures=read_measures(head),
         quick_replications=head["quick_replications"],
         quick_overrides=reduced,
@@ -84,7 +83,6 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         relatives=read_relatives(head.get("relative", {})),
-        factors=factors,
         own_replications=head.get("own_replications"),
     )
 
@@ -143,6 +141,7 @@ class _Reader:
             page=data.get("page", ""),
             tables=tuple(data.get("table", [])),
             baseline=_baseline(file, data.get("baseline", self.baseline)),
+            factors=factors,
         )
 
     def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:

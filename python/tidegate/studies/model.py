@@ -126,6 +126,8 @@ class Experiment:
     """Of what was measured, see `tabled`."""
     baseline: Baseline | None = None
     """What it is judged beside: the paper's, or its own."""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    """The study's, and its own."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,6 @@ class Study:
     name: str
     folder: Path
     title: str
-    base: str
-    """The scenario behind all experiments but those of a set-up with one of its own."""
     measures: Measures
     quick_replications: int
     quick_overrides: tuple[Override, ...]
@@ -157,7 +157,5 @@ class Study:
     """Whether its pages say which of its chapters has what."""
     relatives: Mapping[str, Relative] = field(default_factory=dict)
     """Metrics of points over those of others."""
-    factors: Mapping[str, Factor] = field(default_factory=dict)
-    """All that the study's own file has."""
     own_replications: int | None = None
     """Runs a point that the paper itself has, where it says so and has fewer."""

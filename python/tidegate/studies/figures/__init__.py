@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
-    from tidegate.studies.factors import Factor
     from tidegate.studies.model import Experiment
     from tidegate.studies.points import Points
 
@@ -54,12 +53,7 @@ _MOST_OWN_TICKS = 7
 _MANY_DECADES = 1e4
 
 
-def draw(
-    experiment: Experiment,
-    measured: Points,
-    folder: Path,
-    factors: Mapping[str, Factor] | None = None,
-) -> Path | None:
+def draw(experiment: Experiment, measured: Points, folder: Path) -> Path | None:
     """Write an experiment's figure; give its file, or nothing if it has none."""
     if experiment.figure is None:
         return None
@@ -67,11 +61,11 @@ def draw(
 
     with mpl.rc_context(_STYLE):
         kind = experiment.figure.get("kind", "lines")
-        figure = _KINDS[kind](experiment, measured, factors or {})
+        figure = _KINDS[kind](experiment, measured)
         return write_light(figure, folder / experiment.name)
 
 
-def _lines(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _lines(experiment: Experiment, measured: Points) -> Figure:
     """Panels of lines, in as many columns as `across` says."""
     from matplotlib.figure import Figure
 
@@ -82,12 +76,15 @@ def _lines(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) ->
     width = _WIDTH_INCHES * (1.0 if across == 1 else 0.6 * across)
     figure = Figure((width, _PANEL_INCHES * down), layout="constrained")
     _head(figure, experiment)
-    axes = figure.subplots(down, across, squeeze=False).flat
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
     for pair, one in zip(axes, specs, strict=False):
         if spec.get("kind") == "activity":
             _draw_activity(pair, experiment, measured)
         else:
-            _draw_panel(pair, Panel(experiment, measured, one))
+            _draw_panel(pair, Panel(experiment, measured, one), legends=across == 1)
+    if across > 1:
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=across, fontsize=9)
     return figure
 
 
@@ -96,7 +93,7 @@ def _head(figure: Figure, experiment: Experiment, size: str = "large") -> None:
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=size)
 
 
-def _traces(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _traces(experiment: Experiment, measured: Points) -> Figure:
     """Three rows of axes for each level of a factor: what happened over time."""
     from matplotlib.figure import Figure
 
@@ -118,7 +115,7 @@ def _traces(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -
     return figure
 
 
-def _over_time(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _over_time(experiment: Experiment, measured: Points) -> Figure:
     """Give each level of a factor its panels, levels one below the other."""
     from matplotlib.figure import Figure
 
@@ -141,7 +138,7 @@ def _over_time(experiment: Experiment, measured: Points, _: Mapping[str, Factor]
     return figure
 
 
-def _beside_model(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _beside_model(experiment: Experiment, measured: Points) -> Figure:
     """Packets beside what a model says of them."""
     from matplotlib.figure import Figure
 
@@ -156,7 +153,7 @@ def _beside_model(experiment: Experiment, measured: Points, _: Mapping[str, Fact
 _BESIDE_MODEL = {"spectra": draw_spectra, "identity": draw_identity}
 
 
-def _throughput(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _throughput(experiment: Experiment, measured: Points) -> Figure:
     """Give axes to each point: who sent how much over time."""
     from matplotlib.figure import Figure
 
@@ -178,7 +175,7 @@ def _throughput(experiment: Experiment, measured: Points, _: Mapping[str, Factor
     return figure
 
 
-def _shares(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -> Figure:
+def _shares(experiment: Experiment, measured: Points) -> Figure:
     """Give axes to each level of a factor: how much of the link is used over time."""
     from matplotlib.figure import Figure
 
@@ -196,11 +193,11 @@ def _shares(experiment: Experiment, measured: Points, _: Mapping[str, Factor]) -
     return figure
 
 
-def _dots(experiment: Experiment, measured: Points, factors: Mapping[str, Factor]) -> Figure:
+def _dots(experiment: Experiment, measured: Points) -> Figure:
     """Levels of the factor `y` one below the other, a metric along x, a panel for each level."""
     from matplotlib.figure import Figure
 
-    spec = experiment.figure or {}
+    spec, factors = experiment.figure or {}, experiment.factors
     points = [
         point for name in spec["series"] for point in measured.series((experiment.name, name))
     ]
@@ -242,7 +239,7 @@ def _dots(experiment: Experiment, measured: Points, factors: Mapping[str, Factor
     return figure
 
 
-_KINDS: Mapping[str, Callable[[Experiment, Points, Mapping[str, Factor]], Figure]] = {
+_KINDS: Mapping[str, Callable[[Experiment, Points], Figure]] = {
     "lines": _lines,
     "activity": _lines,
     "dots": _dots,
@@ -255,7 +252,7 @@ _KINDS: Mapping[str, Callable[[Experiment, Points, Mapping[str, Factor]], Figure
 }
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel, *, legends: bool) -> None:
     spec, published = panel.spec, panel.published
     lines = lines_of(panel)
     ticks = _categories(lines, spec["x"]) if spec.get("x_category") else None
@@ -274,7 +271,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     told = ", ".join(_told(name, level) for name, level in spec.get("where", {}).items())
     axes.set_title(spec.get("title", told))
     _finish(axes, spec, ticks)
-    legend(axes, spec, lines)
+    if legends:
+        legend(axes, spec, lines)
     for line in lines:
         mark_beyond(axes, line, spec, ticks)
     levels = _levels(lines, spec["x"]) if spec.get("x_log") else []

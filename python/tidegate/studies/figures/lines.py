@@ -72,6 +72,12 @@ class Panel:
         cells = self.experiment.cells
         return {place(c.levels): c.value for c in cells if c.metric == self.metric}
 
+    def titled(self, levels: Mapping[str, Any]) -> dict[str, Any]:
+        """Levels as pages call them."""
+        factors = self.experiment.factors
+        named = {name for name in levels if name in factors and factors[name].titles}
+        return {n: factors[n].title(one) if n in named else one for n, one in levels.items()}
+
     @property
     def series(self) -> list[str]:
         """Those that are drawn."""
@@ -92,7 +98,7 @@ def _each_of_its_own(panel: Panel) -> list[Line]:
             levels = points[0].levels
             style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
             for metric, told in panel.metrics.items():
-                label = f"{_template(spec, name).format(**levels)} {told}".strip()
+                label = f"{_template(spec, name).format(**panel.titled(levels))} {told}".strip()
                 lines.append(Line(label, name, points, look(len(lines)), style, metric))
     return lines if spec.get("joined", True) else _apart(lines, spec["x"])
 
@@ -119,7 +125,7 @@ def _styled(panel: Panel) -> list[Line]:
         for group, points in _grouped(panel, name).items():
             plain = style.get("plain", False)
             own = Look(_GREY, "-", "") if plain else looks.setdefault(group, look(len(looks)))
-            label = _template(spec, name).format(**points[0].levels)
+            label = _template(spec, name).format(**panel.titled(points[0].levels))
             marked = style.get("marked", not plain)
             lines.append(Line(label, name, points, own, style["line"], panel.metric, marked))
     return lines

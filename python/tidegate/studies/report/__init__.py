@@ -79,8 +79,7 @@ def write_report(
     `blocks`. Without one the page has all of them, one after the other.
     """
     figures = {
-        one.experiment.name: draw(one.experiment, measured, folder / "figures", paper.factors)
-        for one in outcomes
+        one.experiment.name: draw(one.experiment, measured, folder / "figures") for one in outcomes
     }
     parts = blocks(paper, outcomes, supports, measured, effort, figures)
     template = paper.folder / f"page{page and '-'}{page}.md"
@@ -118,7 +117,7 @@ def blocks(
     whole = []
     for outcome in outcomes:
         name = outcome.experiment.name
-        own = _parts(outcome, measured, paper, figures.get(name))
+        own = _parts(outcome, measured, figures.get(name))
         parts |= own
         parts[f"experiment: {name}"] = _experiment(outcome, own)
         whole.append(parts[f"experiment: {name}"])
@@ -286,12 +285,12 @@ def _experiment(outcome: Outcome, parts: Mapping[str, str]) -> str:
     )
 
 
-def _parts(outcome: Outcome, measured: Points, paper: Study, figure: Path | None) -> dict[str, str]:
+def _parts(outcome: Outcome, measured: Points, figure: Path | None) -> dict[str, str]:
     """Give the figure, the tables, the cells and the claims of an experiment as blocks."""
     experiment = outcome.experiment
     name = experiment.name
     parts = {f"figure: {name}": f"![{experiment.title}](figures/{figure.name})" if figure else ""}
-    for number, text in enumerate(tables_of(experiment, measured, paper.factors), 1):
+    for number, text in enumerate(tables_of(experiment, measured), 1):
         parts[f"table: {name}{f' {number}' if number > 1 else ''}"] = text.strip()
     parts[f"cells: {name}"] = _cell_table(outcome) if outcome.cells else ""
     parts[f"claims: {name}"] = _claim_table(outcome) if outcome.claims else ""

@@ -68,12 +68,13 @@ class Column:
         return scaled.written(self.digits) if value.runs else f"{scaled.mean:.{self.digits}f}"
 
 
-def tables_of(
-    experiment: Experiment, measured: Points, factors: Mapping[str, Factor] | None = None
-) -> list[str]:
+def tables_of(experiment: Experiment, measured: Points) -> list[str]:
     """Each table of an experiment below its caption, in Markdown."""
     written = [
-        (one.get("caption", ""), _table(one, _points(experiment, one, measured), factors or {}))
+        (
+            one.get("caption", ""),
+            _table(one, _points(experiment, one, measured), experiment.factors),
+        )
         for one in experiment.tables
     ]
     return [f"{caption}\n\n{rows}" for caption, rows in written]
