@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
+    from tidegate.studies.explained import Support
     from tidegate.studies.model import Cell, Claim, Experiment, Series, Study
     from tidegate.studies.points import SeriesKey
     from tidegate.studies.report import Effort
@@ -218,7 +219,7 @@ def _reproduce(
                 folder,
                 paper=paper,
                 outcomes=on_it,
-                supports=supports,
+                supports=_on_page(supports, on_it),
                 measured=measured,
                 effort=effort,
                 page=page,
@@ -240,6 +241,14 @@ def _without(experiment: Experiment, bare: Bare) -> dict[str, Without]:
         return {}
     cells = {cell.id: bare.cell(cell) for cell in experiment.cells}
     return cells | {claim.id: bare.claim(claim) for claim in experiment.claims}
+
+
+def _on_page(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> list[Support]:
+    """Give the explanations that are listed for anything on a page."""
+    listed = relevant(
+        [one.explanation for one in supports], [outcome.experiment for outcome in outcomes]
+    )
+    return [one for one in supports if one.explanation in listed]
 
 
 def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:

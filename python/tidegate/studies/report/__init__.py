@@ -173,7 +173,7 @@ def _totals(paper: Study, outcomes: Sequence[Outcome]) -> str:
         "explained", "held by another reading", "not explained", "cannot fail",
     ]  # fmt: skip
     parts = ["## Summary", *_beside_baselines(outcomes, total), table(head, rows)]
-    if paper.by_chapter:
+    if paper.by_chapter and (total["cells"] or total["claims"]):
         parts += ["### By chapter", chapter_table(paper, outcomes)]
     own = [outcome for outcome in outcomes if outcome.experiment.baseline == paper.baseline]
     if paper.baseline is not None and paper.baseline.levels and any(one.cells for one in own):
