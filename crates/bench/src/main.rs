@@ -16,7 +16,7 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 
 fn main() -> ExitCode {
-    match Options::from_args(std::env::args().skip(1)).and_then(|options| run(&options)) {
+    match Options::from_args(std::env::args_os().skip(1)).and_then(|options| run(&options)) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
