@@ -65,9 +65,9 @@ def analyse(
 
     **Examples**
 
-    tidegate analyse scenarios/will-it-be-stable.toml
+    tidegate analyse scenarios/parking-lot.toml
 
-    tidegate analyse scenarios/will-it-be-stable.toml stability --set users.all.count=50
+    tidegate analyse scenarios/s2-red-ecn.toml stability --set users.light.count=180
 
     tidegate analyse scenarios/two-cbr-users.toml equilibrium --format json
     """
