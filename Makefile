@@ -160,7 +160,7 @@ pages: ## write schema, reference and first parts of mechanism pages anew, after
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
 		--package tidegate-mechanisms --test main pages::
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet -c docs . docs/_build/html
 	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 

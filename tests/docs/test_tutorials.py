@@ -54,6 +54,18 @@ def test_commands_of_a_tutorial_print_what_it_shows(page, tmp_path):
     assert not differences, "\n".join(differences)
 
 
+def test_the_landing_page_shows_what_its_command_prints(tmp_path):
+    page = ROOT / "docs/index.md"
+    text = page.read_text(encoding="utf-8")
+    pair = re.compile(r"^```sh\n(tidegate .*)\n```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    [found] = pair.finditer(text)
+    printed = _run(found[1], tmp_path)
+    if os.environ.get("UPDATE"):
+        page.write_text(text[: found.start(2)] + printed.strip("\n") + "\n" + text[found.end(2) :])
+        return
+    assert _matches(found[2], printed), printed
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [

@@ -43,10 +43,7 @@ fn describe<'py>(py: Python<'py>, mechanism: &Mechanism) -> PyResult<Bound<'py, 
     Ok(row)
 }
 
-fn described<'py>(
-    py: Python<'py>,
-    parameters: &[Parameter],
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
+fn described<'py>(py: Python<'py>, parameters: &[Parameter]) -> PyResult<Vec<Bound<'py, PyDict>>> {
     parameters.iter().map(|one| parameter(py, one)).collect()
 }
 

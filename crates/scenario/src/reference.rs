@@ -120,14 +120,13 @@ fn traffic() -> String {
     }
     text.push_str("#### Tables in the keys of traffic\n\n");
     for (key, about, kinds) in inner {
-        text += &format!("`{key}`: {about}\n\n");
+        text += &format!("**`{key}`**: {about}\n\n");
         for (name, about, parameters) in kinds {
-            text += &format!("- {name}: {}\n", in_a_line(about));
+            text += &format!("{name}: {}\n\n", in_a_line(about));
             if !parameters.is_empty() {
-                text += &format!("\n{}\n", parameter_table(parameters));
+                text += &format!("{}\n", parameter_table(parameters));
             }
         }
-        text.push('\n');
     }
     text
 }
@@ -140,10 +139,11 @@ fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) 
     for parameter in parameters {
         let (about, kinds) = match parameter.kind {
             Kind::Choice(Offer { about, kinds, .. }) => {
-                let named = |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
-                    [] => (format!("`\"{name}\"`"), about, parameters),
-                    _ => (format!("`{{ kind = \"{name}\", ... }}`"), about, parameters),
-                };
+                let named =
+                    |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
+                        [] => (format!("`\"{name}\"`"), about, parameters),
+                        _ => (format!("`{{ kind = \"{name}\", ... }}`"), about, parameters),
+                    };
                 (about, kinds.iter().map(named).collect::<Vec<_>>())
             }
             Kind::Tables(form) => {
