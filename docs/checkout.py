@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from sphinx import addnodes
 
 if TYPE_CHECKING:
-    from docutils.nodes import Element, TextElement
     from sphinx.application import Sphinx
-    from sphinx.environment import BuildEnvironment
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -41,28 +40,33 @@ def listing(title: str, names: list[str]) -> str:
     return PAGE.format(title=html.escape(title), items=items)
 
 
-def _folder(
-    app: Sphinx, env: BuildEnvironment, node: Element, content: TextElement
-) -> nodes.reference | None:
-    target = str(node.get("reftarget", "")).partition("#")[0]
-    page = node.get("refdoc", env.docname)
-    folder = Path(app.srcdir, page).parent.joinpath(target).resolve()
+def _link_folders(app: Sphinx, doctree: nodes.document) -> None:
+    page = app.env.docname
     source = Path(app.srcdir).resolve()
-    if not target or not folder.is_dir() or source not in folder.parents:
-        return None
-    place = f"_files/{folder.relative_to(source).as_posix()}"
-    to = Path(app.outdir, place)
-    files = sorted(file for file in folder.iterdir() if file.is_file())
+    for node in list(doctree.findall(addnodes.pending_xref)):
+        target = str(node.get("reftarget", "")).partition("#")[0]
+        folder = Path(app.srcdir, page).parent.joinpath(target).resolve()
+        if target and folder.is_dir() and source in folder.parents:
+            place = _copied(folder, folder.relative_to(source), Path(app.outdir))
+            uri = f"{'../' * page.count('/')}{place}/index.html"
+            link = nodes.reference("", "", *node.children, internal=True, refuri=uri)
+            node.parent.replace(node, link)
+
+
+def _copied(folder: Path, name: Path, out: Path) -> str:
+    """Copy a folder's files beside a list of them, and return where they are."""
+    place = f"_files/{name.as_posix()}"
+    to = out / place
     to.mkdir(parents=True, exist_ok=True)
+    files = sorted(file for file in folder.iterdir() if file.is_file())
     for file in files:
         shutil.copyfile(file, to / file.name)
-    title = folder.relative_to(source).as_posix()
-    to.joinpath("index.html").write_text(listing(title, [f.name for f in files]), encoding="utf-8")
-    up = "../" * page.count("/")
-    return nodes.reference("", "", content, internal=True, refuri=f"{up}{place}/index.html")
+    page = listing(name.as_posix(), [file.name for file in files])
+    to.joinpath("index.html").write_text(page, encoding="utf-8")
+    return place
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Resolve what Sphinx could not."""
-    app.connect("missing-reference", _folder)
+    """Replace links to folders before links are resolved."""
+    app.connect("doctree-read", _link_folders)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
