@@ -1,12 +1,12 @@
-"""Links to folders of the checkout lead to a list of their files.
+"""Links of Markdown pages that Sphinx does not resolve: to folders, and to anchors in HTML.
 
-Sphinx resolves links to pages and to files; a folder has neither. Each folder that a page links to
-gets ``_files/FOLDER/index.html`` and copies of its files.
+Each folder that a page links to gets ``_files/FOLDER/index.html`` and copies of its files.
 """
 
 from __future__ import annotations
 
 import html
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,11 +40,25 @@ def listing(title: str, names: list[str]) -> str:
     return PAGE.format(title=html.escape(title), items=items)
 
 
-def _link_folders(app: Sphinx, doctree: nodes.document) -> None:
+def anchors(page: str) -> set[str]:
+    """Return the names of anchors in HTML.
+
+    >>> anchors('<a id="fig1"></a>')
+    {'fig1'}
+    """
+    return set(re.findall(r'<a id="([^"]+)">', page))
+
+
+def _link(app: Sphinx, doctree: nodes.document) -> None:
     page = app.env.docname
     source = Path(app.srcdir).resolve()
+    here = {name for raw in doctree.findall(nodes.raw) for name in anchors(raw.astext())}
     for node in list(doctree.findall(addnodes.pending_xref)):
         target = str(node.get("reftarget", "")).partition("#")[0]
+        if target in here:
+            link = nodes.reference("", "", *node.children, internal=True, refid=target)
+            node.parent.replace(node, link)
+            continue
         folder = Path(app.srcdir, page).parent.joinpath(target).resolve()
         if target and folder.is_dir() and source in folder.parents:
             place = _copied(folder, folder.relative_to(source), Path(app.outdir))
@@ -67,6 +81,6 @@ def _copied(folder: Path, name: Path, out: Path) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Replace links to folders before links are resolved."""
-    app.connect("doctree-read", _link_folders)
+    """Replace these links before Sphinx resolves the others."""
+    app.connect("doctree-read", _link)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

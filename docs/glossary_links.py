@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 GLOSSARY = "docs/glossary"
+# Words that are mostly used in their plain sense: "runs on Linux" is no replication.
+PLAIN = {"run", "cell", "claim"}
 LEFT_ALONE = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.raw)
 
 
@@ -48,12 +50,12 @@ def anchor(term: str) -> str:
 def pattern(names: list[str]) -> re.Pattern[str]:
     """Return what finds a term, as it is or in the plural; words in lower case also capitalised.
 
-    >>> pattern(["flow", "ECN"]).findall("Flows, ECN; ecn, overflow")
-    ['Flow', 'ECN']
+    >>> [match[0] for match in pattern(["flow", "ECN"]).finditer("Flows, ECN; ecn, overflow")]
+    ['Flows', 'ECN']
     """
     longest_first = sorted(names, key=len, reverse=True)
     words = [_initial(name) + re.escape(name[1:]) for name in longest_first]
-    return re.compile(rf"(?<![\w-])({'|'.join(words)})(?=s?(?![\w-]))")
+    return re.compile(rf"(?<![\w-])({'|'.join(words)})s?(?![\w-])")
 
 
 def _initial(name: str) -> str:
@@ -66,7 +68,7 @@ def _link(app: Sphinx, doctree: nodes.document, page: str) -> None:
         return
     places = terms(_glossary(app).read_text(encoding="utf-8"))
     uri = app.builder.get_relative_uri(page, GLOSSARY)
-    left = dict(places)
+    left = {name: place for name, place in places.items() if name not in PLAIN}
     for text in list(doctree.findall(nodes.Text)):
         if not left:
             return
@@ -80,7 +82,7 @@ def _pieces(text: str, left: dict[str, str], uri: str) -> Iterator[nodes.Node]:
     """Yield the text with links, and take what is linked off the terms that are left."""
     end = 0
     for match in pattern(list(left)).finditer(text):
-        name = match[0] if match[0] in left else match[0][0].lower() + match[0][1:]
+        name = match[1] if match[1] in left else match[1][0].lower() + match[1][1:]
         place = left.get(name)
         if place is None:
             continue
