@@ -120,7 +120,7 @@ def validate(
 
 
 def _judged(path: Path, given: list[tuple[str, str]]) -> list[dict[str, object]]:
-    """Everything there is to say about a file, each with how much it weighs."""
+    """Return errors and warnings of a file, each with its severity."""
     from tidegate.scenarios.reading import parse
 
     try:
