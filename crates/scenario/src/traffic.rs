@@ -32,11 +32,11 @@ pub use transfer::{PausePlan, Transfer, WritesPlan};
 pub use video::Video;
 
 words! {
-    /// Distribution of a length of time around its mean.
+    /// Distribution of a time.
     pub enum Distribution {
         /// Always the same.
         Fixed = "fixed",
-        /// Exponential.
+        /// Exponentially distributed.
         Exponential = "exponential",
     }
 }

@@ -37,41 +37,40 @@ CHECK_MISSED = 5
 def league(
     situation: Annotated[
         list[str] | None,
-        typer.Option("--situation", "-s", metavar="NAME", help="Only this one (repeatable)."),
+        typer.Option("--situation", "-s", metavar="NAME", help="Only this situation (repeatable)."),
     ] = None,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option("--mechanism", "-m", metavar="NAME", help="Only this one (repeatable)."),
+        typer.Option("--mechanism", "-m", metavar="NAME", help="Only this mechanism (repeatable)."),
     ] = None,
     replications: Replications = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Two short runs each: seconds instead of minutes.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two short runs each.")] = False,
     lab: Annotated[
-        bool, typer.Option("--lab", help="Also the situations that need a real kernel; needs root.")
+        bool,
+        typer.Option("--lab", help="Also run the situations that need a real kernel; needs root."),
     ] = False,
-    lab_jobs: Annotated[int, typer.Option(min=1, help="Runs of the lab at the same time.")] = 1,
+    lab_jobs: Annotated[
+        int, typer.Option(min=1, help="Number of simultaneous runs of the lab.")
+    ] = 1,
     cost: Annotated[
         bool, typer.Option("--cost/--no-cost", help="Measure processor time per packet.")
     ] = True,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Leave out what DIR has of the same scenario.")
+        bool, typer.Option("--resume", help="Skip runs that DIR already has.")
     ] = False,
     report: Annotated[
         bool,
-        typer.Option(
-            "--report", help="Keep results in studies/league/results; write docs/league.md."
-        ),
+        typer.Option("--report", help="Write studies/league/results and the page docs/league.md."),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="End with 5 where the page says what does not hold.")
+        bool, typer.Option("--check", help="End with 5 if a sentence of the page does not hold.")
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             envvar="TIDEGATE_OUT",
-            help="Where results go; default: results/league[-quick][-HASH OF WHAT IS PLAYED].",
+            help="Result folder; default: results/league[-quick][-HASH].",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -80,7 +79,7 @@ def league(
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Play every mechanism of a bottleneck in every situation, and print one table.
+    """Run every mechanism of a bottleneck in every situation, and print one table.
 
     Mechanisms and situations are data in the folder `league/`; docs/league.md says what came out.
 

@@ -38,11 +38,12 @@ def reproduce(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER[/EXPERIMENT]]", help="Such as abc or abc/table2; default: everything."
+            metavar="[PAPER[/EXPERIMENT]]",
+            help="Paper or experiment, such as abc or abc/table2; default: all papers.",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Every cell and claim, with fewer runs.")
+        bool, typer.Option("--quick", help="All cells and claims, with fewer runs.")
     ] = False,
     replications: Annotated[
         int | None,
@@ -51,31 +52,27 @@ def reproduce(
             "-r",
             min=1,
             max=MAX_REPLICATIONS,
-            help="At most so many runs a point.",
+            help="Maximum number of runs per point.",
         ),
     ] = None,
     check: Annotated[
         bool,
         typer.Option(
             "--check",
-            help="End with 5 where something deviates with neither an explanation nor a reading.",
+            help="End with 5 if a deviation has neither an explanation nor another reading.",
         ),
     ] = False,
     report: Annotated[
         bool,
-        typer.Option(
-            "--report", help="Write the papers' own pages, studies/*/RESULTS.md and figures."
-        ),
+        typer.Option("--report", help="Write the pages studies/*/RESULTS.md and their figures."),
     ] = False,
-    resume: Annotated[
-        bool, typer.Option(help="Skip runs that are kept below results or DIR.")
-    ] = True,
+    resume: Annotated[bool, typer.Option(help="Skip runs that results or DIR already has.")] = True,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             envvar="TIDEGATE_OUT",
-            help="Where reports go, each in a folder of its own; default: results.",
+            help="Parent folder of the reports; default: results.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -145,7 +142,7 @@ def reproduce(
 
 
 _MANY_S = 10
-"""So many processor seconds are told without a fraction."""
+"""From this many processor seconds on, no fraction is printed."""
 
 _ELSEWHERE = {
     "undecided": "undecided",
@@ -154,7 +151,7 @@ _ELSEWHERE = {
     "unexplained": "not explained",
     "cannot_fail": "cannot fail",
 }
-"""Where the cells and claims stand that are neither within nor held, and the columns' heads."""
+"""Counts of cells and claims that are neither within nor held, with their column headings."""
 
 
 def _count(ids: object) -> str:
@@ -166,7 +163,7 @@ def _kept(done: Reproduced) -> str:
 
 
 def _packets(done: Reproduced) -> str:
-    """What passed a link called bottleneck; networks of several links have none."""
+    """Return the packets that passed the link `bottleneck`; other networks have none."""
     packets = done.effort.packets
     return f"{packets / 1e6:,.0f} million packets, " if packets else ""
 
