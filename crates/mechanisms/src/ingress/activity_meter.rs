@@ -23,10 +23,10 @@
 //! Where the paper leaves it open: the bucket starts full; the bucket is drained by the exact
 //! activity also when the packet carries a rounded one; L counts every byte on the wire.
 
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
 use crate::power::exp2;
-use crate::registry::About;
 use crate::stage::{Capabilities, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 

@@ -1,7 +1,6 @@
 //! What may stand for a parameter, and a value of one.
 
-use super::{Choice, ParameterError};
-use crate::registry::Parameter;
+use super::{Choice, Parameter, ParameterError};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens,

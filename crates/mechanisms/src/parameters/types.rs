@@ -1,7 +1,6 @@
 //! The types that a parameter can have.
 
-use super::{Choice, Form, Kind, Offer, Parameters, Value};
-use crate::registry::DefaultValue;
+use super::{Choice, DefaultValue, Form, Kind, Offer, Parameters, Value};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens, Whole,

@@ -28,7 +28,7 @@
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
-use crate::registry::About;
+use crate::mechanism::About;
 use crate::units::{Demand, Share, Span, Whole};
 use crate::{parameters, words};
 

@@ -39,8 +39,8 @@
 use super::by_user::ByUser;
 use super::{Capabilities, Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
 use crate::{parameters, words};

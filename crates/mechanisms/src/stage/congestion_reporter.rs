@@ -17,9 +17,9 @@
 
 use super::by_user::ByUser;
 use super::{Capabilities, Ecn, Passage, Passing, Report, Stage};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Span, Time};
 
 parameters! {

@@ -35,9 +35,9 @@ use super::{
     StageParams, TunnelEnd,
 };
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Probability, Span, Time, Whole};
 use numbers::{Arrival, Numbers};
 

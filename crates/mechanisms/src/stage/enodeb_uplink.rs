@@ -24,9 +24,9 @@ use super::tunnel::EcnRules;
 use super::{
     Capabilities, Crossing, Passage, Passing, Report, Stage, TunnelEnd, TunnelReport, UserState,
 };
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, Parameters, Tables};
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 parameters! {

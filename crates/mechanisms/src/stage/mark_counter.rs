@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 use super::by_user::ByUser;
 use super::{Capabilities, Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 parameters! {
     /// Counts packets and bytes of each user: seen, marked, declared by kind, and reported from further on.

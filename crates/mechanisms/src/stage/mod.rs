@@ -41,8 +41,8 @@ pub use tunnel::{EcnRules, Tunnel};
 pub use user_state::UserState;
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
-use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
 /// What becomes of a packet that has met a stage.

@@ -37,8 +37,8 @@ use super::{
     Capabilities, Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage,
     StageParams, TunnelEnd, UserState,
 };
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
-use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
 use ledger::{Ledger, Refusal, Told};

@@ -18,9 +18,9 @@ use super::enodeb::{Enodeb, EnodebParams};
 use super::enodeb_uplink::Teids;
 use super::tunnel::EcnRules;
 use super::{Capabilities, Crossing, EnodebUplink, Passage, Passing, Stage, TunnelEnd};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, Parameters};
-use crate::registry::About;
 use crate::units::{Probability, Span, Whole};
 
 parameters! {

@@ -12,8 +12,8 @@
 //! pass as they are.
 
 use super::{Capabilities, Ecn, Passage, Passing, Stage};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::Share;
 
 parameters! {

@@ -32,9 +32,9 @@
 use super::by_user::ByUser;
 use super::slots::{Key, Remembered, Slots};
 use super::{Capabilities, Passage, Passing, ReEcn, Stage};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 parameters! {
