@@ -67,18 +67,18 @@ CHANGES: dict[str, list[Override]] = {
     "nothing": [],
     "ns-2's Sack1 as sender": [
         ("tcp.loss_recovery", '"sack"'),
-        ("tcp.limited_transmit_by_count", "true"),
-        ("tcp.loss_to_one", "true"),
+        ("tcp.quirks.limited_transmit_by_count", "true"),
+        ("tcp.quirks.loss_to_one", "true"),
         ("tcp.after_timeout", '"go-back-n"'),
-        ("tcp.rearm_on_each_ack", "false"),
-        ("tcp.rtt_on_each_ack", "false"),
-        ("tcp.damp_rtt_falls", "false"),
+        ("tcp.quirks.rearm_on_each_ack", "false"),
+        ("tcp.quirks.rtt_on_each_ack", "false"),
+        ("tcp.quirks.damp_rtt_falls", "false"),
         ("tcp.window_reduction", '"immediate"'),
         ("tcp.ecn_to_one", "true"),
         ("tcp.max_rto", '"64 s"'),
     ],
     "time-outs as RFC 6298: duplicates do not start the timer anew": [
-        ("tcp.rearm_on_each_ack", "false")
+        ("tcp.quirks.rearm_on_each_ack", "false")
     ],
     "buckets empty at first": [("initial", '"0 packets"')],
     "floor of the bucket 0": [("floor", '"0 packets"')],
@@ -100,8 +100,8 @@ CHANGES: dict[str, list[Override]] = {
         ("tcp.ecn_to_one", "true"),
     ],
     "CUBIC of RFC 9438, which keeps 0.7 of its window": [("tcp.congestion_control", '"cubic"')],
-    "a loss is three below the highest sacked segment": [("tcp.loss_threshold", "3")],
-    "round trips of ACKs of new data alone": [("tcp.rtt_on_each_ack", "false")],
+    "a loss is three below the highest sacked segment": [("tcp.quirks.loss_threshold", "3")],
+    "round trips of ACKs of new data alone": [("tcp.quirks.rtt_on_each_ack", "false")],
     "RED by size, for packets of 1500 bytes": [("bottleneck.aqm.mean_packet", '"1500 B"')],
     "RED by size, for packets of 500 bytes, ns-2's": [("bottleneck.aqm.mean_packet", '"500 B"')],
 }

@@ -202,13 +202,13 @@ def _single() -> list[Change]:
     in_bytes = {"300 packets": "450 kB", "90 packets": "135 kB", "30 packets": "45 kB"}
     words = tuple((f'"{old}"', f'"{new}"') for old, new in in_bytes.items())
     sample = ((', round_trip = "smoothed"', ""),)
-    fine = (("tcp.rtt_tick", '"1 ms"'),)
+    fine = (("tcp.quirks.rtt_tick", '"1 ms"'),)
     from_the_right = ("S4-S1", "S5-S2", "S6-S3")
     at_once = tuple((f"users.{group}.start", '"0 s"') for group in GROUPS)
     return [
         Change(name, "what a queue counts", "bytes, 1500 for a packet", words),
         Change(name, "clock", "exact", sample, fine),
-        Change(name, "clock", "exact, smoothed", more=(("tcp.rtt_tick", '"off"'),)),
+        Change(name, "clock", "exact, smoothed", more=(("tcp.quirks.rtt_tick", '"off"'),)),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
         Change(
             name, "above RED's upper threshold", "drops", ((_NO_HARD_DROP, "weight = 0.02 }"),)
@@ -286,7 +286,7 @@ def _pages() -> list[Change]:
         Change(name, "largest window", "64 KiB", more=(("tcp.window_limit", '"65536 B"'),)),
         Change(
             name, "clock", "exact", ((', round_trip = "smoothed"', ""),),
-            (("tcp.rtt_tick", '"1 ms"'),),
+            (("tcp.quirks.rtt_tick", '"1 ms"'),),
         ),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
         *_marks_and_time_outs(name),

@@ -108,15 +108,15 @@ TAKEN = Reading()
 
 _RED = "links.bottleneck.aqm"
 _FULL_TCP_ALONE: list[Override] = [
-    ("tcp.inflation_after_timeout", "false"),
-    ("tcp.progress_ends_backoff", "false"),
+    ("tcp.quirks.inflation_after_timeout", "false"),
+    ("tcp.quirks.progress_ends_backoff", "false"),
 ]
 OF_ONE_WAY: list[Override] = [
     *_FULL_TCP_ALONE,
     ("tcp.limited_transmit", "true"),
-    ("tcp.loss_to_one", "true"),
-    ("tcp.rtt_through_recovery", "true"),
-    ("tcp.jitter_per_burst", "true"),
+    ("tcp.quirks.loss_to_one", "true"),
+    ("tcp.quirks.rtt_through_recovery", "true"),
+    ("tcp.quirks.jitter_per_burst", "true"),
 ]
 """Rules of ns-2's one-way agents that base.toml has FullTCP's in place of."""
 OF_LINUX: list[Override] = [
@@ -133,14 +133,17 @@ CHANGES: dict[str, list[Override]] = {
     "RED drops all from q_max on": [(f"{_RED}.gentle", "false")],
     "RED marks at any probability": [(f"{_RED}.marks_below", "1.0")],
     "RED by size, for packets of 500 bytes": [(f"{_RED}.mean_packet", '"500 B"')],
-    "window of two segments under ECN": [("tcp.ecn_to_one", "false"), ("tcp.ecn_backoff", "false")],
+    "window of two segments under ECN": [
+        ("tcp.ecn_to_one", "false"),
+        ("tcp.quirks.ecn_backoff", "false"),
+    ],
     "initial window of 10": [("tcp.initial_window", "10")],
     "delayed ACKs": [("tcp.delayed_ack", '"100 ms"')],
     "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
     "ns-2's one-way NewReno": [
         ("tcp.loss_recovery", '"newreno"'),
-        ("tcp.recovery_within_mark", "true"),
-        ("tcp.deflate_below_threshold", "true"),
+        ("tcp.quirks.recovery_within_mark", "true"),
+        ("tcp.quirks.deflate_below_threshold", "true"),
         *OF_ONE_WAY,
     ],
     "ns-2's one-way SACK": [("tcp.loss_recovery", '"sack"'), *OF_ONE_WAY],

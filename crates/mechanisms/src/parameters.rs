@@ -12,7 +12,7 @@ mod types;
 pub(crate) use declare::choices;
 pub use kind::{Form, Kind, Offer, Value};
 pub use parameter::{ByProfile, DefaultValue, Parameter};
-pub use types::{ParameterType, Tables};
+pub use types::{Nested, ParameterType, Tables};
 
 use crate::units::Span;
 

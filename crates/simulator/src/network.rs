@@ -209,7 +209,7 @@ impl<C: Contents> Network<C> {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: match flow.tcp.as_deref() {
-                    Some(tcp) if tcp.jitter_per_burst => Time::ZERO,
+                    Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,
                     _ => Time::NEVER,
                 },
                 host: host_of_link[flow.forward[0] as usize],

@@ -43,6 +43,8 @@ pub enum DefaultValue {
     ByProfile(ByProfile),
     /// This value.
     Value(&'static str),
+    /// Its keys have defaults of their own.
+    Nested,
 }
 
 /// A default for each profile, as written in a scenario file.
@@ -72,6 +74,7 @@ impl fmt::Display for DefaultValue {
                 return write!(f, "{linux}; classic: {classic}; linux-2.6.29: {old}");
             }
             DefaultValue::Value(text) => text,
+            DefaultValue::Nested => "by key",
         })
     }
 }

@@ -57,7 +57,7 @@ words! {
     pub enum RoundTripReading {
         /// That of the ACK, exact.
         Sample = "sample",
-        /// TCP's smoothed estimate, by the clock that `tcp.rtt_tick` gives it.
+        /// TCP's smoothed estimate, by the clock that `tcp.quirks.rtt_tick` gives it.
         Smoothed = "smoothed",
     }
 }

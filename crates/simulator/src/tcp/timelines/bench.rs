@@ -89,9 +89,9 @@ impl Bench {
             None => (false, options),
         };
         overrides
-            .extend(RULES_OF_NS2.map(|rule| (format!("tcp.{rule}"), as_ns2.to_string())));
+            .extend(RULES_OF_NS2.map(|rule| (format!("tcp.quirks.{rule}"), as_ns2.to_string())));
         let tick = if as_ns2 { "1 ms" } else { "off" };
-        overrides.push(("tcp.rtt_tick".to_owned(), tick.to_owned()));
+        overrides.push(("tcp.quirks.rtt_tick".to_owned(), tick.to_owned()));
         for option in options.split_whitespace() {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
@@ -116,7 +116,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            ecn_on_retransmits: tcp.ecn_on_retransmits,
+            ecn_on_retransmits: tcp.quirks.ecn_on_retransmits,
             scalable: tcp.is_scalable(),
             conex: !matches!(tcp.conex, ConexPlan::Off | ConexPlan::ReEcn(_)),
             re_ecn: matches!(tcp.conex, ConexPlan::ReEcn(_)),
