@@ -93,7 +93,17 @@ CHANGES: dict[str, list[Override]] = {
     "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
     "initial window 1": [("tcp.initial_window", "1")],
     "initial window 10": [("tcp.initial_window", "10")],
-    "profile of today's Linux": [("profile", '"linux"')],
+    "profile of today's Linux": [
+        ("profile", '"linux"'),
+        ("tcp.stack", '"linux"'),
+        ("tcp.loss_recovery", '"fack"'),
+        ("tcp.window_reduction", '"ns2-linux"'),
+        ("tcp.quirks.rearm_on_each_ack", "true"),
+        ("tcp.quirks.loss_threshold", "4"),
+        ("tcp.quirks.rtt_on_each_ack", "true"),
+        ("tcp.quirks.damp_rtt_falls", "true"),
+        ("tcp.quirks.backoff_forgets_rtt", "true"),
+    ],
     "windows come down at once": [("tcp.window_reduction", '"immediate"')],
     "the same, to one segment under ECN, as ns-2's Sack1": [
         ("tcp.window_reduction", '"immediate"'),

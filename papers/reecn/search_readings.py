@@ -147,7 +147,7 @@ CHANGES: dict[str, list[Override]] = {
         *OF_ONE_WAY,
     ],
     "ns-2's one-way SACK": [("tcp.loss_recovery", '"sack"'), *OF_ONE_WAY],
-    "today's Linux": [("profile", '"linux"'), *OF_LINUX],
+    "today's Linux": [("profile", '"linux"'), ("tcp.stack", '"linux"'), *OF_LINUX],
     "packets of 576 bytes, FullTCP's": [("packet_size", '"576 B"')],
     "packets of 576 bytes, and RED and hosts as ns-2's": [
         ("packet_size", '"576 B"'),
