@@ -165,10 +165,10 @@ mod tests {
     fn options_that_no_kernel_is_told_of_are_named() {
         let told = |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
         assert_eq!(told(""), Vec::<String>::new());
-        let options = told("loss_to_one = true, whole_threshold = true");
+        let options = told("quirks.loss_to_one = true, quirks.whole_threshold = true");
         assert_eq!(
             options,
-            ["a: as the kernel has it, not as given (loss_to_one, whole_threshold)"]
+            ["a: as the kernel has it, not as given (quirks.loss_to_one, quirks.whole_threshold)"]
         );
         let vegas = told("congestion_control = { kind = \"vegas\", alpha = 1.0 }");
         assert_eq!(vegas, ["a: as the kernel has it, not as given (alpha of vegas)"]);

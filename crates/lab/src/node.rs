@@ -108,12 +108,9 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
 }
 
 fn planned(plan: &Plan) -> Vec<Planned> {
-    let mtus = plan.links.iter().flat_map(|link| &link.entry).filter_map(|stage| match stage {
-        StageParams::PdnGateway(params) => Some(params.mtu.get() as u32),
-        StageParams::EnodebUplink(params) => Some(params.mtu.get() as u32),
-        _ => None,
-    });
-    let mtu = mtus.max().unwrap_or_default();
+    let mtus =
+        plan.links.iter().flat_map(|link| &link.entry).filter_map(|stage| stage.tunnel_end()?.mtu);
+    let mtu = mtus.max().map_or(0, |mtu| mtu.get() as u32);
     let of_link = |link: &LinkPlan| {
         let at = |place: &'static str, stages: &[StageParams]| -> Vec<Planned> {
             let own = stages.iter().enumerate().filter(|(_, stage)| stage.is_of_tunnels());

@@ -6,13 +6,14 @@
 
 mod declare;
 mod kind;
+mod parameter;
 mod types;
 
 pub(crate) use declare::choices;
 pub use kind::{Form, Kind, Offer, Value};
-pub use types::{ParameterType, Tables};
+pub use parameter::{ByProfile, DefaultValue, Parameter};
+pub use types::{Nested, ParameterType, Tables};
 
-use crate::registry::Parameter;
 use crate::units::Span;
 
 /// What is wrong with parameters that are well-formed one by one: the key, and why.

@@ -183,7 +183,13 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
             let each = all.into_iter().map(|values| parameters(py, form.parameters, values));
             list(py, each)?.into_py_any(py)?
         }
-        (Value::Unset | Value::Chosen(..) | Value::Row(_) | Value::Tables(_), _) => py.None(),
+        (Value::Nested(values), Kind::Nested(form)) => {
+            parameters(py, form.parameters, values)?.into_py_any(py)?
+        }
+        (
+            Value::Unset | Value::Chosen(..) | Value::Row(_) | Value::Tables(_) | Value::Nested(_),
+            _,
+        ) => py.None(),
         (Value::QueueLength(_) | Value::Tokens(_) | Value::TokenRate(_), _) => {
             unreachable!("is set above")
         }

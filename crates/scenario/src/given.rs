@@ -1,7 +1,7 @@
 //! What a file gives of parameters that are declared elsewhere, layer over layer: a group's own, the
 //! scenario's, the profile's.
 
-use tidegate_mechanisms::parameters::{Kind, Offer, ParameterError, Value as Parameter};
+use tidegate_mechanisms::parameters::{Form, Kind, Offer, ParameterError, Value as Parameter};
 use tidegate_mechanisms::registry;
 
 use crate::chosen::stands_elsewhere;
@@ -21,6 +21,7 @@ enum Entry {
     Unreadable,
     Value(Parameter),
     Choice(GivenChoice),
+    Nested(Given),
 }
 
 impl Given {
@@ -35,6 +36,9 @@ impl Given {
             (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
                 Entry::Choice(GivenChoice::full(&offer, place, values))
             }
+            (Parameter::Nested(values), Kind::Nested(form)) => {
+                Entry::Nested(Given::full(form.parameters, values))
+            }
             (Parameter::Unset, _) => Entry::Nothing,
             (value, _) => Entry::Value(value),
         };
@@ -44,6 +48,14 @@ impl Given {
     /// Reads what a table has of them; other keys are the caller's.
     pub fn read(parameters: &[registry::Parameter], table: &Table, reader: &mut Reader) -> Self {
         Given(parameters.iter().map(|parameter| read(parameter, table, reader)).collect())
+    }
+
+    /// Reads a table that has no other keys than these.
+    pub fn read_table(form: &Form, node: &Node, reader: &mut Reader) -> Option<Self> {
+        let table = reader.table(node)?;
+        let keys: Vec<_> = form.parameters.iter().map(|parameter| parameter.name).collect();
+        reader.known_keys(table, &keys);
+        Some(Given::read(form.parameters, table, reader))
     }
 
     /// Whether anything is given of one.
@@ -69,6 +81,7 @@ impl Given {
         let pair = |pair: (&Entry, &Entry)| match pair {
             (Entry::Nothing, base) => base.clone(),
             (Entry::Choice(own), Entry::Choice(base)) => Entry::Choice(own.over(base)),
+            (Entry::Nested(own), Entry::Nested(base)) => Entry::Nested(own.over(base)),
             (own, _) => own.clone(),
         };
         Given(self.0.iter().zip(&base.0).map(pair).collect())
@@ -118,6 +131,9 @@ impl Given {
             let value = match (entry, parameter.kind) {
                 (Entry::Value(value), _) => write_value(parameter, value.clone()),
                 (Entry::Choice(choice), Kind::Choice(offer)) => Some(choice.write(&offer)),
+                (Entry::Nested(given), Kind::Nested(form)) => {
+                    Some(given.write(form.parameters).into())
+                }
                 _ => None,
             };
             value.map(|value| (parameter.name.to_owned(), value.into()))
@@ -193,6 +209,7 @@ fn read(parameter: &registry::Parameter, table: &Table, reader: &mut Reader) -> 
     let Some(node) = table.get(parameter.name) else { return Entry::Nothing };
     let read = reader.within(parameter.name, |reader| match parameter.kind {
         Kind::Choice(offer) => GivenChoice::read(&offer, node, reader).map(Entry::Choice),
+        Kind::Nested(form) => Given::read_table(&form, node, reader).map(Entry::Nested),
         kind => read_value(kind, node, reader).map(Entry::Value),
     });
     read.unwrap_or(Entry::Unreadable)
@@ -204,6 +221,9 @@ fn value(parameter: &registry::Parameter, entry: &Entry, reader: &mut Reader) ->
         (Entry::Choice(choice), Kind::Choice(offer)) => {
             let values = choice.values(&offer, reader)?;
             Some(Parameter::Chosen(choice.place, values))
+        }
+        (Entry::Nested(given), Kind::Nested(form)) => {
+            given.values(form.parameters, form.errors, reader).map(Parameter::Nested)
         }
         (Entry::Unreadable, _) => not_given(parameter, reader.profile),
         _ => not_given(parameter, reader.profile).or_else(|| reader.error("missing")),

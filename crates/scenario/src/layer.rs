@@ -16,6 +16,12 @@ use crate::schema::{self, Definitions};
 pub(crate) trait Layered: Parameters {
     /// What they are called in the schema.
     const NAME: &'static str;
+
+    /// What a name among what is given stands for: a profile, and what is given over that.
+    fn preset(given: &Given) -> Option<(Profile, Given)> {
+        let _ = given;
+        None
+    }
 }
 
 /// One layer of options.
@@ -40,15 +46,24 @@ impl<P: Layered> Layer<P> {
         Layer::of(Given::full(P::ALL, options.to_values()))
     }
 
-    /// This, and where it is open, `base`.
+    /// This, and where it is open, `base`; this alone if it begins anew, with a preset.
     pub fn over(&self, base: &Self) -> Self {
-        Layer::of(self.given.over(&base.given))
+        match P::preset(&self.given) {
+            Some(_) => self.clone(),
+            None => Layer::of(self.given.over(&base.given)),
+        }
     }
 
-    /// With the profile's values for what is still open; notes what is wrong with it.
+    /// With the values of its preset, or else the profile, for what is still open; notes what is wrong with it.
     pub fn settle(&self, reader: &mut Reader) -> Option<P> {
         let errors = |values| P::from_values(values).errors();
-        self.given.values(P::ALL, errors, reader).map(P::from_values)
+        let Some((profile, preset)) = P::preset(&self.given) else {
+            return self.given.values(P::ALL, errors, reader).map(P::from_values);
+        };
+        let outer = std::mem::replace(&mut reader.profile, profile);
+        let values = self.given.over(&preset).values(P::ALL, errors, reader);
+        reader.profile = outer;
+        values.map(P::from_values)
     }
 
     /// The same, of what has been checked. Errors in it have been told.

@@ -201,7 +201,7 @@ impl Network {
 /// What stands on the way back at a place: what does there, and ends of tunnels from the node's other side.
 fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
     let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
-    others.chain(node.iter().filter_map(StageParams::turned_round)).collect()
+    others.chain(node.iter().filter_map(StageParams::counterpart)).collect()
 }
 
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {

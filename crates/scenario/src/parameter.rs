@@ -11,7 +11,7 @@ use tidegate_mechanisms::units::{
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice};
 use crate::file::Profile;
-use crate::given::GivenChoice;
+use crate::given::{Given, GivenChoice};
 use crate::rows;
 use crate::schema::{self, Definitions};
 use crate::value::{read_whole, whole_schema};
@@ -26,7 +26,7 @@ pub(crate) fn properties(
         let mut property = kind_schema(parameter.kind, definitions);
         property["description"] = schema::describe(parameter.meaning);
         match parameter.default {
-            DefaultValue::Unset => {}
+            DefaultValue::Unset | DefaultValue::Nested => {}
             DefaultValue::Required => required.push(parameter.name.into()),
             DefaultValue::ByProfile(_) => {
                 let meaning = format!("{} Default: {}.", parameter.meaning, parameter.default);
@@ -103,6 +103,7 @@ fn default_value(kind: Kind, text: &'static str) -> Value {
         Kind::Points | Kind::Row(_) | Kind::Tables(_) => {
             unreachable!("a list has no other default than an empty one")
         }
+        Kind::Nested(_) => unreachable!("its keys have defaults"),
     }
 }
 
@@ -113,6 +114,11 @@ pub(crate) fn not_given(parameter: &registry::Parameter, profile: Profile) -> Op
         DefaultValue::Required => return None,
         DefaultValue::ByProfile(defaults) => profile.choose(defaults),
         DefaultValue::Value(text) => text,
+        DefaultValue::Nested => {
+            let Kind::Nested(form) = parameter.kind else { unreachable!("a table") };
+            let values = form.parameters.iter().map(|own| not_given(own, profile));
+            return values.collect::<Option<_>>().map(Parameter::Nested);
+        }
     };
     let value = default_value(parameter.kind, text);
     read_value(parameter.kind, &value.into(), &mut Reader::following(profile))
@@ -153,6 +159,10 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
         }
         Kind::Row(offer) => rows::read_row(offer, node, reader),
         Kind::Tables(form) => rows::read_tables(&form, node, reader),
+        Kind::Nested(form) => {
+            let given = Given::read_table(&form, node, reader)?;
+            given.values(form.parameters, form.errors, reader).map(Parameter::Nested)
+        }
     }
 }
 
@@ -184,9 +194,13 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         }
         (Parameter::Row(all), Kind::Row(offer)) => rows::write_row(&offer, all),
         (Parameter::Tables(all), Kind::Tables(form)) => rows::write_tables(&form, all),
-        (Parameter::Chosen(..) | Parameter::Row(_) | Parameter::Tables(_), _) => {
-            unreachable!("a value is of its kind")
+        (Parameter::Nested(values), Kind::Nested(form)) => {
+            write_values(form.parameters, values).into()
         }
+        (
+            Parameter::Chosen(..) | Parameter::Row(_) | Parameter::Tables(_) | Parameter::Nested(_),
+            _,
+        ) => unreachable!("a value is of its kind"),
         (Parameter::Unset, _) => return None,
     })
 }
@@ -236,13 +250,17 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Choice(offer) => offer_schema(&offer, definitions),
         Kind::Row(offer) => rows::schema(&offer_schema(&offer, definitions)),
         Kind::Tables(form) => rows::schema(&form_schema(&form, definitions)),
+        Kind::Nested(form) => definitions.refer(form.name, |definitions| {
+            let properties = option_properties(form.parameters, definitions);
+            schema::object(form.about, properties, Vec::new())
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::TcpPlan;
+    use crate::plan::{TcpPlan, TcpQuirks};
     use tidegate_mechanisms::parameters::Parameters;
     use tidegate_mechanisms::registry::ALL;
 
@@ -251,7 +269,7 @@ mod tests {
         let declared = ALL.iter().flat_map(|mechanism| {
             mechanism.parameters.iter().map(move |parameter| (mechanism.name, parameter))
         });
-        let options = TcpPlan::ALL.iter().map(|option| ("tcp", option));
+        let options = TcpPlan::ALL.iter().chain(TcpQuirks::ALL).map(|option| ("tcp", option));
         let mut read = 0;
         for (name, parameter) in declared.chain(options) {
             let texts = match parameter.default {

@@ -28,9 +28,11 @@ pub use conex::{
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};
+#[cfg(test)]
+pub(crate) use tcp::COMMON_OPTIONS;
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
-    RtoPlan, TcpPlan,
+    RtoPlan, StackPlan, TcpPlan, TcpQuirks,
 };
 pub use ways::{Direction, ReportWay};
 

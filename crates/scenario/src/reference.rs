@@ -6,16 +6,18 @@ use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::parameters::{Choice, Kind, Offer, Parameters};
-use tidegate_mechanisms::registry::{DefaultValue, Parameter};
+use tidegate_mechanisms::parameters::{
+    Choice, DefaultValue, Kind, Offer, Parameter, ParameterType, Parameters,
+};
 use tidegate_mechanisms::sender::SenderParams;
 
 use crate::field::Section;
 use crate::file::{
-    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, StartRange, User, Wired,
+    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, STACKS, StartRange,
+    User, Wired,
 };
 use crate::parameter;
-use crate::plan::{AccessPlan, RateChange, TcpPlan};
+use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks};
 use crate::schema::{Definitions, describe};
 use crate::traffic::Traffic;
 
@@ -94,7 +96,10 @@ fn tables() -> Vec<(&'static str, String)> {
         ("traffic", traffic()),
         ("start", keys::<StartRange>()),
         ("meter", keys::<ActivityMeterParams>()),
-        ("tcp", options::<TcpPlan>()),
+        ("tcp", options_of(&TcpPlan::ALL[..COMMON_OPTIONS])),
+        ("tcp_more", options_of(&TcpPlan::ALL[COMMON_OPTIONS..])),
+        ("tcp_quirks", options::<TcpQuirks>()),
+        ("stacks", stacks()),
         ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
         ("errors", errors()),
@@ -174,9 +179,13 @@ fn parameter_table(parameters: &[Parameter]) -> String {
 
 /// The keys of options that may be left open.
 fn options<P: Parameters>() -> String {
+    options_of(P::ALL)
+}
+
+fn options_of(options: &[Parameter]) -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::option_properties(P::ALL, &mut definitions);
-    let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
+    let properties = parameter::option_properties(options, &mut definitions);
+    let keys: Vec<_> = options.iter().map(|parameter| parameter.name).collect();
     table(&keys, (properties, Vec::new()), &definitions)
 }
 
@@ -300,14 +309,35 @@ fn profiles() -> String {
     let names: Vec<_> = PROFILES.iter().map(|profile| format!("`{}`", profile.word())).collect();
     let rule = "---|".repeat(names.len() + 1);
     let mut table = format!("| option | {} |\n|{rule}\n", names.join(" | "));
-    for option in TcpPlan::ALL {
+    let tables = [("", TcpPlan::ALL), ("quirks.", TcpQuirks::ALL)];
+    let options =
+        tables.into_iter().flat_map(|(table, all)| all.iter().map(move |own| (table, own)));
+    for (table_name, option) in options.filter(|(_, own)| own.default != DefaultValue::Nested) {
         let cell = |profile: &Profile| match &option.default {
             DefaultValue::Value(text) => *text,
             DefaultValue::ByProfile(texts) => profile.choose(texts),
-            DefaultValue::Unset | DefaultValue::Required => "none",
+            DefaultValue::Unset | DefaultValue::Required | DefaultValue::Nested => "none",
         };
         let cells: Vec<_> = PROFILES.iter().map(cell).collect();
-        table += &format!("| `{}` | {} |\n", option.name, cells.join(" | "));
+        table += &format!("| `{table_name}{}` | {} |\n", option.name, cells.join(" | "));
+    }
+    table
+}
+
+/// The named stacks: which profile each starts from, and what it has otherwise.
+fn stacks() -> String {
+    let Kind::Word(words) = StackPlan::KIND else { unreachable!("a choice of words") };
+    let mut table = "| stack | what | starts from | and has |\n|---|---|---|---|\n".to_owned();
+    for ((word, about), (_, profile, text)) in words.iter().zip(STACKS) {
+        let (mut prefix, mut keys) = ("", Vec::new());
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            match line {
+                "[quirks]" => prefix = "quirks.",
+                key => keys.push(format!("`{prefix}{key}`")),
+            }
+        }
+        let (about, keys, profile) = (about.trim(), keys.join(", "), profile.word());
+        table += &format!("| `{word}` | {about} | `{profile}` | {keys} |\n");
     }
     table
 }

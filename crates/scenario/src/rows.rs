@@ -41,9 +41,7 @@ pub(crate) fn read_tables(form: &Form, node: &Node, reader: &mut Reader) -> Opti
         return reader.error(format!("expected a list of {{ {keys} }} tables, not {kind}"));
     };
     let read = |node: &Node, reader: &mut Reader| {
-        let table = reader.table(node)?;
-        reader.known_keys(table, &keys);
-        let given = Given::read(form.parameters, table, reader);
+        let given = Given::read_table(form, node, reader)?;
         given.values(form.parameters, form.errors, reader)
     };
     read_items(items, reader, read).map(Parameter::Tables)

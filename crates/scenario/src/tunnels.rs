@@ -256,7 +256,7 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
         Side::Exit => (&there.exit, Side::Entry, &there.entry),
     };
     let stays = own.iter().enumerate().filter(|(_, stage)| !stage.is_of_tunnels());
-    let turns = other.iter().enumerate().filter(|(_, stage)| stage.turned_round().is_some());
+    let turns = other.iter().enumerate().filter(|(_, stage)| stage.counterpart().is_some());
     let all = stays.map(|(number, _)| (side, number)).chain(turns.map(|(number, _)| (far, number)));
     all.into_iter().nth(number).unwrap_or(as_it_stands)
 }

@@ -108,7 +108,14 @@ mod tests {
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
         let feeders = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
-        DelayedAcks::of(&plan, &EagerDelivery::of(&plan, &feeders))
+        DelayedAcks::of(
+            &plan,
+            &EagerDelivery::of(
+                &plan,
+                &feeders,
+                crate::applications::AnyApplication::will_listen_or_overlap,
+            ),
+        )
     }
 
     #[test]

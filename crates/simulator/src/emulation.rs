@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{Direction, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::contents::Contents;
-use crate::intervals::{self, Counted};
+use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::network::{Ledger, Network, Routes};
@@ -19,6 +19,7 @@ use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{PackedPacket, Packet, flags};
+use crate::readings::Counted;
 use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;

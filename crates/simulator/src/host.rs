@@ -9,6 +9,7 @@ use tidegate_scenario::Scenario;
 pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
 
+use crate::applications::AnyApplication;
 use crate::event_queue::Timers;
 use crate::network::Network;
 pub use crate::packet::ReceivedBytes;
@@ -145,7 +146,8 @@ impl Host {
     /// If `mss` is 0 or does not fit into a packet.
     pub fn new(tcp: &TcpPlan, mss: u16) -> Self {
         let plan = Scenario::parse(NETWORK, &[]).expect("a network as written above").plan();
-        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+        let (network, ways) =
+            Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
         let headers = HEADER_BYTES + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 };
         assert!(mss > 0 && mss <= u16::MAX - headers, "segments of {mss} B");
         let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);

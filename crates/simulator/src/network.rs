@@ -23,7 +23,7 @@ use crate::packet::{MAX_PLACES, OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
 use crate::topology::{
-    EagerDelivery, Hop, NO_LINK, NextHop, PacketTrain, Receivers, TopologyAnalysis,
+    EagerDelivery, Hop, NO_LINK, NextHop, PacketTrain, Reacts, Receivers, TopologyAnalysis,
 };
 use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
@@ -113,14 +113,19 @@ pub struct Network<C = InPacket> {
 }
 
 impl Network {
-    /// The network of a plan, for simulated hosts.
+    /// The network of a plan, for simulated hosts whose applications react like this.
     ///
     /// # Panics
     /// If a route is empty or the first link of a sender also carries what comes over another.
-    pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Routes>) {
+    pub fn new(
+        plan: &Plan,
+        seed: u64,
+        receivers: Receivers,
+        reacts: Reacts,
+    ) -> (Self, Vec<Routes>) {
         let feeders = TopologyAnalysis::of(plan, receivers);
         let early = match receivers {
-            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders),
+            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders, reacts),
             Receivers::OnArrival => EagerDelivery::of_none(plan),
         };
         Network::build(plan, seed, InPacket, &feeders, &early)
@@ -204,7 +209,7 @@ impl<C: Contents> Network<C> {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: match flow.tcp.as_deref() {
-                    Some(tcp) if tcp.jitter_per_burst => Time::ZERO,
+                    Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,
                     _ => Time::NEVER,
                 },
                 host: host_of_link[flow.forward[0] as usize],

@@ -54,12 +54,12 @@ struct StageChain {
 pub enum FastPath {
     /// There is none.
     No,
-    /// At this one tunnels begin or end.
+    /// Tunnels begin or end at this one.
+    Crosses(u32),
+    /// Tunnels begin at this one, which is passed on time and reports nothing.
+    BeginsTunnels(u32),
+    /// Tunnels end at this one.
     EndsTunnels(u32),
-    /// This one is a gateway, at which tunnels begin.
-    Gateway(u32),
-    /// This one is an eNodeB, at which they end.
-    Enodeb(u32),
 }
 
 /// A stage, and what it has dropped.
@@ -156,7 +156,7 @@ impl Stages {
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
         let rng = Stream::new(seed, self.stream_name(&name, params.name()));
-        if params.has_levels() {
+        if params.capabilities().has_levels {
             self.with_levels.push(number);
         }
         let stage = AnyStage::new(params.clone());
@@ -236,18 +236,26 @@ impl Stages {
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
-            [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
-                StageParams::PdnGateway(_) => FastPath::Gateway(turns[0]),
-                StageParams::Enodeb(_) => FastPath::Enodeb(turns[0]),
-                params if params.is_of_tunnels() => FastPath::EndsTunnels(turns[0]),
-                _ => FastPath::No,
-            },
+            [turns] if turns.len() == 1 => self.fast_path_of(turns[0]),
             _ => FastPath::No,
         };
         self.alone.push(alone);
         let turns = row.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
         self.rows.push(StageChain { turns, writes_header, taker, passed_ahead: None });
         number
+    }
+
+    /// The way to pass a stage that is alone in its row.
+    fn fast_path_of(&self, stage: u32) -> FastPath {
+        let params = &self.all[stage as usize].params;
+        match params.tunnel_end() {
+            None => FastPath::No,
+            Some(end) if !end.begins() => FastPath::EndsTunnels(stage),
+            Some(_) if params.ahead_of_readings() || params.reports_to().is_some() => {
+                FastPath::Crosses(stage)
+            }
+            Some(_) => FastPath::BeginsTunnels(stage),
+        }
     }
 
     fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
@@ -276,8 +284,8 @@ impl Stages {
     #[cfg(test)]
     pub fn close_short_ways(&mut self) {
         for alone in &mut self.alone {
-            if let FastPath::Gateway(stage) | FastPath::Enodeb(stage) = *alone {
-                *alone = FastPath::EndsTunnels(stage);
+            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *alone {
+                *alone = FastPath::Crosses(stage);
             }
         }
     }
@@ -292,7 +300,7 @@ impl Stages {
     pub fn has_fast_path(&self, row: u32) -> Option<u32> {
         let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
         let &[stage] = &turns.stages[..] else { return None };
-        self.all[stage as usize].params.has_fast_path().then_some(stage)
+        self.all[stage as usize].params.capabilities().has_fast_path.then_some(stage)
     }
 
     /// A packet of this size and user with these flags passes a stage on the fast path, if that is enough.
@@ -310,42 +318,13 @@ impl Stages {
         self.all[stage as usize].stage.fast_path(&fast_path)
     }
 
-    /// A packet crosses an end of tunnels. Returns whether it goes on.
-    #[inline]
+    /// A packet crosses an end of tunnels. Returns whether it goes on. Inlined, so that a caller that knows some of
+    /// the packet does without what follows from that.
+    #[inline(always)]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
         self.come(number, packet.user);
         let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
-            Passage::On => true,
-            other => self.follow(number, packet.user, other),
-        }
-    }
-
-    /// The same where it is known to be a gateway.
-    #[inline(always)]
-    pub fn enter(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
-        let StageInstance { stage: AnyStage::PdnGateway(gateway), rng, .. } =
-            &mut self.all[number as usize]
-        else {
-            unreachable!("has been looked at")
-        };
-        match gateway.enter(packet, || rng.unit()) {
-            Passage::On => true,
-            other => self.follow(number, packet.user, other),
-        }
-    }
-
-    /// The same where it is known to be an eNodeB.
-    #[inline(always)]
-    pub fn leave(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
-        let StageInstance { stage: AnyStage::Enodeb(enodeb), rng, .. } =
-            &mut self.all[number as usize]
-        else {
-            unreachable!("has been looked at")
-        };
-        match enodeb.leave(packet, || rng.unit()) {
             Passage::On => true,
             other => self.follow(number, packet.user, other),
         }
@@ -417,11 +396,8 @@ impl Stages {
 
     /// Whether tunnels that begin at a stage say in their headers what the inner ConEx option does.
     pub fn copies_declarations(&self, number: u32) -> bool {
-        match &self.all[number as usize].params {
-            StageParams::PdnGateway(params) => params.copies(),
-            StageParams::EnodebUplink(params) => params.copies(),
-            _ => false,
-        }
+        let end = self.all[number as usize].params.tunnel_end();
+        end.is_some_and(|end| end.copies_declarations)
     }
 
     /// To which kind of stage those of a row report.

@@ -11,11 +11,11 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
-use crate::link::Transmission;
 use crate::owner::Owner;
 use crate::packet::{PackedPacket, flags};
 use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
+use crate::transmission::Transmission;
 
 /// What waits in front of a transmitter, and what it sends.
 pub struct Station {

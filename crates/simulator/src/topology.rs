@@ -7,7 +7,6 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
-use crate::applications::AnyApplication;
 use crate::build::{needs_departures, signals_price};
 use crate::stages::{is_order_only, is_staged};
 
@@ -166,7 +165,7 @@ impl TopologyAnalysis {
     }
 
     /// Whether packets come along with one another into a link.
-    fn has_convoy(&self, link: u32) -> bool {
+    fn has_train(&self, link: u32) -> bool {
         self.trains.get(link as usize).is_some_and(Option::is_some)
     }
 
@@ -245,7 +244,7 @@ impl TopologyAnalysis {
         let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
         for place in 1..route.len() {
-            hops[place].leads = self.has_convoy(route[place])
+            hops[place].leads = self.has_train(route[place])
                 && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
@@ -336,6 +335,9 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> V
     passed
 }
 
+/// Whether the application of a flow acts on what arrives, and whether its connections overlap.
+pub type Reacts = fn(&FlowPlan) -> (bool, bool);
+
 /// Which flows' data may reach its receiver ahead of time.
 ///
 /// A receiver depends on nothing but the order and times of the packets that arrive, which are known when they
@@ -362,8 +364,8 @@ impl EagerDelivery {
         EagerDelivery { flows: vec![false; plan.flows.len()] }
     }
 
-    /// Those of a plan.
-    pub fn of(plan: &Plan, feeders: &TopologyAnalysis) -> Self {
+    /// Those of a plan, whose applications react like this.
+    pub fn of(plan: &Plan, feeders: &TopologyAnalysis, reacts: Reacts) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
             is_order_only(plan, flow, Direction::Forward, flow.forward.len())
@@ -379,7 +381,7 @@ impl EagerDelivery {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
             // Whoever acts on what arrives does so when it arrives.
-            let (listens, overlaps) = AnyApplication::will_listen_or_overlap(flow);
+            let (listens, overlaps) = reacts(flow);
             let at_once = match &flow.tcp {
                 Some(_) => !listens && !overlaps,
                 None if !listens => continue,

@@ -73,7 +73,8 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
         assert!(flows.retransmits[flow] <= flows.packets_sent[flow]);
         // Marks bring a window below one segment (RFC 3168, section 6.1.2), and losses that halve it as in ns-2.
         let tcp = plan.flows[flow].tcp.as_deref();
-        let may_be_less = tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.loss_to_one);
+        let may_be_less =
+            tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.quirks.loss_to_one);
         let cwnd = flows.mean_cwnd_packets[flow];
         assert!(cwnd.is_nan() || cwnd > 1.0 - 1e-9 || (may_be_less && cwnd > 0.0), "window {cwnd}");
     }

@@ -11,7 +11,7 @@ source whose marginal utility is the sum of the prices on its way is where it sh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csc_array
 
-    from tidegate.scenarios.reading import Source
 
 # A link whose price times rate is a smaller share than this of the dearest one's is not full. What
 # an interior point leaves to a link with room may be more, so that larger ones are tried.
@@ -56,32 +55,8 @@ class Optimum:
     prices: Mapping[str, float]
 
 
-def optimum(
-    capacities: Mapping[str, float] | Source,
-    flows: Sequence[Flow] | None = None,
-    *,
-    fairness: Fairness = "proportional",
-) -> Optimum:
-    """Rates that are worth most.
-
-    Parameters
-    ----------
-    capacities
-        Of the links by name, with `flows`; or a scenario, with what that says of weights: rates are
-        then of a user of each group of equal flows, in bit/s.
-    flows
-        Who goes over which links.
-    fairness
-        What a rate is worth.
-
-    Raises
-    ------
-    AnalysisError
-        For links that are not there, ways without a link, and what is not above zero.
-    """
-    if flows is None:
-        return _of_scenario(capacities, fairness)
-    capacities = cast("Mapping[str, float]", capacities)
+def allocate(capacities: Mapping[str, float], flows: Sequence[Flow], fairness: Fairness) -> Optimum:
+    """Rates that are worth most, of these flows over links of these capacities."""
     _check(capacities, flows)
     names = list(capacities)
     on = np.array([[name in flow.links for flow in flows] for name in names], dtype=np.float64)
@@ -93,15 +68,6 @@ def optimum(
         rates = _filled(np.array(list(capacities.values())), on, counts, weights)
         return Optimum(tuple(rates.tolist()), dict.fromkeys(names, 0.0))
     return _solved(capacities, flows, on * counts, fairness)
-
-
-def _of_scenario(scenario: Source, fairness: Fairness) -> Optimum:
-    from tidegate.analysis.mapped.network import Mapped
-    from tidegate.analysis.mapped.optimum import sharing, solved
-    from tidegate.scenarios.reading import load_scenario
-
-    mapped = Mapped(load_scenario(scenario))
-    return solved(mapped, sharing(mapped)._replace(fairness=fairness))
 
 
 def _check(capacities: Mapping[str, float], flows: Sequence[Flow]) -> None:

@@ -105,9 +105,15 @@ def _kept(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[P
 
     folder = Path(out) if out else default_folder(found.scenario)
     keep(found, folder)
-    files = found.plot(folder) if plot else []
+    files = _drawn(found, folder) if plot else []
     hand_over(folder)
     return folder, files
+
+
+def _drawn(found: Analysis, folder: Path) -> list[Path]:
+    from tidegate.analysis.figures import draw
+
+    return draw(found, folder)
 
 
 def _cells(found: Analysis) -> list[list[object]]:

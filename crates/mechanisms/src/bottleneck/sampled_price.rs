@@ -7,9 +7,9 @@
 use core::marker::PhantomData;
 
 use super::{Arrival, ManageQueue, Moment, Place};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters};
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{Bytes, QueueLength, Span, Time};
 
 /// Why no differentiation goes on a price.

@@ -32,9 +32,9 @@
 
 use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, validate};
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
 use crate::{parameters, words};
 

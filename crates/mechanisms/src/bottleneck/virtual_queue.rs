@@ -18,10 +18,10 @@
 
 use super::sampled_price::ONE_FOR_ALL;
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{QueueLength, Share, Time};
 
 parameters! {

@@ -59,7 +59,7 @@ macro_rules! choice {
             const KINDS: &'static [(
                 &'static str,
                 &'static str,
-                &'static [$crate::registry::Parameter],
+                &'static [$crate::parameters::Parameter],
             )] = &[
                 $( ($first_name, concat!($($first_about, "\n"),+), &[]), )*
                 $((
@@ -120,9 +120,9 @@ macro_rules! choices {
         }
 
         /// What the registry says of all of them.
-        pub const ALL: &[$crate::registry::Mechanism] = &[$(
-            $crate::registry::Mechanism::declared(
-                $crate::registry::Room::$room,
+        pub const ALL: &[$crate::mechanism::Mechanism] = &[$(
+            $crate::mechanism::Mechanism::declared(
+                $crate::mechanism::Room::$room,
                 <$name as $trait>::ABOUT,
                 <$params as $crate::parameters::Parameters>::ALL,
             )
@@ -153,8 +153,8 @@ macro_rules! parameters {
         impl $crate::parameters::Parameters for $name {
             const TYPE_NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
-            const ALL: &'static [$crate::registry::Parameter] = &[$(
-                $crate::registry::Parameter {
+            const ALL: &'static [$crate::parameters::Parameter] = &[$(
+                $crate::parameters::Parameter {
                     name: stringify!($key),
                     default: $crate::default_value!($ty $(, $default)?),
                     unit: <$ty as $crate::parameters::ParameterType>::KIND.unit(),
@@ -196,13 +196,13 @@ macro_rules! default_value {
         <$ty as $crate::parameters::ParameterType>::WITHOUT_DEFAULT
     };
     ($ty:ty, { linux: $linux:literal, classic: $classic:literal, linux_2_6_29: $old:literal }) => {
-        $crate::registry::DefaultValue::ByProfile($crate::registry::ByProfile {
+        $crate::parameters::DefaultValue::ByProfile($crate::parameters::ByProfile {
             linux: $linux,
             classic: $classic,
             linux_2_6_29: $old,
         })
     };
     ($ty:ty, $default:literal) => {
-        $crate::registry::DefaultValue::Value($default)
+        $crate::parameters::DefaultValue::Value($default)
     };
 }

@@ -1,7 +1,6 @@
 //! What may stand for a parameter, and a value of one.
 
-use super::{Choice, ParameterError};
-use crate::registry::Parameter;
+use super::{Choice, Parameter, ParameterError};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens,
@@ -56,6 +55,8 @@ pub enum Value {
     Row(Vec<Value>),
     /// A list of tables: for each, a value for each of its parameters.
     Tables(Vec<Vec<Value>>),
+    /// A table of its own: a value for each of its parameters.
+    Nested(Vec<Value>),
     /// The mechanism does without.
     Unset,
 }
@@ -114,9 +115,11 @@ pub enum Kind {
     Row(Offer),
     /// A list of tables, each with these parameters.
     Tables(Form),
+    /// A table with these parameters, of which each has a default.
+    Nested(Form),
 }
 
-/// What each table of a list has.
+/// What a table has: the one of a parameter, or each of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// What it is called in a scenario file's types.
@@ -173,6 +176,7 @@ impl Kind {
             Kind::OrOff => "s, or off",
             Kind::Word(_) | Kind::Choice(_) => "word",
             Kind::Row(_) | Kind::Tables(_) => "list",
+            Kind::Nested(_) => "table",
             Kind::Flag => "true or false",
             Kind::Text => "text",
             Kind::Points => "[packets, probability], …",

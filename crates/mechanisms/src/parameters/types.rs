@@ -1,7 +1,8 @@
 //! The types that a parameter can have.
 
-use super::{Choice, Form, Kind, Offer, Parameters, Value};
-use crate::registry::DefaultValue;
+use core::ops::Deref;
+
+use super::{Choice, DefaultValue, Form, Kind, Offer, Parameters, Value};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens, Whole,
@@ -143,13 +144,17 @@ impl<C: Choice> ParameterType for Vec<C> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables<P>(pub Vec<P>);
 
-impl<P: Parameters> ParameterType for Tables<P> {
-    const KIND: Kind = Kind::Tables(Form {
+const fn form<P: Parameters>() -> Form {
+    Form {
         name: P::TYPE_NAME,
         about: P::ABOUT,
         parameters: P::ALL,
         errors: |values| P::from_values(values).errors(),
-    });
+    }
+}
+
+impl<P: Parameters> ParameterType for Tables<P> {
+    const KIND: Kind = Kind::Tables(form::<P>());
 
     fn to_value(&self) -> Value {
         Value::Tables(self.0.iter().map(P::to_values).collect())
@@ -159,6 +164,34 @@ impl<P: Parameters> ParameterType for Tables<P> {
         match value {
             Value::Tables(all) => Tables(all.into_iter().map(P::from_values).collect()),
             other => panic!("{other:?} is no list of tables"),
+        }
+    }
+}
+
+/// Parameters in a table of their own. Each has a default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nested<P>(pub P);
+
+impl<P> Deref for Nested<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.0
+    }
+}
+
+impl<P: Parameters> ParameterType for Nested<P> {
+    const KIND: Kind = Kind::Nested(form::<P>());
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Nested;
+
+    fn to_value(&self) -> Value {
+        Value::Nested(self.0.to_values())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Nested(values) => Nested(P::from_values(values)),
+            other => panic!("{other:?} is no table"),
         }
     }
 }

@@ -19,8 +19,8 @@
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use crate::mechanism::About;
 use crate::price::{Encoding, PathPrice};
-use crate::registry::About;
 use crate::units::{Demand, Factor, Share, Whole};
 use crate::{parameters, words};
 

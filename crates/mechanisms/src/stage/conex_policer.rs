@@ -37,10 +37,10 @@
 //!   allowance evades that by not declaring.
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
+use super::{Capabilities, Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
 use crate::{parameters, words};
@@ -283,9 +283,8 @@ impl Stage for ConexPolicer {
         text: include_str!("conex_policer.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
-
-    const GLANCES: bool = true;
+    const CAPABILITIES: Capabilities =
+        Capabilities { has_levels: true, has_fast_path: true, ..Capabilities::NONE };
 
     fn new(params: ConexPolicerParams) -> Self {
         ConexPolicer {

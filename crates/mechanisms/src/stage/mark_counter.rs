@@ -19,9 +19,9 @@
 use std::collections::BTreeMap;
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
+use super::{Capabilities, Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 parameters! {
     /// Counts packets and bytes of each user: seen, marked, declared by kind, and reported from further on.
@@ -79,7 +79,7 @@ impl Stage for MarkCounter {
         text: include_str!("mark_counter.rs"),
     };
 
-    const TAKES_REPORTS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { takes_reports: true, ..Capabilities::NONE };
 
     fn new(MarkCounterParams {}: MarkCounterParams) -> Self {
         MarkCounter::default()

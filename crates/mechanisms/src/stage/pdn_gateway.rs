@@ -33,9 +33,12 @@ use core::mem::take;
 use super::by_user::ByUser;
 use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage, UserState};
+use super::{
+    Capabilities, Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage,
+    StageParams, TunnelEnd, UserState,
+};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
-use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
 use ledger::{Ledger, Refusal, Told};
@@ -110,13 +113,8 @@ impl PdnGatewayParams {
     }
 
     /// Whether the tunnel's header says what the inner ConEx option does.
-    pub fn copies(&self) -> bool {
+    fn copies(&self) -> bool {
         self.conex_option == ConexOption::Copied
-    }
-
-    /// Its end of the tunnels of what phones send.
-    pub const fn up(&self) -> PdnGatewayUplinkParams {
-        PdnGatewayUplinkParams::plain(self.ecn_rules)
     }
 
     /// A packet of this size does not fit the path once it is in the tunnel.
@@ -203,11 +201,12 @@ impl Stage for PdnGateway {
         text: include_str!("pdn_gateway.rs"),
     };
 
-    const WRITES_HEADER: bool = true;
-
-    const TAKES_REPORTS: bool = true;
-
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        writes_header: true,
+        takes_reports: true,
+        has_levels: true,
+        ..Capabilities::NONE
+    };
 
     fn new(params: PdnGatewayParams) -> Self {
         let copies = params.copies();
@@ -223,6 +222,21 @@ impl Stage for PdnGateway {
         }
     }
 
+    fn tunnel_end(params: &PdnGatewayParams) -> Option<TunnelEnd> {
+        Some(TunnelEnd {
+            up: false,
+            ecn_rules: params.ecn_rules,
+            interval: None,
+            overhead: Tunnel::overhead(params.re_inserts),
+            mtu: Some(params.mtu),
+            copies_declarations: params.copies(),
+        })
+    }
+
+    fn counterpart(params: &PdnGatewayParams) -> Option<StageParams> {
+        Some(StageParams::PdnGatewayUplink(PdnGatewayUplinkParams::plain(params.ecn_rules)))
+    }
+
     fn validate(params: &PdnGatewayParams, packet: Bytes) -> Option<ParameterError> {
         let bucket = || {
             let validate =
@@ -236,8 +250,34 @@ impl Stage for PdnGateway {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
-        self.enter(packet, draw)
+    // Where little is known of the packet, as where little of it matters, what does not is left out.
+    #[inline(always)]
+    fn cross(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
+        if packet.tunnel.is_some() {
+            return NESTED;
+        }
+        let user = self.users.of(packet.user, User::default);
+        let Some(end) = packet.tunnel_end else {
+            user.count(Count::NoEnodeb);
+            return Passage::On;
+        };
+        let teid = user.tunnel_to(end, &mut self.tunnels);
+        if !packet.is_ack {
+            let seen = user.as_policed(packet, self.handover, teid);
+            for policer in &mut self.policers {
+                if let drop @ Passage::Drop(_) = policer.police(&seen, &mut draw) {
+                    return drop;
+                }
+            }
+        }
+        user.count(Count::Entered);
+        let copied = self.copies && packet.declares;
+        let re_inserted = self.re_inserts.then(|| copied || user.re_insert());
+        let sequence = self.tunnels[place(teid)].send();
+        packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
+        packet.ecn = self.ecn_rules.entering(packet.ecn);
+        packet.len = packet.len + Tunnel::overhead(self.re_inserts);
+        Passage::On
     }
 
     fn take(&mut self, report: &Report) {
@@ -293,37 +333,6 @@ impl Stage for PdnGateway {
 }
 
 impl PdnGateway {
-    /// See [`Stage::cross`]: where little is known of the packet, as where little of it matters, what does not is left
-    /// out.
-    #[inline(always)]
-    pub fn enter(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
-        if packet.tunnel.is_some() {
-            return NESTED;
-        }
-        let user = self.users.of(packet.user, User::default);
-        let Some(end) = packet.tunnel_end else {
-            user.count(Count::NoEnodeb);
-            return Passage::On;
-        };
-        let teid = user.tunnel_to(end, &mut self.tunnels);
-        if !packet.is_ack {
-            let seen = user.as_policed(packet, self.handover, teid);
-            for policer in &mut self.policers {
-                if let drop @ Passage::Drop(_) = policer.police(&seen, &mut draw) {
-                    return drop;
-                }
-            }
-        }
-        user.count(Count::Entered);
-        let copied = self.copies && packet.declares;
-        let re_inserted = self.re_inserts.then(|| copied || user.re_insert());
-        let sequence = self.tunnels[place(teid)].send();
-        packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
-        packet.ecn = self.ecn_rules.entering(packet.ecn);
-        packet.len = packet.len + Tunnel::overhead(self.re_inserts);
-        Passage::On
-    }
-
     /// See [`Stage::export_user`].
     pub(super) fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
         let buckets =

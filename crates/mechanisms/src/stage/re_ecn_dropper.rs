@@ -31,10 +31,10 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Remembered, Slots};
-use super::{Passage, Passing, ReEcn, Stage};
+use super::{Capabilities, Passage, Passing, ReEcn, Stage};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 parameters! {
@@ -113,7 +113,7 @@ impl Stage for ReEcnDropper {
         text: include_str!("re_ecn_dropper.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };
 
     fn new(ReEcnDropperParams { memory }: ReEcnDropperParams) -> Self {
         ReEcnDropper { flows: Slots::new(memory), undeclared: 0, users: ByUser::new() }

@@ -3,21 +3,25 @@
 mod link;
 mod mobile;
 mod profile;
+mod stack;
 mod user;
 
 pub(crate) use link::*;
 pub(crate) use mobile::*;
 pub(crate) use profile::*;
+pub(crate) use stack::*;
 pub(crate) use user::*;
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::parameters::{Parameters, Value as Parameter};
 use tidegate_mechanisms::registry::ByProfile;
 use tidegate_mechanisms::units::{Bytes, Span, Whole};
 
 use crate::declare::section;
-use crate::document::{Node, Table, Value};
+use crate::document::{self, Node, Table, Value};
 use crate::field::{Field, Reader};
+use crate::given::Given;
 use crate::layer::{Layer, Layered};
 use crate::plan::TcpPlan;
 use crate::schema::Definitions;
@@ -116,6 +120,14 @@ pub(crate) type Tcp = Layer<TcpPlan>;
 
 impl Layered for TcpPlan {
     const NAME: &'static str = "Tcp";
+
+    fn preset(given: &Given) -> Option<(Profile, Given)> {
+        let Some(Parameter::Word(word)) = given.value(TcpPlan::ALL, "stack") else { return None };
+        let &(_, profile, text) = STACKS.iter().find(|(stack, ..)| stack.word() == *word)?;
+        let table = document::parse(text).expect("a unit test reads all of them");
+        let given = Given::read(TcpPlan::ALL, &table, &mut Reader::following(profile));
+        Some((profile, given))
+    }
 }
 
 parameters! {

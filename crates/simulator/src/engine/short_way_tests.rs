@@ -82,7 +82,7 @@ fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
     }
 }
 
-/// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for convoys.
+/// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for packet trains.
 #[test]
 fn where_reports_and_acknowledgements_get_in_each_others_way_the_order_is_the_same() {
     for (rate, buffer) in

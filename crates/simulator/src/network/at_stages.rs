@@ -33,9 +33,13 @@ impl<C: Contents> Network<C> {
         let row = self.rows[hop];
         if !C::OUTSIDE && flags & (REPORT | OPTIONS) == 0 {
             match self.stages.alone(row) {
-                FastPath::EndsTunnels(stage) => return self.cross((row, stage), packed, now),
-                FastPath::Gateway(stage) => return self.enter_tunnel((row, stage), packed, now),
-                FastPath::Enodeb(stage) => return self.leave_tunnel((row, stage), packed, now),
+                FastPath::Crosses(stage) => return self.cross((row, stage), packed, now),
+                FastPath::BeginsTunnels(stage) => {
+                    return self.enter_tunnel((row, stage), packed, now);
+                }
+                FastPath::EndsTunnels(stage) => {
+                    return self.leave_tunnel((row, stage), packed, now);
+                }
                 FastPath::No => {}
             }
         }
@@ -62,7 +66,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(word, flags, len))
     }
 
-    /// As [`Self::cross`], at a gateway. Most packets that come there are not ECN-capable, since the network does without
+    /// As [`Self::cross`], where tunnels begin. Most packets that come there are not ECN-capable, since the network does without
     /// their senders, and say nothing for which there is no room beside a tunnel's header.
     #[inline(never)]
     fn enter_tunnel(
@@ -75,12 +79,12 @@ impl<C: Contents> Network<C> {
         if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.word() != 0 {
             return self.cross((row, stage), packed, now);
         }
-        debug_assert!(self.stages.passed_ahead(row).is_none(), "a gateway is passed on time");
+        debug_assert!(self.stages.passed_ahead(row).is_none(), "such a stage is passed on time");
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn: Ecn::NotEct, ..crossing };
-        if !self.stages.enter(stage, &mut crossing) {
+        if !self.stages.cross(stage, &mut crossing) {
             self.lose(&packed, now);
             return None;
         }
@@ -93,7 +97,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(packed.word(), flags, len))
     }
 
-    /// As [`Self::cross`], at an eNodeB: most packets that leave a tunnel there came into it not ECN-capable.
+    /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
     #[inline(never)]
     fn leave_tunnel(
         &mut self,
@@ -115,7 +119,7 @@ impl<C: Contents> Network<C> {
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
-        let goes_on = self.stages.leave(stage, &mut crossing);
+        let goes_on = self.stages.cross(stage, &mut crossing);
         if !self.stages.said.is_empty() {
             self.send_reports(row, &packed, now);
         }

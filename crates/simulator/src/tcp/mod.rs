@@ -295,8 +295,8 @@ pub(crate) mod tests {
     /// The same, with options as in a scenario.
     pub(crate) fn classic_with(options: &str) -> TcpPlan {
         let by_rfc = RULES_OF_NS2.iter().filter(|rule| !options.contains(*rule));
-        let mut by_rfc: String = by_rfc.map(|rule| format!("{rule} = false, ")).collect();
-        by_rfc += "rtt_tick = \"off\", ";
+        let mut by_rfc: String = by_rfc.map(|rule| format!("quirks.{rule} = false, ")).collect();
+        by_rfc += "quirks.rtt_tick = \"off\", ";
         let text = format!(
             "version = 1\nprofile = \"classic\"\ntcp = {{ {by_rfc}{options} }}\n\
              bottleneck = {{ rate = \"1 Mb/s\" }}\nusers.a = {{}}\n"

@@ -27,7 +27,7 @@ pub fn exact(cases: u32) -> ProptestConfig {
 
 /// What seldom meets by chance: a recovery that counts duplicates, a window that marks bring below one segment, and bursts.
 const DUPLICATES_BELOW_ONE_SEGMENT: &str = "congestion_control = \"reno\"\nloss_recovery = \"newreno\"\n\
-     deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
+     quirks.deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
      ecn = true\necn_to_one = true\ninitial_window = 3\n";
 
 /// A whole scenario file.
@@ -105,7 +105,7 @@ fn tcp() -> impl Strategy<Value = String> {
             vec![
                 "true",
                 "true\necn_to_one = true",
-                "true\necn_to_one = true\necn_backoff = true\necn_backoff_lasts = true",
+                "true\necn_to_one = true\nquirks.ecn_backoff = true\nquirks.ecn_backoff_lasts = true",
                 "true\necn_to_one = false",
                 "true\nfeedback = \"dctcp\"",
                 "true\nfeedback = \"accurate\"",
@@ -121,14 +121,14 @@ fn tcp() -> impl Strategy<Value = String> {
             vec![
                 "true",
                 "false",
-                "false\nrearm_on_each_ack = true",
-                "false\nbackoff_forgets_rtt = true",
-                "false\nloss_threshold = 4\nrtt_on_each_ack = true\ndamp_rtt_falls = true",
+                "false\nquirks.rearm_on_each_ack = true",
+                "false\nquirks.backoff_forgets_rtt = true",
+                "false\nquirks.loss_threshold = 4\nquirks.rtt_on_each_ack = true\nquirks.damp_rtt_falls = true",
                 "false\nrearm_on_partial_acks = false\nretransmit_at_once = true",
                 "false\nrearm_on_partial_acks = true\nretransmit_at_once = false",
-                "false\nrecovery_within_mark = true\ndeflate_below_threshold = true",
-                "false\nrepeated_recovery = true\nprogress_ends_backoff = true",
-                "false\ninflation_after_timeout = true",
+                "false\nquirks.recovery_within_mark = true\nquirks.deflate_below_threshold = true",
+                "false\nquirks.repeated_recovery = true\nquirks.progress_ends_backoff = true",
+                "false\nquirks.inflation_after_timeout = true",
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),

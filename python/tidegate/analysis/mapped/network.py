@@ -12,6 +12,7 @@ from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.dualpi2 import dual_queues
 from tidegate.analysis.mapped.hearing import key_of_signal, signalled
+from tidegate.analysis.mapped.optimum import max_min_loads_bps
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
@@ -113,8 +114,6 @@ class Mapped:
     @cached_property
     def full_links(self) -> list[int]:
         """Links that are full where everybody takes what he can get (max-min)."""
-        from tidegate.analysis.mapped.optimum import max_min_loads_bps
-
         loads = max_min_loads_bps(self)
         return [i for i in self.links if loads[i] >= _FULL * self.link(i)["rate_bps"]]
 

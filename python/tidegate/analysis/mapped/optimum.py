@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.optimum import Flow, Optimum, optimum
+from tidegate.analysis.optimum import Flow, Optimum, allocate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ def solved(mapped: Mapped, how: Sharing) -> Optimum:
             capacities[own] = bundle.users * bound
             way.append(own)
         flows.append(Flow(links=tuple(way), count=count, weight=weight))
-    found = optimum(capacities, flows, fairness=how.fairness)
+    found = allocate(capacities, flows, how.fairness)
     per_user = (1.0 if how.per_user else bundle.flows_per_user for bundle in mapped.bundles)
     rates = tuple(rate * times for rate, times in zip(found.rates, per_user, strict=True))
     names = {mapped.link(i)["name"] for i in mapped.links}

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for
 from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.views import equilibrium
 from tidegate.analysis.views.answer import Answer, Value
+from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
@@ -91,9 +93,6 @@ def _offered_erlang(bundle: Bundle) -> float:
 
 def _marks(mapped: Mapped) -> dict[str, float]:
     """With which probability a packet of each group is signalled, where that is known."""
-    from tidegate.analysis.views import equilibrium
-    from tidegate.errors import AnalysisError
-
     try:
         groups = equilibrium.answer(mapped).tables["groups"]
     except AnalysisError:

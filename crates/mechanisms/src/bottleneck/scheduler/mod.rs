@@ -22,8 +22,8 @@ pub use fifo::Fifo;
 pub use queue::Queue;
 
 use super::{DropReason, Judge, Place};
+pub use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
-pub use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
 /// A packet in front of a transmitter.

@@ -45,11 +45,11 @@ impl Detection {
             RecoveryPlan::Sack => Detection::Holes {
                 duplicates: 0,
                 forward: None,
-                for_one_recovery: plan.scoreboard_per_recovery,
+                for_one_recovery: plan.quirks.scoreboard_per_recovery,
             },
             RecoveryPlan::Fack => Detection::Holes {
                 duplicates: 0,
-                forward: Some(plan.loss_threshold.0),
+                forward: Some(plan.quirks.loss_threshold.0),
                 for_one_recovery: false,
             },
             RecoveryPlan::Rack => Detection::Time(Box::default()),
@@ -302,7 +302,7 @@ mod tests {
         for (options, below) in [
             ("loss_recovery = 'sack'", [0, 0, 1]),
             ("loss_recovery = 'fack'", [0, 2, 6]),
-            ("loss_recovery = 'fack', loss_threshold = 4", [0, 1, 5]),
+            ("loss_recovery = 'fack', quirks.loss_threshold = 4", [0, 1, 5]),
         ] {
             let mut bench = Bench::with(options);
             let open = points(Phase::Open, 0, 0);

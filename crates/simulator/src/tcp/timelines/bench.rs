@@ -9,6 +9,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
+use crate::applications::AnyApplication;
 use crate::event_queue::Timers;
 use crate::network::Network;
 use crate::packet::{
@@ -44,7 +45,8 @@ delay = "0 s"
 /// A network for whoever needs one behind a door, who stands there, and wake-ups.
 pub fn idle_network() -> (Network, Address, Timers) {
     let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
-    let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+    let (network, ways) =
+        Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
     let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
     (network, address, Timers::default())
 }
@@ -86,9 +88,10 @@ impl Bench {
             Some(options) => (true, options),
             None => (false, options),
         };
-        overrides.extend(RULES_OF_NS2.map(|rule| (format!("tcp.{rule}"), as_ns2.to_string())));
+        overrides
+            .extend(RULES_OF_NS2.map(|rule| (format!("tcp.quirks.{rule}"), as_ns2.to_string())));
         let tick = if as_ns2 { "1 ms" } else { "off" };
-        overrides.push(("tcp.rtt_tick".to_owned(), tick.to_owned()));
+        overrides.push(("tcp.quirks.rtt_tick".to_owned(), tick.to_owned()));
         for option in options.split_whitespace() {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
@@ -100,7 +103,8 @@ impl Bench {
         }
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
         let tcp = plan.flows[0].tcp.as_ref().expect("greedy");
-        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+        let (network, ways) =
+            Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
         let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
         let connection = Half::new(tcp, PACKET_BYTES, address);
         Bench {
@@ -112,7 +116,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            ecn_on_retransmits: tcp.ecn_on_retransmits,
+            ecn_on_retransmits: tcp.quirks.ecn_on_retransmits,
             scalable: tcp.is_scalable(),
             conex: !matches!(tcp.conex, ConexPlan::Off | ConexPlan::ReEcn(_)),
             re_ecn: matches!(tcp.conex, ConexPlan::ReEcn(_)),
