@@ -78,7 +78,7 @@ def test_stages_stand_where_a_flows_packets_pass_them():
     assert first["inertia_s"] == 0.6
     assert plan["flows"][0]["stands"] == [{"back": False, "hop": 1, "replicas": [0, 1]}]
     assert plan["flows"][6]["stands"] == []
-    assert plan["links"][0]["entry"] == plan["links"][0]["exit"] == []
+    assert plan["links"][0]["ingress"] == plan["links"][0]["egress"] == []
 
 
 def test_a_plan_is_plain_data_and_the_same_for_the_file_that_says_all():

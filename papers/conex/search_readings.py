@@ -141,7 +141,7 @@ class Task:
     def applied(self, setting: Setting) -> Setting:
         """The setting with this in place of what paper.toml and base.toml have."""
         changed = tuple(
-            (key, self._policer(value) if key.endswith(".entry") else value.replace(*self.swap))
+            (key, self._policer(value) if key.endswith(".ingress") else value.replace(*self.swap))
             for key, value in setting.overrides
         )
         return replace(setting, overrides=(*self.others, *changed))

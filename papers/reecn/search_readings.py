@@ -183,7 +183,7 @@ class Task:
             ("links.cell.delay", f'"{0 if reading.unequal else reading.air_ms} ms"'),
             ("links.bottleneck.buffer", f'"{reading.buffer} packets"'),
             (_RED, reading.red),
-            ("users.clients.entry", _POLICER),
+            ("users.clients.ingress", _POLICER),
         ]
         known = dict(setting.overrides).get(_RED, "red")
         changed = [
@@ -192,7 +192,7 @@ class Task:
             if not key.startswith(_RED) or "red" in known
         ]
         if reading.unequal:
-            base.append(("egress", _SIDE_BY_SIDE))
+            base.append(("receiver_access", _SIDE_BY_SIDE))
         # A duration of its own is that of a run of which all is measured.
         whole = f'"{reading.length_s} s"'
         own_times = (

@@ -40,9 +40,9 @@ def floods(shown) -> Floods:
 
 
 def test_each_defence_has_its_stages_and_no_other(floods):
-    ends = {"per-flow": {"entry"}, "per-user": {"entry"}, "both": {"entry", "exit"}}
+    ends = {"per-flow": {"ingress"}, "per-user": {"ingress"}, "both": {"ingress", "egress"}}
     ends |= {"oversold": ends["both"], "positive": ends["both"]}
-    ends |= {"cap": {"entry"}, "cap-oversold": {"entry"}}
+    ends |= {"cap": {"ingress"}, "cap-oversold": {"ingress"}}
     for defence in floods.titles("defences"):
         cases = floods.cases(defence)
         assert len(cases) == len(floods.attackers) * len(floods.titles("floods"))
@@ -86,7 +86,7 @@ def test_whoever_is_in_a_tunnel_is_the_customers(floods):
     found = of_tunnel(scenario, run_tables(scenario.run(1), scenario))
     assert found["customer_bps"] == pytest.approx(BUCKET_BPS, rel=0.03)
     assert 2.5e6 < found["others_bps"] < BUCKET_BPS
-    [gateway] = read_toml(FOLDER / "tunnel.toml")["links"]["g1-r1"]["entry"]
+    [gateway] = read_toml(FOLDER / "tunnel.toml")["links"]["g1-r1"]["ingress"]
     assert [one["fill_rate"] for one in gateway["policers"]] == [f"{BUCKET_BPS / 1e6:g} Mb/s"]
 
 

@@ -39,11 +39,11 @@ def test_each_defence_is_there_and_nothing_else(field):
         cases = field.gains(defence)
         assert len(cases) == len(field.sizes) * len(field.titles("strategies"))
         for case in cases:
-            assert bool(stages(case.scenario, "entry")) == policed, case.name
-            assert bool(stages(case.scenario, "exit")) == audited, case.name
+            assert bool(stages(case.scenario, "ingress")) == policed, case.name
+            assert bool(stages(case.scenario, "egress")) == audited, case.name
     for case in field.audited():
-        assert not stages(case.scenario, "entry")
-        assert stages(case.scenario, "exit")
+        assert not stages(case.scenario, "ingress")
+        assert stages(case.scenario, "egress")
 
 
 def test_the_liar_has_as_many_flows_as_his_column_says(field):

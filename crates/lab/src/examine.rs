@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
         // Where nobody declares, a policer meets what it would meet on a kernel.
         let policer =
-            "entry = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
+            "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
         assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());
     }
 

@@ -42,17 +42,17 @@ fn told(load: &LoadReport) -> BTreeMap<&str, f64> {
         .collect()
 }
 
-/// A second over a bottleneck with this at its exit, and a bit of a warm-up.
-fn plan(exit: &str, users: &str) -> Plan {
+/// A second over a bottleneck with this at its egress, and a bit of a warm-up.
+fn plan(egress: &str, users: &str) -> Plan {
     let text = format!(
         "version = 1\nwarm_up = \"0.3 s\"\nduration = \"1 s\"\n\
-         [bottleneck]\nrate = \"100 Mb/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\necn = true\n{exit}\n{users}"
+         [bottleneck]\nrate = \"100 Mb/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\necn = true\n{egress}\n{users}"
     );
     Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
 }
 
 /// Real packets through it, where nothing stood still for longer than `most`.
-fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
+fn run(egress: &str, users: &str, most: Span) -> Option<LabRun> {
     let options = Options {
         seed: 1,
         ip: IpVersion::V4,
@@ -61,14 +61,14 @@ fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
         verbose: false,
     };
     common::undisturbed(most, || {
-        let run = lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"));
+        let run = lab::run(&plan(egress, users), options).unwrap_or_else(|error| panic!("{error}"));
         let is_late = !run.timing.objections().is_empty();
         let stall = if is_late { Span::from_secs(1) } else { run.load.stall };
         (run, stall)
     })
 }
 
-const ALL_MARKED: &str = "exit = [{ kind = \"random-marker\", probability = 1.0 }]";
+const ALL_MARKED: &str = "egress = [{ kind = \"random-marker\", probability = 1.0 }]";
 const FILM: &str =
     "[users.film]\nstart = \"0 s\"\ntraffic = { kind = \"frames\", rate = \"2 Mb/s\" }\n";
 const ADAPTIVE: &str = "[users.film]\nstart = \"0 s\"\n\

@@ -38,7 +38,7 @@ fn told(
         address: Ipv4Addr::new(198, 19, 1, last),
     };
     let nodes =
-        vec![ends("core.entry.0", GATEWAY, gateway, 1), ends("core.exit.0", ENODEB, enodeb, 2)];
+        vec![ends("core.ingress.0", GATEWAY, gateway, 1), ends("core.egress.0", ENODEB, enodeb, 2)];
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
     // Error indications go to the port of GTP-U, wherever data came from.

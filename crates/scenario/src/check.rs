@@ -213,12 +213,12 @@ fn packets(file: &File, reader: &mut Reader) {
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
         holds_packet(&["links", name], link.line.buffer);
     }
-    for (key, link) in [("access", &file.access), ("egress", &file.egress)] {
+    for (key, link) in [("access", &file.access), ("receiver_access", &file.receiver_access)] {
         let buffer = link.as_ref().and_then(Access::buffer);
         buffer.iter().for_each(|buffer| holds_packet(&[key], *buffer));
     }
     for (name, user) in &file.users.entries {
-        for (key, link) in [("access", &user.access), ("egress", &user.egress)] {
+        for (key, link) in [("access", &user.access), ("receiver_access", &user.receiver_access)] {
             let buffer = link.as_ref().and_then(Access::buffer);
             buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
@@ -247,7 +247,7 @@ fn totals(file: &File, reader: &mut Reader) {
     let stages = sum(|user| {
         let meters = user.meter.as_ref().map_or(0, |meter| u64::from(meter.meters.0));
         let of_each = |stage: &StageParams| stage.replicas().len() as u64;
-        let others = user.entry.iter().chain(&user.exit).map(of_each).sum::<u64>();
+        let others = user.ingress.iter().chain(&user.egress).map(of_each).sum::<u64>();
         let rows = if user.shares_stages { 1 } else { user.count.0 };
         user.count.0 * meters + rows * others
     });
@@ -260,9 +260,9 @@ fn totals(file: &File, reader: &mut Reader) {
 
 /// An access link per user, another on the far side where there are any, and the core, both ways.
 pub(crate) fn links_in_all(file: &File) -> u64 {
-    let far = u64::from(file.egress.is_some());
+    let far = u64::from(file.receiver_access.is_some());
     let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
-        let sides = 1 + far.max(u64::from(user.egress.is_some()));
+        let sides = 1 + far.max(u64::from(user.receiver_access.is_some()));
         sum.saturating_add(2 * sides * user.count.0)
     });
     let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
@@ -423,9 +423,9 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
         Some((_, _, AtHosts::Sending)) => &[
             ("access", user.access.is_some()),
             ("meter", user.meter.is_some()),
-            ("entry", !user.entry.is_empty()),
+            ("ingress", !user.ingress.is_empty()),
         ],
-        Some((_, _, AtHosts::Receiving)) => &[("egress", user.egress.is_some())],
+        Some((_, _, AtHosts::Receiving)) => &[("receiver_access", user.receiver_access.is_some())],
     };
     for (key, _) in not_here.iter().filter(|(_, given)| *given) {
         reader.error_at(key, format!("is what their hosts have: give it in users.{name}"));

@@ -88,12 +88,12 @@ pub(crate) fn stands_elsewhere(node: &Node, here: &Offer) -> Option<String> {
         ("aqm", "an aqm", AqmParams::KINDS),
         ("differentiation", "a differentiation", DifferentiationParams::KINDS),
         ("scheduler", "a scheduler", SchedulerParams::KINDS),
-        ("entry", "a stage", StageParams::KINDS),
+        ("ingress", "a stage", StageParams::KINDS),
     ];
     rooms.iter().find_map(|(key, what, kinds)| {
         let (name, _, _) = kinds.iter().find(|kind| letters(kind.0) == letters(given))?;
         let table = format!("{{ kind = \"{name}\" }}");
-        let value = if *key == "entry" { format!("[{table}]") } else { table };
+        let value = if *key == "ingress" { format!("[{table}]") } else { table };
         Some(format!("\"{given}\" is {what}; write {key} = {value}"))
     })
 }

@@ -40,8 +40,8 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
 /// Whether there is somebody for each stage that reports, and a way to there.
 fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
     let of_users =
-        file.users.entries.iter().flat_map(|(_, user)| user.entry.iter().chain(&user.exit));
-    let of_links = network.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+        file.users.entries.iter().flat_map(|(_, user)| user.ingress.iter().chain(&user.egress));
+    let of_links = network.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     let mut all = of_users.chain(of_links);
     if !all.any(|stage| stage.reports_to().is_some()) {
         return;
@@ -85,7 +85,7 @@ impl User {
     /// Whether an activity meter stands where its packets enter the network.
     fn is_metered(&self, file: &File) -> bool {
         let writes = StageParams::writes_signal;
-        let own = |user: &User| user.meter.is_some() || user.entry.iter().any(writes);
+        let own = |user: &User| user.meter.is_some() || user.ingress.iter().any(writes);
         match self.hosts_in(file) {
             Some((_, hosts, AtHosts::Sending)) => own(hosts),
             _ => own(self),
@@ -159,7 +159,7 @@ impl Crossing {
 /// hands before, which takes a round trip.
 fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let size = user.packet_size.unwrap_or(file.packet_size);
-    let own = [Some(user.access_link(file)), user.egress_link(file)];
+    let own = [Some(user.access_link(file)), user.receiver_access_link(file)];
     let own = own.into_iter().flatten().filter_map(|link| link.delay.0.into_iter().max());
     let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
     let propagation = |shared: &[&LinkPlan]| -> u128 {

@@ -66,15 +66,15 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     for (path, link) in file.link_mechanisms() {
         let path = |last: &'static str| [&path[..], &[last]].concat();
         tell(&path("differentiation"), link.differentiation.validate(largest), reader);
-        stages(&path("entry"), &link.entry, largest, reader);
-        stages(&path("exit"), &link.exit, largest, reader);
+        stages(&path("ingress"), &link.ingress, largest, reader);
+        stages(&path("egress"), &link.egress, largest, reader);
     }
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         stages(&["mobile", key], mobile.stages_of(key), largest, reader);
         at_no_queue(&["mobile", key], mobile.stages_of(key), reader);
     }
     for (name, user) in users {
-        for (key, own) in [("entry", &user.entry), ("exit", &user.exit)] {
+        for (key, own) in [("ingress", &user.ingress), ("egress", &user.egress)] {
             stages(&["users", name, key], own, size(user), reader);
             at_no_queue(&["users", name, key], own, reader);
         }
@@ -86,7 +86,7 @@ fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
     for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.observes_drops()) {
         let number = number.to_string();
         let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as \
-                       bottleneck.exit or links.NAME.exit";
+                       bottleneck.egress or links.NAME.egress";
         reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
             reader.error_at("losses", message);
         });
@@ -136,9 +136,9 @@ mod tests {
             let errors = Scenario::parse(&text, &[]).err().into_iter().flatten();
             errors.map(|error| error.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(at("bottleneck.exit"), [""; 0]);
-        assert_eq!(at("bottleneck.entry"), [""; 0]);
-        for place in ["users.a.entry", "users.a.exit"] {
+        assert_eq!(at("bottleneck.egress"), [""; 0]);
+        assert_eq!(at("bottleneck.ingress"), [""; 0]);
+        for place in ["users.a.ingress", "users.a.egress"] {
             let told = at(place);
             let wanted = format!(
                 "{place}.0.losses: \"queue\" asks for what a queue drops, and here is none"

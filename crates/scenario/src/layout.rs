@@ -66,17 +66,17 @@ fn add_group(
         plan.users.push(UserPlan { group, number: number as u32, customer });
         let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
-        let (access, egress) = own.add(plan, &own_name, number, place);
+        let (access, receiver_access) = own.add(plan, &own_name, number, place);
         let meter = add_meter(plan, user, &own_name);
-        let (entry, exit) = shared_stages.clone().unwrap_or_else(|| {
+        let (ingress, egress) = shared_stages.clone().unwrap_or_else(|| {
             let owner = if user.shares_stages { name } else { &own_name };
             add_stages(plan, user, owner, 1 + shared)
         });
         if user.shares_stages {
-            shared_stages = Some((entry.clone(), exit.clone()));
+            shared_stages = Some((ingress.clone(), egress.clone()));
         }
-        let entry = meter.into_iter().chain(entry).collect();
-        UserParts { user: customer, access, egress, entry, exit }
+        let ingress = meter.into_iter().chain(ingress).collect();
+        UserParts { user: customer, access, receiver_access, ingress, egress }
     };
     (0..user.count.count()).map(add_user).collect()
 }
@@ -125,7 +125,7 @@ fn add_flows(
     }
 }
 
-/// A user's stages where he has moved: those of his exit are at the far end of another way.
+/// A user's stages where he has moved: those of his egress are at the far end of another way.
 fn moved(stands: &[StandPlan], far: usize) -> Box<[StandPlan]> {
     let place = |stand: &StandPlan| {
         let hop = if stand.back || stand.hop == 1 { stand.hop } else { far };
@@ -150,9 +150,9 @@ struct UserParts {
     user: usize,
     /// None where his host is another's.
     access: Option<Duplex>,
-    egress: Option<Duplex>,
-    entry: Vec<StandPlan>,
-    exit: Vec<StandPlan>,
+    receiver_access: Option<Duplex>,
+    ingress: Vec<StandPlan>,
+    egress: Vec<StandPlan>,
 }
 
 /// A user, and the host where he sits if that is another's.
@@ -166,8 +166,8 @@ impl Seat<'_> {
     fn ends(&self) -> (Duplex, Option<Duplex>) {
         let has = "whoever has no other's host has an access link";
         match self.host {
-            None => (self.own.access.expect(has), self.own.egress),
-            Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.egress),
+            None => (self.own.access.expect(has), self.own.receiver_access),
+            Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.receiver_access),
             Some((host, AtHosts::Receiving)) => {
                 let (up, down) = host.access.expect(has);
                 (self.own.access.expect(has), Some((down, up)))
@@ -177,34 +177,34 @@ impl Seat<'_> {
 
     /// Routes there and back, around the shared part of the way.
     fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
-        let ((access, access_back), egress) = self.ends();
+        let ((access, access_back), receiver_access) = self.ends();
         let mut forward = vec![access];
         forward.extend(there);
-        forward.extend(egress.map(|(egress, _)| egress));
-        let mut reverse: Vec<u32> = egress.map(|(_, back)| back).into_iter().collect();
+        forward.extend(receiver_access.map(|(receiver_access, _)| receiver_access));
+        let mut reverse: Vec<u32> = receiver_access.map(|(_, back)| back).into_iter().collect();
         reverse.extend(back);
         reverse.push(access_back);
         (forward.into(), reverse.into())
     }
 
-    /// What stands on the way: at the entry whatever the sending host has, and on the way back that of a
+    /// What stands on the way: at the ingress whatever the sending host has, and on the way back that of a
     /// host where he receives.
     fn stands(&self) -> Box<[StandPlan]> {
-        let (entry, back) = match self.host {
-            None => (&self.own.entry, None),
-            Some((host, AtHosts::Sending)) => (&host.entry, None),
-            Some((host, AtHosts::Receiving)) => (&self.own.entry, Some(&host.entry)),
+        let (ingress, back) = match self.host {
+            None => (&self.own.ingress, None),
+            Some((host, AtHosts::Sending)) => (&host.ingress, None),
+            Some((host, AtHosts::Receiving)) => (&self.own.ingress, Some(&host.ingress)),
         };
         let back = back.into_iter().flatten();
         let back = back.map(|stand| StandPlan { back: true, ..stand.clone() });
-        entry.iter().chain(&self.own.exit).cloned().chain(back).collect()
+        ingress.iter().chain(&self.own.egress).cloned().chain(back).collect()
     }
 }
 
 /// What the own links of the users of a group are like, where they have them: one for each delay.
 struct OwnLinks {
     access: Option<Vec<LinkPlan>>,
-    egress: Option<Vec<LinkPlan>>,
+    receiver_access: Option<Vec<LinkPlan>>,
 }
 
 impl OwnLinks {
@@ -217,10 +217,11 @@ impl OwnLinks {
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
         let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
-        let egress = user.egress_link(file).filter(|_| at != Some(AtHosts::Receiving));
+        let receiver_access =
+            user.receiver_access_link(file).filter(|_| at != Some(AtHosts::Receiving));
         OwnLinks {
             access: access.map(|link| plain("access", link)),
-            egress: egress.map(|link| plain("egress", link)),
+            receiver_access: receiver_access.map(|link| plain("receiver_access", link)),
         }
     }
 
@@ -237,7 +238,7 @@ impl OwnLinks {
             add_duplex(plan, owner, &links[number % links.len()], ends)
         };
         let access = self.access.as_ref().map(|link| add(link, (host, from)));
-        (access, self.egress.as_ref().map(|link| add(link, (to, far_end))))
+        (access, self.receiver_access.as_ref().map(|link| add(link, (to, far_end))))
     }
 }
 
@@ -256,8 +257,8 @@ fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<StandPlan> {
     Some(stand(plan, 1, &format!("{name}.meter"), &meter))
 }
 
-/// Adds the stages of a user, or of all users of a group: behind their own links those of their entry, and behind the shared part of the
-/// way, in front of the link with the number `far`, those of their exit.
+/// Adds the stages of a user, or of all users of a group: behind their own links those of their ingress, and behind the shared part of the
+/// way, in front of the link with the number `far`, those of their egress.
 fn add_stages(
     plan: &mut Plan,
     user: &User,
@@ -268,7 +269,7 @@ fn add_stages(
         let named = |(i, stage)| stand(plan, hop, &format!("{owner}.{place}.{i}"), stage);
         stages.iter().enumerate().map(named).collect()
     };
-    (at("entry", 1, &user.entry), at("exit", far, &user.exit))
+    (at("ingress", 1, &user.ingress), at("egress", far, &user.egress))
 }
 
 /// Adds a stage, or several that packets pass in turn.

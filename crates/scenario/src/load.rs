@@ -254,7 +254,8 @@ impl<'a> Group<'a> {
 
     /// What the users' own links carry together.
     fn own_bps(&self) -> f64 {
-        let own = [Some(self.user.access_link(self.file)), self.user.egress_link(self.file)];
+        let own =
+            [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
         let rates = own.into_iter().flatten().map(|link| link.rate.as_bps() as f64);
         rates.fold(f64::INFINITY, f64::min) * self.user.count.0 as f64
     }
@@ -271,7 +272,8 @@ impl<'a> Group<'a> {
 
     /// Propagation, there and back.
     fn round_trip_s(&self) -> f64 {
-        let own = [Some(self.user.access_link(self.file)), self.user.egress_link(self.file)];
+        let own =
+            [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
         let own = own.into_iter().flatten().filter_map(|link| link.delay.0.into_iter().min());
         let own: f64 = own.map(|delay| 2.0 * delay.as_secs()).sum();
         let shared = self.there.iter().chain(&self.back);

@@ -153,7 +153,7 @@ pub struct UserPlan {
 /// A stage of a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagePlan {
-    /// Such as `heavy.0.entry.0`.
+    /// Such as `heavy.0.ingress.0`.
     pub name: String,
     /// What it is.
     pub params: StageParams,

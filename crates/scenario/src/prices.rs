@@ -38,12 +38,12 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
         return;
     }
     let of_users = file.users.entries.iter().filter_map(|(name, user)| {
-        let mut stages = user.entry.iter().chain(&user.exit);
+        let mut stages = user.ingress.iter().chain(&user.egress);
         let writes = stages.any(StageParams::writes_signal);
         (user.meter.is_some() || writes).then(|| format!("users.{name}"))
     });
     let of_links = network.into_iter().flat_map(|network| &network.links).filter_map(|link| {
-        let mut stages = link.entry.iter().chain(&link.exit);
+        let mut stages = link.ingress.iter().chain(&link.egress);
         stages.any(StageParams::writes_signal).then(|| link.name.clone())
     });
     if let Some(place) = of_users.chain(of_links).next() {

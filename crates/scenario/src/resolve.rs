@@ -20,7 +20,7 @@ pub(crate) fn resolve(mut file: File) -> File {
     }
     let settled = |own: &Access| Access::full(&access(own, file.profile));
     file.access = Some(settled(file.access.as_ref().unwrap_or(&Access::nothing())));
-    file.egress = file.egress.as_ref().map(settled);
+    file.receiver_access = file.receiver_access.as_ref().map(settled);
     let interval = file.sample_interval.unwrap_or(OrOff::On(sample_interval(file.duration)));
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
@@ -97,11 +97,11 @@ impl User {
     }
 
     /// The link at the far end, if there is one.
-    pub fn egress_link(&self, file: &File) -> Option<AccessPlan> {
+    pub fn receiver_access_link(&self, file: &File) -> Option<AccessPlan> {
         if let Some((_, hosts, AtHosts::Receiving)) = self.hosts_in(file) {
             return Some(hosts.own_access_link(file));
         }
-        let (own, base) = (self.egress.as_ref(), file.egress.as_ref());
+        let (own, base) = (self.receiver_access.as_ref(), file.receiver_access.as_ref());
         (own.is_some() || base.is_some()).then(|| layered(own, base, file.profile))
     }
 }

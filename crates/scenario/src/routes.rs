@@ -96,9 +96,9 @@ impl Routes {
         let ways = links + 2 * AT_ENDS;
         let of_links = there.iter().chain(&back).flat_map(|&link| {
             let link = &network.links[link as usize];
-            link.entry.iter().chain(&link.exit)
+            link.ingress.iter().chain(&link.egress)
         });
-        let stages = user.entry.iter().chain(&user.exit).chain(of_links);
+        let stages = user.ingress.iter().chain(&user.egress).chain(of_links);
         let reports =
             stages.flat_map(StageParams::replicas).filter(|own| own.reports_to().is_some());
         Routes { links, steps: ways * (1 + reports.count() as u64) }

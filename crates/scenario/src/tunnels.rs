@@ -47,7 +47,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         walk((name, size), &begin, (&mut ends, &mut inside), reader);
         let mut see = |path: &[u32]| {
             let (_, sender) = sender(file, (name, user));
-            too_small.see((file, network), size, &sender.entry, path);
+            too_small.see((file, network), size, &sender.ingress, path);
         };
         see(&path);
         let back =
@@ -78,7 +78,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (path, End { up, fed, errors }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
-            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (entry = \
+            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (ingress = \
              [\"{beginning}\"]) where packets enter the network"
         );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -179,7 +179,7 @@ fn walk(
             false => "",
         };
         let message = format!(
-            "packets of {group} come to no {what} that would end their tunnel: give one (exit = [\"{}\"]) \
+            "packets of {group} come to no {what} that would end their tunnel: give one (egress = [\"{}\"]) \
              further on their way{back}",
             end_of(up)
         );
@@ -217,10 +217,10 @@ fn standing<'a>(
 ) -> Vec<Standing<'a>> {
     let at = |path: [&str; 3], stages, rate| at_place(&path, stages, rate);
     let (host, sends) = sender(file, (name, user));
-    let mut all = at(["users", host, "entry"], &sends.entry, None);
+    let mut all = at(["users", host, "ingress"], &sends.ingress, None);
     all.extend(of_links(file, network, path));
     let last = path.last().map(|number| network.links[*number as usize].rate);
-    all.extend(at(["users", name, "exit"], &user.exit, last));
+    all.extend(at(["users", name, "egress"], &user.egress, last));
     all
 }
 
@@ -228,7 +228,7 @@ fn standing<'a>(
 fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Standing<'a>> {
     let mut all = Vec::new();
     for link in path.iter().map(|number| &network.links[*number as usize]) {
-        for (side, stages) in [(Side::Entry, &link.entry), (Side::Exit, &link.exit)] {
+        for (side, stages) in [(Side::Ingress, &link.ingress), (Side::Egress, &link.egress)] {
             for (number, stage) in stages.iter().enumerate() {
                 let (written, number) = written_at(network, link, side, number);
                 let place = place(file, &link.name, written);
@@ -245,15 +245,15 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Stand
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
     let as_it_stands = (side, number);
     let Some(name) = link.name.strip_suffix(".reverse") else { return as_it_stands };
-    if !link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels) {
+    if !link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels) {
         return as_it_stands;
     }
     let Some(there) = network.link(name) else {
         return as_it_stands;
     };
     let (own, far, other) = match side {
-        Side::Entry => (&there.entry, Side::Exit, &there.exit),
-        Side::Exit => (&there.exit, Side::Entry, &there.entry),
+        Side::Ingress => (&there.ingress, Side::Egress, &there.egress),
+        Side::Egress => (&there.egress, Side::Ingress, &there.ingress),
     };
     let stays = own.iter().enumerate().filter(|(_, stage)| !stage.is_of_tunnels());
     let turns = other.iter().enumerate().filter(|(_, stage)| stage.turned_round().is_some());
@@ -264,8 +264,8 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
 /// Where the stages at an end of a link are in the file.
 fn place<'a>(file: &File, link: &'a str, side: Side) -> Vec<&'a str> {
     let key = match side {
-        Side::Entry => "entry",
-        Side::Exit => "exit",
+        Side::Ingress => "ingress",
+        Side::Egress => "egress",
     };
     let link = link.strip_suffix(".reverse").unwrap_or(link);
     match () {
@@ -294,8 +294,8 @@ mod tests {
 
     fn errors(gateway: &str, enodeb: &str, more: &str) -> Vec<String> {
         told(&format!(
-            "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\nentry = [{gateway}]\n\
-             [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\nexit = [{enodeb}]\n\
+            "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\ningress = [{gateway}]\n\
+             [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\negress = [{enodeb}]\n\
              [links.back]\nfrom = \"c\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
              [users.one]\nfrom = \"a\"\nto = \"c\"\n{more}"
         ))
@@ -329,14 +329,14 @@ mod tests {
     #[test]
     fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
-        let none = ["links.last.exit.0: looks into tunnels, and no packet is in one here"];
+        let none = ["links.last.egress.0: looks into tunnels, and no packet is in one here"];
         tell(&errors("", auditor, ""), &none);
         tell(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
         let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
             .map(|kind| format!("{{ kind = \"{kind}\", ecn_rules = \"rfc7713\" }}"));
         tell(&errors(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
         let behind = format!("{enodeb}, {auditor}");
-        tell(&errors(&gateway, &behind, ""), &["links.last.exit.1: looks into tunnels"]);
+        tell(&errors(&gateway, &behind, ""), &["links.last.egress.1: looks into tunnels"]);
     }
 
     const GATEWAY: &str = "\"pdn-gateway\"";
@@ -347,14 +347,14 @@ mod tests {
         tell(&errors(GATEWAY, ENODEB, ""), &[]);
         tell(
             &errors("", ENODEB, ""),
-            &["line 13: links.last.exit.0: ends tunnels, but no pdn-gateway"],
+            &["line 13: links.last.egress.0: ends tunnels, but no pdn-gateway"],
         );
         tell(
             &errors(GATEWAY, "", ""),
-            &["line 7: links.core.entry.0: packets of one come to no eNodeB"],
+            &["line 7: links.core.ingress.0: packets of one come to no eNodeB"],
         );
-        let twice = "entry = [\"pdn-gateway\"]";
-        tell(&errors(GATEWAY, ENODEB, twice), &["in a tunnel already, since users.one.entry.0"]);
+        let twice = "ingress = [\"pdn-gateway\"]";
+        tell(&errors(GATEWAY, ENODEB, twice), &["in a tunnel already, since users.one.ingress.0"]);
         // Some have a tunnel, and some go past it.
         let past = "[users.two]\nfrom = \"b\"\nto = \"c\"\n[links.b]\nfrom = \"c\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false";
         tell(&errors(GATEWAY, ENODEB, past), &[]);
@@ -366,7 +366,7 @@ mod tests {
         let with = |gateway: &str, room: u32| {
             told(&format!(
                 "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nbuffer = \"{room} B\"\n\
-                 duplex = false\nentry = [{gateway}]\nexit = [\"enodeb\"]\n\
+                 duplex = false\ningress = [{gateway}]\negress = [\"enodeb\"]\n\
                  [links.back]\nfrom = \"b\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
                  [links.air]\nfrom = \"b\"\nto = \"c\"\nrate = \"1 Mb/s\"\nbuffer = \"1500 B\"\n\
                  [users.one]\nfrom = \"a\"\nto = \"c\"\n",
@@ -396,9 +396,9 @@ mod tests {
         tell(
             &errors(gateway, enodeb, ""),
             &[
-                "links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel",
-                "links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
-                "links.last.exit.0.ecn_rules: \"rfc6040\" is not what the tunnel begins with at links.core.entry.0",
+                "links.core.ingress.0.mtu: a packet of 1500 B has 1544 B in the tunnel",
+                "links.last.egress.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
+                "links.last.egress.0.ecn_rules: \"rfc6040\" is not what the tunnel begins with at links.core.ingress.0",
             ],
         );
         tell(
@@ -410,13 +410,13 @@ mod tests {
     #[test]
     fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
         let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
-                    rate = \"1 Mb/s\"\nexit = [\"mark-counter\", \"enodeb\"]\n";
+                    rate = \"1 Mb/s\"\negress = [\"mark-counter\", \"enodeb\"]\n";
         let told = told(text);
         tell(
             &told,
             &[
-                "line 7: links.core.exit.1: packets of one come to no PDN gateway",
-                "line 7: links.core.exit.1: ends tunnels, but no pdn-gateway stands on the way to here",
+                "line 7: links.core.egress.1: packets of one come to no PDN gateway",
+                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway stands on the way to here",
             ],
         );
         assert!(told[0].ends_with("or, as this is the way back, duplex = false where it begins"));
@@ -428,16 +428,16 @@ mod tests {
         tell(&errors(up, top, ""), &[]);
         tell(
             &errors("", top, ""),
-            &["links.last.exit.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
+            &["links.last.egress.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
         );
         tell(
             &errors(up, "", ""),
-            &["links.core.entry.0: packets of one come to no PDN gateway that would end"],
+            &["links.core.ingress.0: packets of one come to no PDN gateway that would end"],
         );
         tell(
             &errors(GATEWAY, top, ""),
             &[
-                "links.last.exit.0: the tunnel of one begins with pdn-gateway at links.core.entry.0, and leads the other \
+                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads the other \
                way: end it with enodeb",
             ],
         );
@@ -447,7 +447,7 @@ mod tests {
         );
         tell(
             &errors(small, early, ""),
-            &["links.core.entry.0.mtu: a packet of 1500 B", "links.last.exit.0.interval: 5 ms"],
+            &["links.core.ingress.0.mtu: a packet of 1500 B", "links.last.egress.0.interval: 5 ms"],
         );
     }
 

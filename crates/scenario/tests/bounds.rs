@@ -39,7 +39,7 @@ fn tell(told: &[String], wanted: &[&str]) {
 fn a_row_of_many_links_is_searched_once_for_each_group() {
     tell(&errors(&row(20_000, 10, "", ""), &[]), &[]);
     let policer =
-        "entry = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
+        "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
     tell(&errors(&row(4_000, 10, policer, ""), &[]), &[]);
     let paying = "tcp = { congestion_control = \"tcp-rm\", ecn = true }";
     tell(&errors(&row(4_000, 10, "", paying), &[]), &[]);
@@ -123,7 +123,7 @@ fn overrides_are_bounded_in_number_and_size() {
 #[test]
 fn what_could_not_be_read_again_is_refused() {
     let users: String =
-        (0..60_000).map(|i| format!("users.a{i}.entry = [\"conex-auditor\"]\n")).collect();
+        (0..60_000).map(|i| format!("users.a{i}.ingress = [\"conex-auditor\"]\n")).collect();
     let text = format!("{HEAD}bottleneck.rate = \"1 Mb/s\"\n{users}");
     tell(&errors(&text, &[]), &["when all defaults are filled in"]);
 }

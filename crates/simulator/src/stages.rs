@@ -9,7 +9,7 @@ use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
-use crate::random::Stream;
+use crate::random::{Stream, stream_label};
 use handover::UserLocation;
 pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
 
@@ -86,7 +86,7 @@ enum LinkEnd {
     Far,
 }
 
-/// Where a stage is, such as `heavy.0.entry`: its name without its position there.
+/// Where a stage is, such as `heavy.0.ingress`: its name without its position there.
 fn place_of(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((place, position)) if position.bytes().all(|byte| byte.is_ascii_digit()) => place,
@@ -103,7 +103,7 @@ pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize)
 /// some pass ahead of time and others when they arrive would see them out of order.
 pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
-    last.is_none_or(|link| plan.links[link].exit.is_empty())
+    last.is_none_or(|link| plan.links[link].egress.is_empty())
         && flow.standing(plan, direction, hop).all(StageParams::order_only)
 }
 
@@ -116,8 +116,10 @@ impl Stages {
         }
         for (number, link) in plan.links.iter().enumerate() {
             let name = &link.name;
-            let ends =
-                [(LinkEnd::Beginning, "entry", &link.entry), (LinkEnd::Far, "exit", &link.exit)];
+            let ends = [
+                (LinkEnd::Beginning, "ingress", &link.ingress),
+                (LinkEnd::Far, "egress", &link.egress),
+            ];
             for (end, place, all) in ends {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
@@ -173,7 +175,8 @@ impl Stages {
             |other: &&StageInstance| place_of(&other.name) == place && other.params.name() == kind;
         // Those of one place follow each other.
         let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
-        format!("stage/{place}/{kind}/{}", before.filter(same).count())
+        let label = stream_label(place);
+        format!("stage/{label}/{kind}/{}", before.filter(same).count())
     }
 
     /// Whether there are none.

@@ -262,7 +262,7 @@ impl TopologyAnalysis {
         let hop = |place: usize| {
             let link = route[place];
             let staged = match place == first {
-                true => !plan.links[link as usize].entry.is_empty(),
+                true => !plan.links[link as usize].ingress.is_empty(),
                 false => is_staged(plan, flow, direction, place),
             };
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
@@ -310,7 +310,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// between the two sees all of it, in order.
 fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
-    let may = |link: &LinkPlan| link.exit.iter().any(ahead) && !signals_price(link);
+    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
     if !passed.contains(&true) {
         return passed;

@@ -99,7 +99,7 @@ buffer = "100 packets"
 [access]
 rate = "1 Gb/s"
 delay = "5 ms"
-[egress]
+[receiver_access]
 rate = "1 Gb/s"
 delay = "5 ms"
 [users.heavy]
@@ -158,7 +158,7 @@ duplex = true
 [access]
 rate = "1 Gb/s"
 delay = "5 ms"
-[egress]
+[receiver_access]
 rate = "1 Gb/s"
 delay = "5 ms"
 [users.readers]

@@ -145,8 +145,8 @@ fn the_keeper_of_packets_hears_of_every_end() {
 /// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
 #[test]
 fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
-    let stages = "buffer = \"60 packets\"\nentry = [{ kind = \"mark-counter\" }]\n\
-                  exit = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
+    let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\
+                  egress = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
     let text = SCENARIO.replace("buffer = \"60 packets\"\n", stages);
     let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
     let (emulated, delivered, discarded) = emulate(&plan);

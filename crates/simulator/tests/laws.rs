@@ -305,7 +305,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
 
 /// Whether stages may mark packets as well.
 fn stages_mark(plan: &Plan) -> bool {
-    let of_links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let of_links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     let of_users = plan.stages.iter().map(|stage| &stage.params);
     of_links.chain(of_users).any(StageParams::writes_header)
 }
@@ -315,7 +315,7 @@ fn stages(plan: &Plan) -> Vec<(String, &StageParams)> {
     let mut all: Vec<_> =
         plan.stages.iter().map(|stage| (stage.name.clone(), &stage.params)).collect();
     for link in &plan.links {
-        for (end, row) in [("entry", &link.entry), ("exit", &link.exit)] {
+        for (end, row) in [("ingress", &link.ingress), ("egress", &link.egress)] {
             let named = |(i, params)| (format!("{}.{end}.{i}", link.name), params);
             all.extend(row.iter().enumerate().map(named));
         }
@@ -559,7 +559,7 @@ traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
 #[test]
 fn a_network_that_loses_nothing_reorders_nothing() {
     let networks = [
-        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n[egress]\ndelay = \"3 ms\"\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n[receiver_access]\ndelay = \"3 ms\"\n",
         "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
         "[links.ab]\nfrom = \"r0\"\nto = \"r3\"\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
     ];

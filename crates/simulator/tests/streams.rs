@@ -76,10 +76,10 @@ fn a_counter_blocks_as_erlang_says_whatever_the_distribution_of_times() {
 #[test]
 fn probes_are_marked_as_all_packets_are() {
     for (probes, probability) in [(1, 0.1), (5, 0.1), (10, 0.05)] {
-        let exit = format!("[{{ kind = \"random-marker\", probability = {probability} }}]");
+        let egress = format!("[{{ kind = \"random-marker\", probability = {probability} }}]");
         let admission = format!("{{ kind = \"probing\", probes = {probes} }}");
         let overrides =
-            [("bottleneck.exit", &*exit), ("users.site.traffic.admission", &*admission)];
+            [("bottleneck.egress", &*egress), ("users.site.traffic.admission", &*admission)];
         let output = run(&plan_with(CALLS, &overrides), 1);
         let want = 1.0 - libm::pow(1.0 - probability, f64::from(probes));
         let blocking = one(&output, "blocking");
@@ -101,7 +101,7 @@ sample_interval = "off"
 rate = "100 Mb/s"
 delay = "20 ms"
 buffer = "1000 packets"
-exit = [{ kind = "random-marker", probability = 0.1 }]
+egress = [{ kind = "random-marker", probability = 0.1 }]
 [users.one]
 start = "0 s"
 [users.one.traffic]
@@ -234,7 +234,7 @@ fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
             format!("{{ kind = \"gateway\", sources = {sources}, silence = \"{silence}\" }}");
         let admission = format!("{{ kind = \"non-probing\", threshold = 0.1, at = {gateway} }}");
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.5 }]"),
             ("users.site.traffic.admission", &*admission),
         ];
         let output = run(&plan_with(CALLS, &overrides), 1);
@@ -257,7 +257,7 @@ fn flows_of_a_site_share_what_their_gateway_knows() {
             "{{ kind = \"non-probing\", threshold = 0.1, forget_after = \"3 s\", at = {at} }}"
         );
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.5 }]"),
             ("users.site.count", "20"),
             ("users.site.traffic.every", "\"10 s\""),
             ("users.site.traffic.holding", "\"2 s\""),
@@ -298,7 +298,7 @@ fn calls_choose_their_quality_by_what_all_of_them_are_told() {
         let price =
             format!("kind = \"price\", {better}, willingness = \"{willingness}\", gain = 0.1");
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.1 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.1 }]"),
             ("users.site.traffic.rate", "\"100 kb/s\""),
             ("users.site.traffic.adaptation", &*format!("{{ {price} }}")),
             ("users.site.traffic.admission", "{ kind = \"counter\", limit = 20 }"),
@@ -351,7 +351,7 @@ fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
 fn calls_that_interrupt_themselves_do_not_end_by_it() {
     let price = "kind = \"price\", better = [{ rate = \"200 kb/s\" }], willingness = \"1 kb/s\", gain = 0.1, interrupts = true";
     let overrides = [
-        ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 1.0 }]"),
+        ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 1.0 }]"),
         ("duration", "\"100 s\""),
         ("users.site.traffic.rate", "\"100 kb/s\""),
         ("users.site.traffic.every", "\"5 s\""),

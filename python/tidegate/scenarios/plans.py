@@ -42,9 +42,9 @@ class Link(TypedDict):
     monitored: bool
     """Whether histograms and time series are kept, as at bottlenecks."""
     rate_changes: list[RateChange]
-    entry: list[Chosen]
+    ingress: list[Chosen]
     """Stages at its beginning,"""
-    exit: list[Chosen]
+    egress: list[Chosen]
     """and at its end."""
 
 

@@ -115,7 +115,7 @@ impl Stage for Enodeb {
         name: "enodeb",
         title: "eNodeB",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.exit = [{ kind = "enodeb" }]"#,
+        usage: r#"links.NAME.egress = [{ kind = "enodeb" }]"#,
         file: "stage/enodeb.rs",
         text: include_str!("enodeb.rs"),
     };

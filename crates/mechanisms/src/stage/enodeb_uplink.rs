@@ -131,7 +131,7 @@ impl Stage for EnodebUplink {
         name: "enodeb-uplink",
         title: "eNodeB, on the way up",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "enodeb-uplink" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "enodeb-uplink" }]"#,
         file: "stage/enodeb_uplink.rs",
         text: include_str!("enodeb_uplink.rs"),
     };

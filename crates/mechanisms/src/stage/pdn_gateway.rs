@@ -198,7 +198,7 @@ impl Stage for PdnGateway {
         name: "pdn-gateway",
         title: "PDN gateway",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "pdn-gateway" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "pdn-gateway" }]"#,
         file: "stage/pdn_gateway.rs",
         text: include_str!("pdn_gateway.rs"),
     };

@@ -227,7 +227,7 @@ fn places<'a>(
     let mut places = Vec::new();
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         let is_here = |link: &LinkPlan| {
-            [Side::Entry, Side::Exit]
+            [Side::Ingress, Side::Egress]
                 .iter()
                 .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
         };
@@ -238,7 +238,7 @@ fn places<'a>(
     let mut ends = |path: &[&'a str],
                     ends: [&'a Vec<StageParams>; 2],
                     senders: &dyn Fn() -> Vec<&'a Sender<'a>>| {
-        for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+        for (end, stages) in ["ingress", "egress"].into_iter().zip(ends) {
             if !stages.is_empty() {
                 let path = [path, &[end]].concat();
                 places.push(Place { path, stages, senders: senders() });
@@ -247,14 +247,14 @@ fn places<'a>(
     };
     for sender in senders {
         let Sender { name, user, .. } = sender;
-        ends(&["users", name], [&user.entry, &user.exit], &|| vec![sender]);
+        ends(&["users", name], [&user.ingress, &user.egress], &|| vec![sender]);
     }
     for (path, link) in file.link_mechanisms() {
         let number = match path[..] {
             ["links", name] => network.number_of_link(name),
             _ => None,
         };
-        ends(&path, [&link.entry, &link.exit], &|| match number {
+        ends(&path, [&link.ingress, &link.egress], &|| match number {
             Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
             None => senders.iter().collect(),
         });
@@ -291,20 +291,20 @@ mod tests {
     fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
         let [nobody, never] =
             ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
-        tell(&doubts("\"off\"", "users.a.entry", POLICER), &[nobody, never]);
-        tell(&doubts("\"per-signal\"", "users.a.entry", POLICER), &[never]);
-        tell(&doubts("\"per-signal\"", "users.b.entry", POLICER), &[nobody, never]);
-        tell(&doubts("\"per-signal\"", "bottleneck.entry", POLICER), &[never]);
+        tell(&doubts("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
+        tell(&doubts("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
+        tell(&doubts("\"per-signal\"", "users.b.ingress", POLICER), &[nobody, never]);
+        tell(&doubts("\"per-signal\"", "bottleneck.ingress", POLICER), &[never]);
         let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
-        tell(&doubts_about(flood, "users.a.entry", POLICER), &["give traffic.conex", never]);
-        tell(&doubts_about(flood, "bottleneck.entry", POLICER), &["give tcp.conex", never]);
+        tell(&doubts_about(flood, "users.a.ingress", POLICER), &["give traffic.conex", never]);
+        tell(&doubts_about(flood, "bottleneck.ingress", POLICER), &["give tcp.conex", never]);
     }
 
     #[test]
     fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
         let with = |more: &str| {
             let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
-            doubts("\"off\"", "users.a.entry", &policer)
+            doubts("\"off\"", "users.a.ingress", &policer)
         };
         tell(&with(" }"), &["so that nothing is policed: give"]);
         tell(&with(", not_conex = \"pass\" }"), &["so that nothing is policed: give"]);
@@ -313,20 +313,23 @@ mod tests {
         tell(&with(limit), &[]);
         let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
         let dropped = "so that all packets are dropped: give";
-        tell(&doubts("\"off\"", "users.a.entry", &shut), &[dropped, "fill_rate: nothing comes in"]);
+        tell(
+            &doubts("\"off\"", "users.a.ingress", &shut),
+            &[dropped, "fill_rate: nothing comes in"],
+        );
     }
 
     #[test]
     fn an_auditor_whose_senders_give_no_credit_is_doubted() {
         let auditor = "\"conex-auditor\"";
-        tell(&doubts("\"off\"", "bottleneck.exit", auditor), &["nobody whose packets"]);
+        tell(&doubts("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
         tell(
-            &doubts("\"per-signal\"", "bottleneck.exit", auditor),
+            &doubts("\"per-signal\"", "bottleneck.egress", auditor),
             &["a declare without giving credit"],
         );
-        tell(&doubts("\"rfc7786\"", "bottleneck.exit", auditor), &[]);
+        tell(&doubts("\"rfc7786\"", "bottleneck.egress", auditor), &[]);
         let none = r#"{ kind = "rfc7786", credit = "off" }"#;
-        tell(&doubts(none, "users.a.exit", auditor), &["users.a.exit.0: a declare"]);
+        tell(&doubts(none, "users.a.egress", auditor), &["users.a.egress.0: a declare"]);
     }
 
     #[test]
@@ -336,17 +339,17 @@ mod tests {
             format!("traffic = {{ kind = \"cbr\", rate = \"1 Mb/s\", conex = {conex} }}")
         };
         let auditor = "\"conex-auditor\"";
-        tell(&doubts_about(&blind(0.1), "users.a.exit", auditor), &[]);
-        tell(&doubts_about(&blind(0.0), "users.a.exit", auditor), &["a declare without giving"]);
+        tell(&doubts_about(&blind(0.1), "users.a.egress", auditor), &[]);
+        tell(&doubts_about(&blind(0.0), "users.a.egress", auditor), &["a declare without giving"]);
         let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
-        tell(&doubts_about(&blind(0.1), "users.a.entry", &full), &[]);
+        tell(&doubts_about(&blind(0.1), "users.a.ingress", &full), &[]);
     }
 
     #[test]
     fn who_leaves_his_flow_for_another_has_another() {
         let with = |traffic: &str| {
             let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
-            doubts_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.entry", "")
+            doubts_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.ingress", "")
         };
         tell(&with("flows = 1"), &["users.a: they give their connections up"]);
         let once = "traffic = { kind = \"transfer\", size = \"9 MB\" }";
@@ -361,12 +364,12 @@ mod tests {
         for (stage, message) in
             [(policer, "has the fill rate"), ("\"re-ecn-dropper\"", "nothing is dropped")]
         {
-            tell(&doubts("\"rfc7786\"", "users.a.entry", stage), &[message]);
-            tell(&doubts(with, "bottleneck.exit", stage), &[]);
+            tell(&doubts("\"rfc7786\"", "users.a.ingress", stage), &[message]);
+            tell(&doubts(with, "bottleneck.egress", stage), &[]);
         }
         let none = "{ kind = \"re-ecn\", credit = \"off\" }\nusers.a.tcp.ecn = true";
         tell(
-            &doubts(none, "users.a.exit", "\"re-ecn-dropper\""),
+            &doubts(none, "users.a.egress", "\"re-ecn-dropper\""),
             &["a declare by re-ECN without credit"],
         );
     }

@@ -81,7 +81,7 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     };
     let by_others = link.differentiation != DifferentiationParams::None
         || link.scheduler != SchedulerParams::Fifo;
-    by_queue || (link.ecn && by_others) || !(link.entry.is_empty() && link.exit.is_empty())
+    by_queue || (link.ecn && by_others) || !(link.ingress.is_empty() && link.egress.is_empty())
 }
 
 /// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a

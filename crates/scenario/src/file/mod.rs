@@ -76,7 +76,7 @@ section! {
         pub access: Option<Access>,
         /// Link between the network and each user's far end. Without it the far end stands
         /// right behind the network.
-        pub egress: Option<Access>,
+        pub receiver_access: Option<Access>,
         /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.
         pub parking_lot: Option<ParkingLot>,
         /// Mobile network: a PDN gateway, routers in a row, eNodeBs, and phones behind each.

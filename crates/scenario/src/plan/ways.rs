@@ -52,10 +52,10 @@ impl FlowPlan {
     ) -> impl Iterator<Item = &'a StageParams> {
         let route = direction.route(self);
         let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
-        let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
+        let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.egress);
         let own = self.own_stands(direction, hop).flat_map(|stand| &stand.replicas);
         let own = own.map(|stage| &plan.stages[*stage as usize].params);
-        let after = link(hop).into_iter().flat_map(|link| &link.entry);
+        let after = link(hop).into_iter().flat_map(|link| &link.ingress);
         before.chain(own).chain(after)
     }
 
@@ -111,7 +111,7 @@ pub struct ReportWay {
 impl Plan {
     /// The ways of all stages' reports, where there is somebody to take them.
     pub fn report_ways(&self) -> Vec<ReportWay> {
-        let of_links = self.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+        let of_links = self.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
         let mut all = self.stages.iter().map(|stage| &stage.params).chain(of_links);
         if !all.any(|stage| stage.reports_to().is_some()) {
             return Vec::new();

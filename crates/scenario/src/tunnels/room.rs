@@ -24,7 +24,7 @@ impl TooSmall {
     ) {
         let mut overhead = beyond(None, before);
         for link in path.iter().map(|number| &network.links[*number as usize]) {
-            overhead = beyond(overhead, &link.entry);
+            overhead = beyond(overhead, &link.ingress);
             if let (Some(overhead), QueueLength::Bytes(room)) = (overhead, link.buffer) {
                 let inside = packet + overhead;
                 // What does not even hold it outside is told at every queue.
@@ -33,7 +33,7 @@ impl TooSmall {
                     *largest = (*largest).max((room, inside, packet));
                 }
             }
-            overhead = beyond(overhead, &link.exit);
+            overhead = beyond(overhead, &link.egress);
         }
     }
 

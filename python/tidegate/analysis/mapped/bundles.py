@@ -1,7 +1,7 @@
 """Flows that are alike, from a scenario's plan: a model's group of sources.
 
 A bundle is of one user group, over the same links, with the same round trip, traffic and sender.
-Links that only one user has (access, egress) bound his rate and add to his round trip; all others
+Links that only one user has (access, receiver_access) bound his rate and add to his round trip; all others
 are links of the network.
 """
 

@@ -133,4 +133,4 @@ def _flows(table: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _unpoliced(has_policers: bool) -> dict[str, Any]:
-    return {f"users.{group}.entry": [] for group in GROUPS} if has_policers else {}
+    return {f"users.{group}.ingress": [] for group in GROUPS} if has_policers else {}

@@ -49,7 +49,7 @@ def _lost(scenario: Scenario, tables: Tables) -> float:
     """Share of honest users' packets that auditors have dropped; none without auditors."""
     if "stages" not in tables:
         return float("nan")
-    counts = _counts(scenario, tables, "exit", liars=False)
+    counts = _counts(scenario, tables, "egress", liars=False)
     came = counts["audited_packets"] + counts["undeclared_packets"]
     dropped = sum(value for name, value in counts.items() if name.startswith("dropped"))
     return dropped / came if came else float("nan")
@@ -57,8 +57,8 @@ def _lost(scenario: Scenario, tables: Tables) -> float:
 
 def _declared_shares(scenario: Scenario, tables: Tables) -> dict[str, float]:
     """How much of what he met the one who may cheat has declared, and whether he might."""
-    left = _counts(scenario, tables, "exit", liars=True)
-    came = _counts(scenario, tables, "entry", liars=True)
+    left = _counts(scenario, tables, "egress", liars=True)
+    came = _counts(scenario, tables, "ingress", liars=True)
     met, sent = left["met_mark_bytes"], came["conex_packets"]
     nothing = float("nan")
     return {
