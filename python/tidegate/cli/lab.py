@@ -18,8 +18,8 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
-    doubts,
     overrides,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import remark
@@ -84,7 +84,7 @@ def lab(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario with the TCP of this Linux kernel, and tell who got what.
+    """Run a scenario with the TCP of this Linux kernel, and print the throughput by group.
 
     Hosts are network namespaces, the bottleneck is tidegate's. A run takes as long as the scenario
     says, so that by default there are at most 5. Needs root; leaves nothing behind.
@@ -124,7 +124,7 @@ def lab(
     given = changes(set_, add)
     base = parse(scenario, given)
     if not quiet:
-        doubts(scenario, base)
+        print_warnings(scenario, base)
     if base.points() and not quiet:
         remark(f"{scenario} has a [sweep]; this is its base alone")
     other = overrides(against, "--against")

@@ -21,7 +21,7 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Draw a result: who got what, each user group and each queue over time; or a sweep.
+    """Draw a result: throughput by group, each user group and each queue over time; or a sweep.
 
     **Example**
 
