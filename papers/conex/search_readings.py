@@ -42,7 +42,7 @@ TOKENS: dict[str, tuple[Override, ...]] = {
     "last": (("charge_dropped", "false"), ("judged", '"as-found"')),
 }
 SENDER = {
-    "losses": ("each", "told", "event"),
+    "losses": ("each", "reported", "event"),
     "carrier": ("new-data", "any"),
 }
 TAKEN = "declared, paid last, owes a packet, full at first, each loss that ACKs tell, on new data"
@@ -56,7 +56,7 @@ WORDS = {
     ("initial", ""): "full at first",
     ("initial", '"0 packets"'): "empty at first",
     ("losses", "each"): "each loss",
-    ("losses", "told"): "each loss that ACKs tell",
+    ("losses", "reported"): "each loss that ACKs tell",
     ("losses", "event"): "one loss an event",
     ("carrier", "new-data"): "on new data",
     ("carrier", "any"): "on any data",

@@ -175,7 +175,7 @@ def model(film: Film) -> dict[str, Any]:
         squares, mean = (full**2 + 3 * full + 8) / 12, (full + 3 * predicted + 8) / 12
         low, high = (full, high) if squares / mean**2 < kinds else (low, full)
     return {
-        "kind": "model",
+        "kind": "mpeg",
         "full": round(full, 2),
         "predicted": round(predicted, 2),
         "scenes": max(round(math.sqrt(scenes), 2), 0.01),
@@ -185,7 +185,7 @@ def model(film: Film) -> dict[str, Any]:
 
 def varying(name: str) -> dict[str, Any]:
     """Give the keys of a film; those of the one that is taken are none."""
-    return {} if name == TAKEN_FILM else {"users.site.traffic.film": model(FILMS[name])}
+    return {} if name == TAKEN_FILM else {"users.site.traffic.video_model": model(FILMS[name])}
 
 
 def film_changes() -> dict[tuple[str, str], dict[str, Any]]:
@@ -340,7 +340,7 @@ def _shown(file: Path, point: str = "open point") -> str:
 def _films() -> str:
     body = []
     for name, film in FILMS.items():
-        own = varying(name).get("users.site.traffic.film", {})
+        own = varying(name).get("users.site.traffic.video_model", {})
         keys = "the default" if not own else ", ".join(f"{key} {own[key]}" for key in list(own)[1:])
         row = [name, f"{film.kb_s:.2f}", f"{film.frames}", f"{film.groups}", keys]
         row += ["near" if film.is_near_the_text else "", f"{film.most_used:.3f}"]

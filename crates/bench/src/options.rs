@@ -8,7 +8,7 @@ const USAGE: &str =
 
 /// What to run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Options {
+pub struct BenchOptions {
     /// The scenario file.
     pub scenario: PathBuf,
     /// Simulated seconds instead of the file's duration.
@@ -19,10 +19,10 @@ pub struct Options {
     pub set: Vec<(String, String)>,
 }
 
-impl Options {
+impl BenchOptions {
     /// Reads the arguments that follow the program's name.
-    pub fn from_args(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options::default();
+    pub fn from_args(mut args: impl Iterator<Item = String>) -> Result<BenchOptions, String> {
+        let mut options = BenchOptions::default();
         let mut scenario = None;
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -61,8 +61,8 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Options, String> {
-        Options::from_args(line.split_whitespace().map(String::from))
+    fn parse(line: &str) -> Result<BenchOptions, String> {
+        BenchOptions::from_args(line.split_whitespace().map(String::from))
     }
 
     #[test]

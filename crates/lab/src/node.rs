@@ -84,12 +84,12 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
         );
     }
     for (flow, direction) in
-        plan.legs().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
+        plan.paths().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
     {
         let route = direction.route(flow);
         for hop in 0..=route.len() {
-            let standing = || flow.standing(plan, direction, hop);
-            if standing().count() > 1 && standing().any(StageParams::is_of_tunnels) {
+            let stages = || flow.stages_at(plan, direction, hop);
+            if stages().count() > 1 && stages().any(StageParams::is_of_tunnels) {
                 let before = hop.checked_sub(1).map(|hop| ("egress", route[hop]));
                 let (place, link) = before.unwrap_or(("ingress", route[0]));
                 lines.insert(format!(

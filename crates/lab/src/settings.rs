@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidegate_mechanisms::parameters::{Kind, Parameters, Value};
+use tidegate_mechanisms::parameters::{Kind, ParameterValue, Parameters};
 use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, RenoParams, SenderParams, SlowStartExit,
 };
@@ -157,7 +157,8 @@ fn omitted(tcp: &TcpPlan) -> Vec<String> {
         .filter(|(option, (own, kernels))| !SPOKEN_OF.contains(&option.name) && own != kernels);
     let mut keys: Vec<String> = differs.map(|(option, _)| option.name.to_owned()).collect();
     let of_control = pairs().find(|(option, _)| option.name == "congestion_control");
-    if let Some((option, (Value::Chosen(place, own), Value::Chosen(_, kernels)))) = of_control
+    if let Some((option, (ParameterValue::Choice(place, own), ParameterValue::Choice(_, kernels)))) =
+        of_control
         && let Kind::Choice(offer) = option.kind
     {
         let (name, _, parameters) = offer.kinds[place];

@@ -44,18 +44,18 @@ impl Outside<'_> {
         let mut buffer = [0; 2000];
         let len = self.tunnel.recv(&mut buffer).expect("the gateway lets it pass");
         let bytes = &buffer[..len];
-        let told = gtpu::parse(bytes).expect("a message");
-        assert_eq!((told.header.kind, told.header.teid), (Kind::Data, 1));
-        let declared = mark::parse(bytes, &told).and_then(|conex| conex.declaration());
-        (told.header.sequence, declared.expect("there is room").mark)
+        let reported = gtpu::parse(bytes).expect("a message");
+        assert_eq!((reported.header.kind, reported.header.teid), (Kind::Data, 1));
+        let declared = mark::parse(bytes, &reported).and_then(|conex| conex.declaration());
+        (reported.header.sequence, declared.expect("there is room").mark)
     }
 
     /// Somebody reports on the tunnel, and the gateway answers, as it does to each echo.
     fn reports(&self, by: &UdpSocket, (last_sequence, received, marked): (u16, u32, u32)) {
-        let told =
+        let reported =
             Report { teid: 1, last_sequence, received, marked_before: marked, ..Report::default() };
         let mut element = Vec::new();
-        report::emit(&told, &mut element);
+        report::emit(&reported, &mut element);
         by.send_to(&message(Kind::EchoRequest, Some(1), &[], &element), self.gateway)
             .expect("loopback takes it");
         by.recv(&mut [0; 100]).expect("an answer");

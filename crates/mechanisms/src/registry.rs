@@ -14,7 +14,7 @@ use crate::stage;
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {
     /// Where on a packet's way it stands.
-    pub room: Room,
+    pub category: Category,
     /// Its name in scenario files, and of its page.
     pub name: &'static str,
     /// Its name in words.
@@ -33,7 +33,7 @@ pub struct Mechanism {
 
 /// Where on a packet's way a mechanism stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Category {
     /// In the sender: congestion controllers.
     Sender,
     /// At the network's edge, or anywhere else that is no queue: stages.
@@ -46,24 +46,29 @@ pub enum Room {
     Scheduler,
 }
 
-impl Room {
+impl Category {
     /// In the order in which a packet comes through.
-    pub const ALL: [Room; 5] =
-        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation, Room::Scheduler];
+    pub const ALL: [Category; 5] = [
+        Category::Sender,
+        Category::Ingress,
+        Category::Bottleneck,
+        Category::Differentiation,
+        Category::Scheduler,
+    ];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Room::Sender => "sender",
-            Room::Ingress => "ingress",
-            Room::Bottleneck => "bottleneck",
-            Room::Differentiation => "differentiation",
-            Room::Scheduler => "scheduler",
+            Category::Sender => "sender",
+            Category::Ingress => "ingress",
+            Category::Bottleneck => "bottleneck",
+            Category::Differentiation => "differentiation",
+            Category::Scheduler => "scheduler",
         }
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -161,12 +166,12 @@ pub struct About {
 impl Mechanism {
     /// The entry of a mechanism that declares itself.
     pub(crate) const fn declared(
-        room: Room,
+        category: Category,
         about: About,
         parameters: &'static [Parameter],
     ) -> Self {
         let About { name, title, source, usage, file, text } = about;
-        Mechanism { room, name, title, source, usage, parameters, file, text }
+        Mechanism { category, name, title, source, usage, parameters, file, text }
     }
 
     /// What its source file says about it: the `//!` comment at the top, as Markdown.
@@ -188,9 +193,9 @@ impl Mechanism {
 
 /// A mechanism that is no choice of its own.
 macro_rules! mechanism {
-    ($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
+    ($category:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
         Mechanism {
-            room: Room::$room,
+            category: Category::$category,
             name: $name,
             title: $title,
             source: $source,
@@ -264,7 +269,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
-        let place = |m: &Mechanism| Room::ALL.iter().position(|&room| room == m.room);
+        let place =
+            |m: &Mechanism| Category::ALL.iter().position(|&category| category == m.category);
         assert!(ALL.is_sorted_by_key(place));
         for (i, mechanism) in ALL.iter().enumerate() {
             assert!(ALL[..i].iter().all(|other| other.name != mechanism.name));

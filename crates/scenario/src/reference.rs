@@ -14,7 +14,7 @@ use crate::field::Section;
 use crate::file::{
     Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, StartRange, User, Wired,
 };
-use crate::parameter;
+use crate::parameter_schema;
 use crate::plan::{AccessPlan, Cbr, Greedy, RateChange, TcpPlan, Transfer};
 use crate::schema::Definitions;
 
@@ -91,7 +91,7 @@ fn keys<S: Section>() -> String {
 /// The keys of an application.
 fn parameters<P: Parameters>() -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::properties(P::ALL, &mut definitions);
+    let properties = parameter_schema::properties(P::ALL, &mut definitions);
     let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
     table(&keys, properties, &definitions)
 }
@@ -99,7 +99,7 @@ fn parameters<P: Parameters>() -> String {
 /// The keys of options that may be left open.
 fn options<P: Parameters>() -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::option_properties(P::ALL, &mut definitions);
+    let properties = parameter_schema::option_properties(P::ALL, &mut definitions);
     let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
     table(&keys, (properties, Vec::new()), &definitions)
 }
@@ -109,7 +109,7 @@ fn kinds<C: Choice>() -> String {
     let mut text = String::new();
     for (name, about, parameters) in C::KINDS.iter().filter(|kind| !kind.2.is_empty()) {
         let mut definitions = Definitions::default();
-        let properties = parameter::properties(parameters, &mut definitions);
+        let properties = parameter_schema::properties(parameters, &mut definitions);
         let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
         let about = crate::schema::describe(about);
         let about = about.as_str().expect("a text");

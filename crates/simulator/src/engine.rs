@@ -66,7 +66,7 @@ impl<'a> Engine<'a> {
     pub fn new(plan: &'a Plan, seed: u64, receivers: Receivers) -> Self {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
-        let (network, ways) = Network::new(plan, seed, receivers);
+        let (network, routes) = Network::new(plan, seed, receivers);
         let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
             let room = flow.start.to.since(flow.start.from).as_secs();
@@ -88,7 +88,7 @@ impl<'a> Engine<'a> {
         Engine {
             plan,
             seed,
-            ends: Endpoints::new(plan, seed, ways),
+            ends: Endpoints::new(plan, seed, routes),
             reached: large_list(plan.flows.iter().map(reached)),
             series,
             events: 0,

@@ -141,12 +141,12 @@ fn what_each_flow_declares_is_told_by_kind() {
     for conex in [SIGNALS, BYTES] {
         let output =
             with(&[conex, jitter, ("tcp.ecn", "true"), ("bottleneck.buffer", "\"25 packets\"")]);
-        let told = &output.declarations;
-        assert_eq!((&told.flow, &told.user), (&vec![0, 1, 2], &vec![0; 3]));
+        let reported = &output.declarations;
+        assert_eq!((&reported.flow, &reported.user), (&vec![0, 1, 2], &vec![0; 3]));
         for (packets, bytes, kind) in [
-            (&told.loss_packets, &told.loss_bytes, "loss"),
-            (&told.mark_packets, &told.mark_bytes, "mark"),
-            (&told.credit_packets, &told.credit_bytes, "credit"),
+            (&reported.loss_packets, &reported.loss_bytes, "loss"),
+            (&reported.mark_packets, &reported.mark_bytes, "mark"),
+            (&reported.credit_packets, &reported.credit_bytes, "credit"),
         ] {
             let passed = count(&output, "ingress", &format!("declared_{kind}_packets"));
             assert_eq!(packets.iter().sum::<u64>() as f64, passed, "{kind}");
@@ -174,8 +174,8 @@ fn what_a_connection_leaves_goes_on_the_next_where_that_is_asked_for() {
             ("bottleneck.aqm.gentle", "true"),
             ("bottleneck.buffer", "\"300 packets\""),
         ]);
-        let told = &output.declarations;
-        let declared = told.mark_packets.iter().sum::<u64>() as f64;
+        let reported = &output.declarations;
+        let declared = reported.mark_packets.iter().sum::<u64>() as f64;
         assert_eq!(declared, count(&output, "ingress", "declared_mark_packets"));
         (declared, count(&output, "egress", "marked_packets"))
     };

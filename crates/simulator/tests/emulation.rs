@@ -82,9 +82,9 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         while emulation.next_time() <= at {
             delivered += u64::from(emulation.advance().is_some());
         }
-        let shelf = emulation.contents();
-        shelf.activities.push(0.0);
-        let number = shelf.activities.len() as u64 - 1;
+        let packet_store = emulation.contents();
+        packet_store.activities.push(0.0);
+        let number = packet_store.activities.len() as u64 - 1;
         emulation.inject(flow, Direction::Forward, number, len, Header::default(), at);
     }
     while emulation.next_time() <= end {

@@ -176,8 +176,8 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
-        let ways = flows.iter().map(|&flow| way_s(flow));
-        let (nearest, farthest) = ways.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
+        let paths = flows.iter().map(|&flow| way_s(flow));
+        let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
         let apart_s = (farthest - nearest).max(0.0);
@@ -407,7 +407,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
         // A report that is dropped on the way of data is no loss of a flow's, nor is the ACK of a request for a page.
         let alone =
-            plan.report_ways().iter().all(|direction| direction.direction == Direction::Forward)
+            plan.report_paths().iter().all(|direction| direction.direction == Direction::Forward)
                 && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
         if alone {
             assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
@@ -616,8 +616,8 @@ proptest! {
         let output = tidegate_simulator::run(&plan(&text), seed);
         let flows = &output.flows;
         for flow in (0..flows.user.len()).filter(|&flow| flows.timeouts[flow] == 0) {
-            let (sent_again, lost) = (flows.retransmits[flow], flows.losses[flow]);
-            prop_assert!(sent_again <= lost, "{sent_again} sent again, {lost} lost: {text}");
+            let (retransmitted, lost) = (flows.retransmits[flow], flows.losses[flow]);
+            prop_assert!(retransmitted <= lost, "{retransmitted} sent again, {lost} lost: {text}");
         }
     }
 }

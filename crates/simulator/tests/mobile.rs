@@ -122,8 +122,8 @@ fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
         "{entered} {received}"
     );
     assert_eq!(all("end", "not_in_tunnel"), 0);
-    let (told, met) = (all("up", "reported_marked"), all("end", "marked_before"));
-    assert!(met > 50 && told <= met && 2 * told > met, "{told} of {met}");
+    let (reported, met) = (all("up", "reported_marked"), all("end", "marked_before"));
+    assert!(met > 50 && reported <= met && 2 * reported > met, "{reported} of {met}");
     assert!(all("up", "re_inserted") > 0);
     for refused in ["reports_old", "reports_forged", "reports_replayed", "reports_from_strangers"] {
         assert_eq!(all("up", refused), 0, "{refused}");

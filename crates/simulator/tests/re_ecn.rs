@@ -194,10 +194,10 @@ fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
     let policed = [("users.victims.ingress", POLICER), ("users.other.ingress", POLICER)];
     let before = mbps(&with(&policed), 0..4);
     let open = mbps(&with(&[flood]), 0..4);
-    let held = with(&[&policed[..], &[flood]].concat());
+    let kept = with(&[&policed[..], &[flood]].concat());
     assert!(open < 0.2 * before, "{open} of {before}");
-    assert!(mbps(&held, 0..4) > 0.85 * before, "{} of {before}", mbps(&held, 0..4));
-    assert!((mbps(&held, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&held, 4..5));
+    assert!(mbps(&kept, 0..4) > 0.85 * before, "{} of {before}", mbps(&kept, 0..4));
+    assert!((mbps(&kept, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&kept, 4..5));
 }
 
 /// Where nobody is marked, policers and droppers change nothing but what they count.

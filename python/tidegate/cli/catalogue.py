@@ -140,14 +140,12 @@ def _find(entries: list[Mechanism], name: str) -> Mechanism:
 def _print_all(entries: list[Mechanism]) -> None:
     from tidegate.results.show import Grid, rich_table
 
-    grid = Grid("Mechanisms", ["room", "name", "title", "source"], text_columns=4)
-    room = None
+    grid = Grid("Mechanisms", ["category", "name", "title", "source"], text_columns=4)
+    category = None
     for entry in entries:
-        grid.cells.append([
-            entry["room"] if entry["room"] != room else "", entry["name"], entry["title"],
-            entry["source"],
-        ])  # fmt: skip
-        room = entry["room"]
+        first = entry["category"] if entry["category"] != category else ""
+        grid.cells.append([first, entry["name"], entry["title"], entry["source"]])
+        category = entry["category"]
     print_tables([rich_table(grid)])
 
 
@@ -171,5 +169,5 @@ def _list_csv(entries: list[Mechanism], *, detailed: bool) -> None:
         rows = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in parameters]
         print_csv(["name", "default", "unit", "meaning"], rows)
     else:
-        rows = [[e["room"], e["name"], e["title"], e["source"]] for e in entries]
-        print_csv(["room", "name", "title", "source"], rows)
+        rows = [[e["category"], e["name"], e["title"], e["source"]] for e in entries]
+        print_csv(["category", "name", "title", "source"], rows)

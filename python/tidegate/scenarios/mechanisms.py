@@ -18,7 +18,7 @@ class Mechanism(TypedDict):
     """Something that happens to a packet at one place on its way."""
 
     name: str
-    room: str
+    category: str
     """Where on the way: sender, ingress, bottleneck, differentiation."""
     title: str
     summary: str

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use tidegate_lab::host::IpVersion;
-use tidegate_lab::lab::{self, Options};
+use tidegate_lab::lab::{self, LabOptions};
 use tidegate_lab::load::Generator;
 use tidegate_lab::{check, examine, output, realtime};
 use tidegate_scenario::Scenario;
@@ -44,8 +44,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(words: &[&str]) -> Option<Options> {
-    let mut options = Options {
+fn parse(words: &[&str]) -> Option<LabOptions> {
+    let mut options = LabOptions {
         seed: 1,
         ip: IpVersion::V4,
         generator: Generator::Own,
@@ -78,7 +78,7 @@ fn parse(words: &[&str]) -> Option<Options> {
     Some(options)
 }
 
-fn run(options: Options) -> ExitCode {
+fn run(options: LabOptions) -> ExitCode {
     if !realtime::end_with_parent() {
         return fail(1, "the program that wanted this run is gone");
     }
@@ -95,7 +95,7 @@ fn run(options: Options) -> ExitCode {
     }
 }
 
-fn examine(options: Options) -> ExitCode {
+fn examine(options: LabOptions) -> ExitCode {
     match read() {
         Ok(plan) => {
             println!("{}", examine::report(&plan, options.ip, options.generator));

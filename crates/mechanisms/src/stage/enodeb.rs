@@ -246,7 +246,7 @@ impl Row {
     }
 
     /// What is to be reported of it now.
-    fn told(&self) -> TunnelReport {
+    fn reported(&self) -> TunnelReport {
         let numbers = &self.numbers;
         TunnelReport {
             last_sequence: numbers.latest(),
@@ -259,7 +259,7 @@ impl Row {
     /// What of it is counted.
     fn counted(&self) -> [u64; COUNTED.len()] {
         let TunnelReport { received, marked_before, dropped_before, dropped_here, .. } =
-            self.told();
+            self.reported();
         let missed = u64::from(dropped_before) + self.late;
         let [received, marked, here] = [received, marked_before, dropped_here].map(u64::from);
         [received, marked, missed, self.late, here, self.reports]
@@ -286,7 +286,7 @@ impl Row {
         self.due = now + interval;
         self.reports += 1;
         self.report.from = end.unwrap_or_default();
-        let tunnel = Box::new(self.told());
+        let tunnel = Box::new(self.reported());
         self.report.entries.clear();
         let (number, len) = (self.reports, tunnel.len());
         Passage::Report(Box::new(Report {

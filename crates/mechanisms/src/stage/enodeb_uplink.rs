@@ -180,10 +180,10 @@ impl Stage for EnodebUplink {
     }
 
     fn take(&mut self, report: &Report) {
-        let Some(told) = report.tunnel.as_deref() else { return };
+        let Some(reported) = report.tunnel.as_deref() else { return };
         // No tunnel has the number 0.
-        let teid = self.teids.own(told.teid).unwrap_or(0);
-        let tunnel = Some(Box::new(TunnelReport { teid, ..told.clone() }));
+        let teid = self.teids.own(reported.teid).unwrap_or(0);
+        let tunnel = Some(Box::new(TunnelReport { teid, ..reported.clone() }));
         self.own.take(&Report { tunnel, ..report.clone() });
     }
 

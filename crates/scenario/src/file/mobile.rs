@@ -5,7 +5,7 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
 
-use crate::declare::{Among, section};
+use crate::declare::{Flatten, section};
 use crate::plan::{Line, LinkMechanisms, LinkPlan};
 use crate::table::Tabled;
 use crate::value::Integer;
@@ -17,8 +17,8 @@ section! {
     pub struct Mobile {
         /// Number of eNodeBs.
         pub enodebs: Integer<1, 1000> = "3",
-        pub line: Among<Line>,
-        pub mechanisms: Among<LinkMechanisms>,
+        pub line: Flatten<Line>,
+        pub mechanisms: Flatten<LinkMechanisms>,
         /// An equal link leads back from R2 to R3, which can carry data.
         pub duplex: bool = "false",
         /// All other links between G1 and the eNodeBs, in both directions.

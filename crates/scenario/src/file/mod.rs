@@ -7,21 +7,21 @@ mod user;
 
 pub(crate) use link::*;
 pub(crate) use mobile::*;
-pub(crate) use profile::*;
 pub(crate) use user::*;
+
+pub(crate) use crate::profile::Profile;
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::registry::ByProfile;
 use tidegate_mechanisms::units::{Bytes, Span, Whole};
 
 use crate::declare::section;
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader};
-use crate::layer::{Layer, Layered};
 use crate::plan::TcpPlan;
 use crate::schema::Definitions;
 use crate::table::Tabled;
+use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{HostJitter, Integer, Named, OrOff};
 
 section! {
@@ -90,31 +90,10 @@ section! {
     }
 }
 
-#[expect(
-    clippy::derivable_impls,
-    reason = "`choice!` declares words alone, none of them a default"
-)]
-impl Default for Profile {
-    fn default() -> Self {
-        Profile::Linux
-    }
-}
-
-impl Profile {
-    /// Of the defaults for each profile, this one's.
-    pub fn choose(self, defaults: &ByProfile) -> &'static str {
-        match self {
-            Profile::Linux => defaults.linux,
-            Profile::Classic => defaults.classic,
-            Profile::Linux2629 => defaults.linux_2_6_29,
-        }
-    }
-}
-
 /// TCP options, where somebody has something to say of them.
-pub(crate) type Tcp = Layer<TcpPlan>;
+pub(crate) type Tcp = TypedOverlay<TcpPlan>;
 
-impl Layered for TcpPlan {
+impl OverlayOptions for TcpPlan {
     const NAME: &'static str = "Tcp";
 }
 

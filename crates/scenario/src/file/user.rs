@@ -8,7 +8,7 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, Span};
 
 use super::{Access, Tcp};
-use crate::chosen::Chosen;
+use crate::choice::ChoiceField;
 use crate::declare::section;
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
@@ -41,7 +41,7 @@ section! {
         /// `to` is where that group sends from. Default: each user has a host of his own.
         pub hosts: Option<String>,
         /// What each flow sends.
-        pub traffic: Chosen<Traffic> = "greedy",
+        pub traffic: ChoiceField<Traffic> = "greedy",
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
         pub start: Option<Start>,

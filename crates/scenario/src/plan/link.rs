@@ -234,9 +234,9 @@ pub(crate) fn place(
     packet: Bytes,
     price_encoding: Option<Encoding>,
 ) -> Place {
-    let room = match buffer {
+    let capacity = match buffer {
         Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
         Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
     };
-    Place { room, rate, packet, price_encoding }
+    Place { capacity, rate, packet, price_encoding }
 }

@@ -38,7 +38,7 @@ impl TooSmall {
     }
 
     /// Tells of all of them.
-    pub(super) fn tell(self, reader: &mut Reader) {
+    pub(super) fn report(self, reader: &mut Reader) {
         for (path, (room, inside, packet)) in self.0 {
             let message = format!(
                 "{} B do not hold a packet of {} B, which has {} B in its tunnel: give at least that, or packets of at most \

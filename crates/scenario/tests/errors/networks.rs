@@ -146,8 +146,8 @@ to = "b"
 egress = ["enodeb"]
 ingress = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
 "#;
-    let told = messages(text);
-    for (found, wanted) in told.iter().zip([
+    let reported = messages(text);
+    for (found, wanted) in reported.iter().zip([
         "line 7: links.core.ingress.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
         "line 12: links.last.egress.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
         "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
@@ -156,7 +156,7 @@ ingress = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", ini
         "line 31: users.others.ingress.0.k: is above √(3/2)",
         "line 31: users.others.ingress.0.round_trip: missing",
     ]) {
-        assert!(found.contains(wanted), "{told:#?}");
+        assert!(found.contains(wanted), "{reported:#?}");
     }
-    assert_eq!(told.len(), 7, "{told:#?}");
+    assert_eq!(reported.len(), 7, "{reported:#?}");
 }

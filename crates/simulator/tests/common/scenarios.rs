@@ -141,7 +141,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 vec![
                     "\"rfc7786\"",
                     "\"per-signal\"",
-                    "{ kind = \"per-signal\", losses = \"told\", carrier = \"new-data\" }",
+                    "{ kind = \"per-signal\", losses = \"reported\", carrier = \"new-data\" }",
                     "{ kind = \"per-signal\", losses = \"event\", repeats_lost = true }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"late\", by = \"80 ms\" } }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"hoard\", credit = \"9 kB\" } }",

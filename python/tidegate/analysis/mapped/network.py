@@ -250,7 +250,9 @@ class Mapped:
             )
         stages = [*link["ingress"], *link["egress"]]
         if any(stage["kind"] not in _LOOK_ON for stage in stages):
-            raise NoModelError(f"{key}.ingress", "stages at a link have no law here", "leave it out")
+            raise NoModelError(
+                f"{key}.ingress", "stages at a link have no law here", "leave it out"
+            )
 
     def check_unpoliced(self, bundle: Bundle) -> None:
         """Whether nothing on a user's way drops or marks but queues, or who declares congestion."""

@@ -1,4 +1,4 @@
-//! Whether mechanisms fit the links that they stand at.
+//! Placement: whether mechanisms fit the links that they are attached to.
 
 use tidegate_mechanisms::bottleneck::{Aqm, AqmParams};
 use tidegate_mechanisms::parameters::ParameterError;
@@ -65,7 +65,7 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     let largest = users.iter().map(|(_, user)| size(user)).max().unwrap_or(file.packet_size);
     for (path, link) in file.link_mechanisms() {
         let path = |last: &'static str| [&path[..], &[last]].concat();
-        tell(&path("differentiation"), link.differentiation.validate(largest), reader);
+        report(&path("differentiation"), link.differentiation.validate(largest), reader);
         stages(&path("ingress"), &link.ingress, largest, reader);
         stages(&path("egress"), &link.egress, largest, reader);
     }
@@ -97,11 +97,11 @@ fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Rea
     for (number, stage) in stages.iter().enumerate() {
         let number = number.to_string();
         let path = [path, &[number.as_str()]].concat();
-        tell(&path, stage.validate(packet), reader);
+        report(&path, stage.validate(packet), reader);
     }
 }
 
-fn tell(path: &[&str], validate: Option<ParameterError>, reader: &mut Reader) {
+fn report(path: &[&str], validate: Option<ParameterError>, reader: &mut Reader) {
     if let Some((key, message)) = validate {
         reader.nested(path, |reader| reader.error_at(key, message));
     }
@@ -119,10 +119,10 @@ mod tests {
         let text = "version = 1\nusers.a = {}\n[bottleneck]\nrate = \"1 Mb/s\"\n\
                     differentiation = { kind = \"icp\", depth = \"1499 B\" }\n";
         let errors = Scenario::parse(text, &[]).expect_err("is too small");
-        let told: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("bottleneck.differentiation.depth"), "{told:?}");
-        assert!(told[0].contains("1499 B do not hold a packet, of 1500 B"), "{told:?}");
+        let reported: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
+        assert_eq!(reported.len(), 1, "{reported:?}");
+        assert!(reported[0].contains("bottleneck.differentiation.depth"), "{reported:?}");
+        assert!(reported[0].contains("1499 B do not hold a packet, of 1500 B"), "{reported:?}");
         assert!(Scenario::parse(&text.replace("1499", "1500"), &[]).is_ok());
     }
 
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(at("bottleneck.egress"), [""; 0]);
         assert_eq!(at("bottleneck.ingress"), [""; 0]);
         for place in ["users.a.ingress", "users.a.egress"] {
-            let told = at(place);
+            let reported = at(place);
             let wanted = format!(
                 "{place}.0.losses: \"queue\" asks for what a queue drops, and here is none"
             );
-            assert!(told.len() == 1 && told[0].contains(&wanted), "{told:?}");
+            assert!(reported.len() == 1 && reported[0].contains(&wanted), "{reported:?}");
         }
     }
 
