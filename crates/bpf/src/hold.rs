@@ -92,7 +92,10 @@ fn load() -> Result<Object, Failure> {
              CAP_NET_ADMIN) for tg_sbrm, tg_tcprm and tg_vegascp"
                 .to_owned(),
         ),
-        _ => Failure::Other(format!("the kernel does not take our programs: {error}{}", libbpf_log())),
+        _ => Failure::Other(format!(
+            "the kernel does not take our programs: {error}{}",
+            libbpf_log()
+        )),
     })
 }
 
@@ -103,7 +106,10 @@ fn attach(object: &mut Object, name: &str, cgroup: &Path) -> Result<Link, Failur
     let program = program.as_mut().expect("bpf/flow.bpf.h defines it");
     program.attach_cgroup(directory.as_fd().as_raw_fd()).map_err(|error| {
         let place = cgroup.display();
-        Failure::Other(format!("{place} takes no program ({error}); is it of cgroup v2?{}", libbpf_log()))
+        Failure::Other(format!(
+            "{place} takes no program ({error}); is it of cgroup v2?{}",
+            libbpf_log()
+        ))
     })
 }
 
@@ -131,6 +137,6 @@ fn register(name: &str, ops: &mut MapMut<'_>) -> Result<Link, Failure> {
 }
 
 fn libbpf_log() -> String {
-    let libbpf_log = LIBBPF_LOG.lock().expect("nobody panics holding it");
-    if libbpf_log.is_empty() { String::new() } else { format!("\n{}", libbpf_log.trim_end()) }
+    let log = LIBBPF_LOG.lock().expect("nobody panics holding it");
+    if log.is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
 }
