@@ -62,7 +62,16 @@ def test_version(tidegate_command):
 def test_simulate_prints_who_got_what_and_where_the_results_are(tidegate_command):
     done = tidegate_command("simulate", "small.toml")
     assert done.returncode == 0, done.stderr
-    for word in ("heavy", "light", "per user", "[Mb/s]", "×", "RTT", "bottleneck", "95 % delay"):
+    for word in (
+        "heavy",
+        "light",
+        "per user",
+        "[Mb/s]",
+        "×",
+        "RTT",
+        "bottleneck",
+        "p95 queueing delay",
+    ):
         assert word in done.stdout
     assert "±" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr, "no colours and no progress bar in a pipe"

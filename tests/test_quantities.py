@@ -64,6 +64,8 @@ def test_the_shares_on_the_screen_say_of_what(tidegate_command):
     out = tidegate_command("simulate", "small.toml", "--no-save").stdout
     headings = re.search(r"per user.*", out)[0]
     assert "lost" in headings
-    legend = "lost: of the packets that arrived or were lost; resent: of those sent; dropped: of"
+    legend = (
+        "lost: of the packets that arrived or were lost; retransmitted: of those sent; dropped: of"
+    )
     assert legend in out
     assert "marked:" not in out, "no column of that name is shown"

@@ -32,14 +32,14 @@ class _Sources(TypedDict):
     count: float
     base_rtt_s: float
     parameters: Sequence[float]
-    way: Sequence[int]
+    route: Sequence[int]
     flows: float
     granted_pps: float
 
 class _Queue(TypedDict):
     capacity_pps: float
     signal: tuple[str, Sequence[float]]
-    treatment: tuple[str, Sequence[float]]
+    policy: tuple[str, Sequence[float]]
 
 class _Beginning(TypedDict):
     windows: Sequence[float]

@@ -110,7 +110,7 @@ DECLARING = """\
 [conex]
 title = "ConEx"
 why = "as it is"
-users.entry = [{ kind = "conex-policer", fill_rate = "4 packets/s", depth = "45 packets" }]
+users.ingress = [{ kind = "conex-policer", fill_rate = "4 packets/s", depth = "45 packets" }]
 declares = { conex = "per-signal", ecn = true, feedback = "accurate" }
 """
 
@@ -125,7 +125,7 @@ def test_all_who_have_tcp_declare_and_those_alone_who_offer_where_some_do(league
     given = settings(read_situations(league)["small"], conex)
     declaring = {f"users.{group}.tcp.conex" for group in ("heavy", "light")}
     assert {key for key in given if key.endswith("conex")} == declaring
-    assert all(f"users.{group}.entry" in given for group in ("heavy", "light", "flood"))
+    assert all(f"users.{group}.ingress" in given for group in ("heavy", "light", "flood"))
     played(read_situations(league)["small"], conex).check_simulator()
     (league / "situations.toml").write_text(SITUATIONS + "offers = { light = 20 }\n")
     given = settings(read_situations(league)["small"], conex)

@@ -336,7 +336,7 @@ def test_a_packet_costs_time_and_a_meter_more():
     assert plain.drive(20_000, 0.5) > 19_900
     assert packet_ns(plain) > 0
     policer = {"kind": "conex-policer", "fill_rate": "4 packets/s", "depth": "45 packets"}
-    declaring = {"entry": [policer], "tcp.conex": "per-signal"}
+    declaring = {"ingress": [policer], "tcp.conex": "per-signal"}
     sets = {f"users.{g}.{k}": v for g in ("heavy", "light") for k, v in declaring.items()}
     policed = parse(SCENARIO, [(key, toml_value(value)) for key, value in sets.items()])
     assert policed.edge_state_bytes() > metered.edge_state_bytes() / 2

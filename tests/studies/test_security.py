@@ -43,10 +43,10 @@ def measured(study, setting, *more):
 
 
 def test_each_defence_has_its_stages_and_no_other(study):
-    both = {"entry", "exit"}
+    both = {"ingress", "egress"}
     ends = {
-        "policer": {"entry"}, "per-flow": {"entry"}, "per-user": {"entry"}, "both": both,
-        "oversold": both, "positive": both, "cap": {"entry"}, "cap-oversold": {"entry"},
+        "policer": {"ingress"}, "per-flow": {"ingress"}, "per-user": {"ingress"}, "both": both,
+        "oversold": both, "positive": both, "cap": {"ingress"}, "cap-oversold": {"ingress"},
     }  # fmt: skip
     for experiment in ("lies", "floods"):
         for setting in settings(study, experiment):

@@ -10,7 +10,7 @@ const USAGE: &str =
 
 /// What to run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Options {
+pub struct BenchOptions {
     /// The scenario file.
     pub scenario: PathBuf,
     /// Simulated seconds instead of the file's duration.
@@ -21,15 +21,15 @@ pub struct Options {
     pub set: Vec<(String, String)>,
 }
 
-impl Options {
+impl BenchOptions {
     /// Reads the arguments that follow the program's name.
-    pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<Options, String> {
-        Options::parse(lexopt::Parser::from_args(args))
+    pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<BenchOptions, String> {
+        BenchOptions::parse(lexopt::Parser::from_args(args))
             .map_err(|error| format!("{error}\n{USAGE}"))
     }
 
-    fn parse(mut args: lexopt::Parser) -> Result<Options, lexopt::Error> {
-        let mut options = Options::default();
+    fn parse(mut args: lexopt::Parser) -> Result<BenchOptions, lexopt::Error> {
+        let mut options = BenchOptions::default();
         let mut scenario = None;
         while let Some(arg) = args.next()? {
             match arg {
@@ -61,8 +61,8 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Options, String> {
-        Options::from_args(line.split_whitespace().map(OsString::from))
+    fn parse(line: &str) -> Result<BenchOptions, String> {
+        BenchOptions::from_args(line.split_whitespace().map(OsString::from))
     }
 
     #[test]

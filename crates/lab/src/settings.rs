@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidegate_mechanisms::parameters::{Kind, Parameters, Value};
+use tidegate_mechanisms::parameters::{Kind, ParameterValue, Parameters};
 use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, RenoParams, SenderParams, SlowStartExit,
 };
@@ -155,11 +155,11 @@ fn omitted(tcp: &TcpPlan) -> Vec<String> {
     let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
     let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
     let differs =
-        |name: &str, own: &Value, kernels: &Value| !SPOKEN_OF.contains(&name) && own != kernels;
+        |name: &str, own: &ParameterValue, kernels: &ParameterValue| !SPOKEN_OF.contains(&name) && own != kernels;
     let mut keys = Vec::new();
     for (option, (own, kernels)) in pairs() {
         match (option.kind, own, kernels) {
-            (Kind::Nested(form), Value::Nested(own), Value::Nested(kernels)) => {
+            (Kind::Nested(form), ParameterValue::Nested(own), ParameterValue::Nested(kernels)) => {
                 let quirks = form.parameters.iter().zip(own.iter().zip(&kernels));
                 let quirks =
                     quirks.filter(|(quirk, (own, kernels))| differs(quirk.name, own, kernels));
@@ -172,7 +172,8 @@ fn omitted(tcp: &TcpPlan) -> Vec<String> {
         }
     }
     let of_control = pairs().find(|(option, _)| option.name == "congestion_control");
-    if let Some((option, (Value::Chosen(place, own), Value::Chosen(_, kernels)))) = of_control
+    if let Some((option, (ParameterValue::Choice(place, own), ParameterValue::Choice(_, kernels)))) =
+        of_control
         && let Kind::Choice(offer) = option.kind
     {
         let (name, _, parameters) = offer.kinds[place];

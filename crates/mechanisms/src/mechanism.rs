@@ -8,7 +8,7 @@ use crate::parameters::Parameter;
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {
     /// Where on a packet's way it stands.
-    pub room: Room,
+    pub category: Category,
     /// Its name in scenario files, and of its page.
     pub name: &'static str,
     /// Its name in words.
@@ -27,7 +27,7 @@ pub struct Mechanism {
 
 /// Where on a packet's way a mechanism stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Category {
     /// In the sender: congestion controllers.
     Sender,
     /// At the network's edge, or anywhere else that is no queue: stages.
@@ -40,24 +40,24 @@ pub enum Room {
     Scheduler,
 }
 
-impl Room {
+impl Category {
     /// In the order in which a packet comes through.
-    pub const ALL: [Room; 5] =
-        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation, Room::Scheduler];
+    pub const ALL: [Category; 5] =
+        [Category::Sender, Category::Ingress, Category::Bottleneck, Category::Differentiation, Category::Scheduler];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Room::Sender => "sender",
-            Room::Ingress => "ingress",
-            Room::Bottleneck => "bottleneck",
-            Room::Differentiation => "differentiation",
-            Room::Scheduler => "scheduler",
+            Category::Sender => "sender",
+            Category::Ingress => "ingress",
+            Category::Bottleneck => "bottleneck",
+            Category::Differentiation => "differentiation",
+            Category::Scheduler => "scheduler",
         }
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -83,12 +83,12 @@ pub struct About {
 impl Mechanism {
     /// The entry of a mechanism that declares itself.
     pub(crate) const fn declared(
-        room: Room,
+        category: Category,
         about: About,
         parameters: &'static [Parameter],
     ) -> Self {
         let About { name, title, source, usage, file, text } = about;
-        Mechanism { room, name, title, source, usage, parameters, file, text }
+        Mechanism { category, name, title, source, usage, parameters, file, text }
     }
 
     /// What its source file says about it: the `//!` comment at the top, as Markdown.

@@ -3,7 +3,7 @@
 //! `tidegate list` and the pages of `docs/mechanisms/` are made from this table and from the headers
 //! of the source files themselves, so that they cannot say anything but what the code says.
 
-pub use crate::mechanism::{About, Mechanism, Room};
+pub use crate::mechanism::{About, Category, Mechanism};
 pub use crate::parameters::{ByProfile, DefaultValue, Parameter};
 
 use crate::bottleneck::{aqm, differentiation, scheduler};
@@ -13,9 +13,9 @@ use crate::stage;
 
 /// A mechanism that is no choice of its own.
 macro_rules! mechanism {
-    ($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
+    ($category:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
         Mechanism::declared(
-            Room::$room,
+            Category::$category,
             About {
                 name: $name,
                 title: $title,
@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
-        let place = |m: &Mechanism| Room::ALL.iter().position(|&room| room == m.room);
+        let place =
+            |m: &Mechanism| Category::ALL.iter().position(|&category| category == m.category);
         assert!(ALL.is_sorted_by_key(place));
         for (i, mechanism) in ALL.iter().enumerate() {
             assert!(ALL[..i].iter().all(|other| other.name != mechanism.name));

@@ -32,7 +32,7 @@ pub fn traffic(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 fn describe<'py>(py: Python<'py>, mechanism: &Mechanism) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("name", mechanism.name)?;
-    row.set_item("room", mechanism.room.as_str())?;
+    row.set_item("category", mechanism.category.as_str())?;
     row.set_item("title", mechanism.title)?;
     row.set_item("summary", mechanism.summary())?;
     row.set_item("source", mechanism.source)?;

@@ -7,7 +7,7 @@ use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{
-    Choice, DefaultValue, Kind, Offer, Parameter, ParameterType, Parameters,
+    Alternatives, Choice, DefaultValue, Kind, Parameter, ParameterType, Parameters,
 };
 use tidegate_mechanisms::sender::SenderParams;
 
@@ -16,7 +16,7 @@ use crate::file::{
     Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, STACKS, StartRange,
     User, Wired,
 };
-use crate::parameter;
+use crate::parameter_schema;
 use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks};
 use crate::schema::{Definitions, describe};
 use crate::traffic::Traffic;
@@ -38,7 +38,7 @@ fn the_tables_of_the_reference_are_in_step() {
 #[test]
 fn every_kind_of_traffic_has_a_table_of_its_keys() {
     let text = traffic();
-    let schema = crate::schema::schema();
+    let schema = crate::file_schema::schema();
     let kinds = schema["$defs"]["Traffic"]["oneOf"].as_array().expect("kinds");
     let tables: Vec<_> = kinds.iter().filter(|kind| kind.get("properties").is_some()).collect();
     assert_eq!(tables.len(), Traffic::KINDS.len());
@@ -143,7 +143,7 @@ type KeyTables = (&'static str, String, Vec<(String, &'static str, &'static [Par
 fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) {
     for parameter in parameters {
         let (about, kinds) = match parameter.kind {
-            Kind::Choice(Offer { about, kinds, .. }) => {
+            Kind::Choice(Alternatives { about, kinds, .. }) => {
                 let named =
                     |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
                         [] => (format!("`\"{name}\"`"), about, parameters),
@@ -172,7 +172,7 @@ fn in_a_line(about: &str) -> String {
 
 fn parameter_table(parameters: &[Parameter]) -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::properties(parameters, &mut definitions);
+    let properties = parameter_schema::properties(parameters, &mut definitions);
     let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
     table(&keys, properties, &definitions)
 }
@@ -184,7 +184,7 @@ fn options<P: Parameters>() -> String {
 
 fn options_of(options: &[Parameter]) -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::option_properties(options, &mut definitions);
+    let properties = parameter_schema::option_properties(options, &mut definitions);
     let keys: Vec<_> = options.iter().map(|parameter| parameter.name).collect();
     table(&keys, (properties, Vec::new()), &definitions)
 }

@@ -67,7 +67,7 @@ impl<'a> Engine<'a> {
     pub fn new(plan: &'a Plan, seed: u64, receivers: Receivers) -> Self {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
-        let (network, ways) =
+        let (network, routes) =
             Network::new(plan, seed, receivers, AnyApplication::will_listen_or_overlap);
         let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
@@ -90,7 +90,7 @@ impl<'a> Engine<'a> {
         Engine {
             plan,
             seed,
-            ends: Endpoints::new(plan, seed, ways),
+            ends: Endpoints::new(plan, seed, routes),
             reached: large_list(plan.flows.iter().map(reached)),
             series,
             events: 0,

@@ -6,10 +6,10 @@ use tidegate_mechanisms::stage::{
     AnyStage, Crossing, FastVerdict, PacketSummary, Passage, Passing, Report, StageParams,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
+use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportPath};
 
 use crate::output::StageTable;
-use crate::random::Stream;
+use crate::random::{Stream, stream_label};
 use handover::UserLocation;
 pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
 
@@ -27,7 +27,7 @@ pub struct Stages {
     alone: Vec<FastPath>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
-    pub said: Vec<(&'static str, Box<Report>)>,
+    pub pending_reports: Vec<(&'static str, Box<Report>)>,
     /// Why the last packet was dropped that was.
     pub reason: &'static str,
     /// At which stage users are whose stages hand them over to each other.
@@ -86,7 +86,7 @@ enum LinkEnd {
     Far,
 }
 
-/// Where a stage is, such as `heavy.0.entry`: its name without its position there.
+/// Where a stage is, such as `heavy.0.ingress`: its name without its position there.
 fn place_of(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((place, position)) if position.bytes().all(|byte| byte.is_ascii_digit()) => place,
@@ -96,15 +96,15 @@ fn place_of(name: &str) -> &str {
 
 /// Whether anything stands in front of the link with this place on a route, or behind the last one.
 pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
-    flow.standing(plan, direction, hop).next().is_some()
+    flow.stages_at(plan, direction, hop).next().is_some()
 }
 
 /// Whether packets may pass there ahead of time. Behind the end of a link their ways part, and a stage that
 /// some pass ahead of time and others when they arrive would see them out of order.
 pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
-    last.is_none_or(|link| plan.links[link].exit.is_empty())
-        && flow.standing(plan, direction, hop).all(StageParams::order_only)
+    last.is_none_or(|link| plan.links[link].egress.is_empty())
+        && flow.stages_at(plan, direction, hop).all(StageParams::order_only)
 }
 
 impl Stages {
@@ -116,8 +116,10 @@ impl Stages {
         }
         for (number, link) in plan.links.iter().enumerate() {
             let name = &link.name;
-            let ends =
-                [(LinkEnd::Beginning, "entry", &link.entry), (LinkEnd::Far, "exit", &link.exit)];
+            let ends = [
+                (LinkEnd::Beginning, "ingress", &link.ingress),
+                (LinkEnd::Far, "egress", &link.egress),
+            ];
             for (end, place, all) in ends {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
@@ -173,7 +175,8 @@ impl Stages {
             |other: &&StageInstance| place_of(&other.name) == place && other.params.name() == kind;
         // Those of one place follow each other.
         let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
-        format!("stage/{place}/{kind}/{}", before.filter(same).count())
+        let label = stream_label(place);
+        format!("stage/{label}/{kind}/{}", before.filter(same).count())
     }
 
     /// Whether there are none.
@@ -192,7 +195,7 @@ impl Stages {
         let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, hop).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, hop).map(|stand| stand.replicas.clone());
         let after = self.at(flow, direction, hop, LinkEnd::Beginning);
         let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
         (!row.is_empty()).then(|| self.add_row(row))
@@ -212,18 +215,23 @@ impl Stages {
     }
 
     /// The row in front of the first link of a way of reports.
-    pub fn first_row(&mut self, flow: &FlowPlan, way: Direction, place: usize) -> Option<u32> {
-        let row = self.at(flow, way, place, LinkEnd::Beginning);
+    pub fn first_row(
+        &mut self,
+        flow: &FlowPlan,
+        direction: Direction,
+        place: usize,
+    ) -> Option<u32> {
+        let row = self.at(flow, direction, place, LinkEnd::Beginning);
         (!row.is_empty()).then(|| self.add_row(row))
     }
 
     /// The row at the end of a way of reports, and who takes them there.
-    pub fn last_row(&mut self, flow: &FlowPlan, way: &ReportWay, last: usize) -> u32 {
-        let &ReportWay { direction, kind, to, .. } = way;
+    pub fn last_row(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
+        let &ReportPath { direction, kind, to, .. } = report;
         let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, to).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, to).map(|stand| stand.replicas.clone());
         let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
         let taker =
             there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
@@ -344,7 +352,7 @@ impl Stages {
             Passage::Report(mut report) => {
                 report.from = number;
                 let kind = params.reports_to().expect("a stage that reports says to whom");
-                self.said.push((kind, report));
+                self.pending_reports.push((kind, report));
                 true
             }
         }

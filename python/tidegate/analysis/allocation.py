@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.analysis.optimum import Flow, Optimum
-    from tidegate.analysis.worth import Fairness
+    from tidegate.analysis.utility import Fairness
     from tidegate.scenarios.reading import Source
 
 

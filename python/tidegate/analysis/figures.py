@@ -1,4 +1,4 @@
-"""Figures of an analysis: Nyquist and Bode of the loop, the map around it, course and spectrum."""
+"""Figures of an analysis: Nyquist and Bode of the loop, its map, trajectory and spectrum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PLANE = 3.0
 _MAP_POINTS = 60
 _MAP_FACTORS = (0.1, 10.0)
-# Of a course, in seconds.
+# Of a trajectory, in seconds.
 _SHOWN_S = 20.0
 
 

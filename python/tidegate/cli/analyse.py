@@ -14,11 +14,11 @@ from tidegate.cli.common import (
     Set,
     Shape,
     command,
-    doubts,
     overrides,
     print_csv,
     print_json,
     print_tables,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import remark
@@ -74,7 +74,7 @@ def analyse(
 
     read = parse(scenario, overrides(set_))
     if not quiet:
-        doubts(scenario, read)
+        print_warnings(scenario, read)
     found = analyse_scenario(read, view.value if view else None)
     folder, files = _kept(found, out, plot=plot) if out or plot else (None, [])
     _print(found, shape, folder, files)

@@ -59,7 +59,7 @@ def list_mechanisms(
 
     mechanisms, traffic = _native.mechanisms(), _native.traffic()
     if name is None:
-        _list_all(mechanisms, ["room", "name", "title", "source"], shape)
+        _list_all(mechanisms, ["category", "name", "title", "source"], shape)
     elif name == "traffic":
         _list_all(traffic, ["name", "summary"], shape)
     else:

@@ -167,7 +167,7 @@ def say(text: object = "") -> None:
     typer.echo(lines(text))
 
 
-def doubts(path: Path, scenario: Scenario) -> None:
+def print_warnings(path: Path, scenario: Scenario) -> None:
     """Print the scenario's warnings to stderr."""
     for _, _, _, _, _, text in scenario.warnings():
         remark(f"{one_line(path)}: warning: {text}")

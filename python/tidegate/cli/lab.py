@@ -18,8 +18,8 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
-    doubts,
     overrides,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import remark
@@ -125,7 +125,7 @@ def lab(
     given = changes(set_, add)
     base = parse(scenario, given)
     if not quiet:
-        doubts(scenario, base)
+        print_warnings(scenario, base)
     if base.points() and not quiet:
         remark(f"{scenario} has a [sweep]; this is its base alone")
     other = overrides(against, "--against")

@@ -24,9 +24,9 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
-    doubts,
     executor,
     overrides,
+    print_warnings,
 )
 from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.endings import MISSED, remark
@@ -94,7 +94,7 @@ def simulate(
     given = changes(set_, add)
     base = parse(scenario, given)
     if not quiet:
-        doubts(scenario, base)
+        print_warnings(scenario, base)
     if base.points() and not quiet:
         remark(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"

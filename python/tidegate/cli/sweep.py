@@ -25,11 +25,11 @@ from tidegate.cli.common import (
     Until,
     changes,
     command,
-    doubts,
     executor,
     print_csv,
     print_json_rows,
     print_tables,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import INTERRUPTED, MISSED, leave, remark
@@ -98,7 +98,7 @@ def sweep(
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
     if not quiet:
-        doubts(scenario, done.scenario)
+        print_warnings(scenario, done.scenario)
     # The folder may have more than was asked for, and its figures show all of it.
     whole = load_sweep(done.folder)
     figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []

@@ -61,8 +61,8 @@ DEFINITIONS = (
         "of those that arrived",
     ),
     Definition(
-        "retransmit_ratio", "resent",
-        "of the packets sent, those sent again, needed or not",
+        "retransmit_ratio", "retransmitted",
+        "of the packets sent, those that were retransmissions, needed or not",
         "retransmits / packets_sent",
         "of those sent",
     ),
@@ -82,14 +82,14 @@ def legend(metrics: list[str]) -> str:
     """What the shares among some metrics are shares of, in a line.
 
     >>> legend(["throughput_bps", "loss_ratio", "retransmit_ratio"])
-    'lost: of the packets that arrived or were lost; resent: of those sent'
+    'lost: of the packets that arrived or were lost; retransmitted: of those sent'
     """
     told = [one for one in DEFINITIONS if one.short and one.metric in metrics]
     return "; ".join(f"{one.word}: {one.short}" for one in told)
 
 
 def flow_ratios(total: Callable[[str], NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Shares of packets lost, marked and resent; `total` gives counts by their column's name."""
+    """Shares of packets lost, marked, retransmitted; `total` gives counts by column's name."""
     delivered, losses = total("packets_delivered"), total("losses")
     return {
         "loss_ratio": ratio(losses, losses + delivered),

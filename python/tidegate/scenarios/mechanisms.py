@@ -19,7 +19,7 @@ class Mechanism(TypedDict):
     """An algorithm at one place of a packet's path."""
 
     name: str
-    room: str
+    category: str
     """Place on the path: sender, ingress, bottleneck, differentiation."""
     title: str
     summary: str

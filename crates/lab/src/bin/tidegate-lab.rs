@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use lexopt::prelude::*;
 use tidegate_lab::host::IpVersion;
-use tidegate_lab::lab::{self, Options};
+use tidegate_lab::lab::{self, LabOptions};
 use tidegate_lab::load::Generator;
 use tidegate_lab::{check, examine, output, realtime};
 use tidegate_scenario::Scenario;
@@ -41,12 +41,12 @@ fn main() -> ExitCode {
 enum Request {
     Help,
     Check,
-    Run(Options),
-    Examine(Options),
+    Run(LabOptions),
+    Examine(LabOptions),
 }
 
 fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
-    let mut options = Options {
+    let mut options = LabOptions {
         seed: 1,
         ip: IpVersion::V4,
         generator: Generator::Own,
@@ -90,7 +90,7 @@ fn generator(word: &str) -> Result<Generator, &'static str> {
     }
 }
 
-fn run(options: Options) -> ExitCode {
+fn run(options: LabOptions) -> ExitCode {
     if !realtime::end_with_parent() {
         return fail(1, "the program that wanted this run is gone");
     }
@@ -107,7 +107,7 @@ fn run(options: Options) -> ExitCode {
     }
 }
 
-fn examine(options: Options) -> ExitCode {
+fn examine(options: LabOptions) -> ExitCode {
     match read() {
         Ok(plan) => {
             println!("{}", examine::report(&plan, options.ip, options.generator));

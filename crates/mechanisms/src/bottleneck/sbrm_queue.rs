@@ -264,9 +264,10 @@ mod tests {
             excess: Some(QueueLength::Packets(excess)),
             estimate_over: Span::from_secs(1),
         };
-        let room = crate::bottleneck::scheduler::Capacity { packets: 1_000, bytes: u64::MAX };
+        let capacity = crate::bottleneck::scheduler::Capacity { packets: 1_000, bytes: u64::MAX };
         let (rate, packet) = (Rate::from_bps(1_000_000_000), Bytes::new(1_500));
-        SbrmQueue::new(params, &Place { room, rate, packet, price_encoding: None }).expect("fits")
+        SbrmQueue::new(params, &Place { capacity, rate, packet, price_encoding: None })
+            .expect("fits")
     }
 
     /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.

@@ -74,7 +74,7 @@ impl ManageQueue for VirtualQueue {
         let capacity = match capacity {
             Some(QueueLength::Packets(packets)) => u64::from(packets) * packet,
             Some(QueueLength::Bytes(bytes)) => bytes.get(),
-            None => place.room.bytes.min(u64::from(place.room.packets) * packet),
+            None => place.capacity.bytes.min(u64::from(place.capacity.packets) * packet),
         };
         Ok(VirtualQueue {
             rate: scale * place.rate.as_bytes_per_sec() / 1e9,

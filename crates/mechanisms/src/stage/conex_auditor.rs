@@ -153,7 +153,7 @@ impl Stage for ConexAuditor {
         name: "conex-auditor",
         title: "ConEx auditor",
         source: "RFC 7713, section 5.5",
-        usage: r#"users.NAME.exit = [{ kind = "conex-auditor" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "conex-auditor" }]"#,
         file: "stage/conex_auditor.rs",
         text: include_str!("conex_auditor.rs"),
     };

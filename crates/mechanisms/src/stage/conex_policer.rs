@@ -278,7 +278,7 @@ impl Stage for ConexPolicer {
         name: "conex-policer",
         title: "ConEx policer",
         source: "Sanhaji et al. 2015, section III-F; RFC 7713, section 5.4.3",
-        usage: r#"users.NAME.entry = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
         file: "stage/conex_policer.rs",
         text: include_str!("conex_policer.rs"),
     };

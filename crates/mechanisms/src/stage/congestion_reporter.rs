@@ -67,7 +67,7 @@ impl Stage for CongestionReporter {
         name: "congestion-reporter",
         title: "Congestion reporter",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"users.NAME.exit = [{ kind = "congestion-reporter" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "congestion-reporter" }]"#,
         file: "stage/congestion_reporter.rs",
         text: include_str!("congestion_reporter.rs"),
     };

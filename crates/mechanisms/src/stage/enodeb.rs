@@ -113,7 +113,7 @@ impl Stage for Enodeb {
         name: "enodeb",
         title: "eNodeB",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.exit = [{ kind = "enodeb" }]"#,
+        usage: r#"links.NAME.egress = [{ kind = "enodeb" }]"#,
         file: "stage/enodeb.rs",
         text: include_str!("enodeb.rs"),
     };
@@ -247,7 +247,7 @@ impl Row {
     }
 
     /// What is to be reported of it now.
-    fn told(&self) -> TunnelReport {
+    fn reported(&self) -> TunnelReport {
         let numbers = &self.numbers;
         TunnelReport {
             last_sequence: numbers.latest(),
@@ -260,7 +260,7 @@ impl Row {
     /// What of it is counted.
     fn counted(&self) -> [u64; COUNTED.len()] {
         let TunnelReport { received, marked_before, dropped_before, dropped_here, .. } =
-            self.told();
+            self.reported();
         let missed = u64::from(dropped_before) + self.late;
         let [received, marked, here] = [received, marked_before, dropped_here].map(u64::from);
         [received, marked, missed, self.late, here, self.reports]
@@ -287,7 +287,7 @@ impl Row {
         self.due = now + interval;
         self.reports += 1;
         self.report.from = end.unwrap_or_default();
-        let tunnel = Box::new(self.told());
+        let tunnel = Box::new(self.reported());
         self.report.entries.clear();
         let (number, len) = (self.reports, tunnel.len());
         Passage::Report(Box::new(Report {

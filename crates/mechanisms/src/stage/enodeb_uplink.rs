@@ -128,7 +128,7 @@ impl Stage for EnodebUplink {
         name: "enodeb-uplink",
         title: "eNodeB, on the way up",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "enodeb-uplink" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "enodeb-uplink" }]"#,
         file: "stage/enodeb_uplink.rs",
         text: include_str!("enodeb_uplink.rs"),
     };
@@ -184,10 +184,10 @@ impl Stage for EnodebUplink {
     }
 
     fn take(&mut self, report: &Report) {
-        let Some(told) = report.tunnel.as_deref() else { return };
+        let Some(reported) = report.tunnel.as_deref() else { return };
         // No tunnel has the number 0.
-        let teid = self.teids.own(told.teid).unwrap_or(0);
-        let tunnel = Some(Box::new(TunnelReport { teid, ..told.clone() }));
+        let teid = self.teids.own(reported.teid).unwrap_or(0);
+        let tunnel = Some(Box::new(TunnelReport { teid, ..reported.clone() }));
         self.own.take(&Report { tunnel, ..report.clone() });
     }
 

@@ -74,7 +74,7 @@ impl Stage for MarkCounter {
         name: "mark-counter",
         title: "Mark counter",
         source: "RFC 6789, section 2 (congestion-volume)",
-        usage: r#"users.NAME.entry = [{ kind = "mark-counter" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "mark-counter" }]"#,
         file: "stage/mark_counter.rs",
         text: include_str!("mark_counter.rs"),
     };

@@ -41,7 +41,7 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
-use ledger::{Ledger, Refusal, Told};
+use ledger::{Ledger, Refusal, ReportedCounts};
 
 mod ledger;
 
@@ -196,7 +196,7 @@ impl Stage for PdnGateway {
         name: "pdn-gateway",
         title: "PDN gateway",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "pdn-gateway" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "pdn-gateway" }]"#,
         file: "stage/pdn_gateway.rs",
         text: include_str!("pdn_gateway.rs"),
     };
@@ -281,12 +281,12 @@ impl Stage for PdnGateway {
     }
 
     fn take(&mut self, report: &Report) {
-        let Some(told) = report.tunnel.as_deref() else { return };
+        let Some(reported) = report.tunnel.as_deref() else { return };
         let user = self.users.of(report.user, User::default);
-        let ledger = told.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
-        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == told.teid);
+        let ledger = reported.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
+        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
         let news = match ledger.filter(|_| is_his) {
-            Some(ledger) => ledger.take(told),
+            Some(ledger) => ledger.take(reported),
             None => Err(Refusal::NoTunnel),
         };
         match news {
@@ -305,10 +305,10 @@ impl Stage for PdnGateway {
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         for (number, user) in self.users.iter() {
             COUNTS.iter().zip(user.counts).for_each(|(name, count)| each(number, name, count));
-            let [received, marked, here] = user.told(&self.tunnels);
+            let [received, marked, here] = user.reported(&self.tunnels);
             let [dropped, taken_back] = user.dropped;
-            let told = [received, marked, dropped, taken_back, here];
-            REPORTED.iter().zip(told).for_each(|(name, count)| each(number, name, count));
+            let reported = [received, marked, dropped, taken_back, here];
+            REPORTED.iter().zip(reported).for_each(|(name, count)| each(number, name, count));
             for (refusal, name) in Refusal::ALL {
                 each(number, name, user.refused[refusal as usize]);
             }
@@ -416,12 +416,13 @@ impl User {
     }
 
     /// What reports have told of all his tunnels: packets received, marked before, lost here.
-    fn told(&self, tunnels: &[Ledger]) -> [u64; 3] {
+    fn reported(&self, tunnels: &[Ledger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {
-            let Told { received, marked_before, dropped_here, .. } = tunnels[place(*teid)].told();
-            let told = [received, marked_before, dropped_here];
-            sums.iter_mut().zip(told).for_each(|(sum, count)| *sum += u64::from(count));
+            let ReportedCounts { received, marked_before, dropped_here, .. } =
+                tunnels[place(*teid)].reported();
+            let reported = [received, marked_before, dropped_here];
+            sums.iter_mut().zip(reported).for_each(|(sum, count)| *sum += u64::from(count));
         }
         sums
     }

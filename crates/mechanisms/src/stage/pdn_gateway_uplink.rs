@@ -63,7 +63,7 @@ impl Stage for PdnGatewayUplink {
         name: "pdn-gateway-uplink",
         title: "PDN gateway, on the way up",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.exit = [{ kind = "pdn-gateway-uplink" }]"#,
+        usage: r#"links.NAME.egress = [{ kind = "pdn-gateway-uplink" }]"#,
         file: "stage/pdn_gateway_uplink.rs",
         text: include_str!("pdn_gateway_uplink.rs"),
     };

@@ -38,7 +38,7 @@ impl Stage for RandomMarker {
         name: "random-marker",
         title: "Random marker",
         source: "Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
-        usage: r#"bottleneck.exit = [{ kind = "random-marker", probability = 0.01 }]"#,
+        usage: r#"bottleneck.egress = [{ kind = "random-marker", probability = 0.01 }]"#,
         file: "stage/random_marker.rs",
         text: include_str!("random_marker.rs"),
     };

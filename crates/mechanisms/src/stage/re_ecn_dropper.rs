@@ -108,7 +108,7 @@ impl Stage for ReEcnDropper {
         name: "re-ecn-dropper",
         title: "Re-ECN dropper",
         source: "Zhang et al., Metering Re-ECN, 2011, section II",
-        usage: r#"users.NAME.exit = [{ kind = "re-ecn-dropper" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "re-ecn-dropper" }]"#,
         file: "stage/re_ecn_dropper.rs",
         text: include_str!("re_ecn_dropper.rs"),
     };

@@ -364,7 +364,7 @@ impl TcpPlan {
 
     /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
     pub fn is_scalable(&self) -> bool {
-        let exact = self.marks_told_by().is_some_and(|told| told != FeedbackPlan::Classic);
+        let exact = self.marks_told_by().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
     }
 

@@ -120,7 +120,7 @@ impl<C: Contents> Network<C> {
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
         let goes_on = self.stages.cross(stage, &mut crossing);
-        if !self.stages.said.is_empty() {
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         if !goes_on {
@@ -148,7 +148,7 @@ impl<C: Contents> Network<C> {
         let header = self.options.tunnel_of(&packed);
         let mut crossing = stages::crossing(&packed, header, (user, tunnel_end), now);
         let goes_on = self.stages.cross(stage, &mut crossing);
-        if !self.stages.said.is_empty() {
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         if !goes_on {
@@ -183,7 +183,7 @@ impl<C: Contents> Network<C> {
         let mut passing = self.seen(&packed, now);
         let signal = passing.signal;
         let passed = self.stages.pass(row, &mut passing);
-        if !self.stages.said.is_empty() {
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         let Some(wrote_header) = passed else {
@@ -254,7 +254,7 @@ impl<C: Contents> Network<C> {
     fn is_held(&mut self, row: u32, packed: &PackedPacket, now: Time) -> bool {
         let is_held = now >= self.read_next && self.stages.passed_ahead(row).is_some();
         if is_held {
-            self.held.push((now, *packed));
+            self.deferred.push((now, *packed));
         }
         is_held
     }
@@ -263,7 +263,7 @@ impl<C: Contents> Network<C> {
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, PackedPacket)> {
         self.expect_reading(at);
         self.read_next = at;
-        core::mem::take(&mut self.held)
+        core::mem::take(&mut self.deferred)
     }
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
@@ -276,9 +276,9 @@ impl<C: Contents> Network<C> {
     /// has passed ahead of time they come from the end of the link, at their time.
     #[cold]
     fn send_reports(&mut self, row: u32, answered: &PackedPacket, now: Time) {
-        for (kind, report) in core::mem::take(&mut self.stages.said) {
-            let way = self.reports.way(answered.flow(), answered.hop(), kind);
-            let Some(hop) = way.filter(|_| !answered.has(flags::REPORT)) else { continue };
+        for (kind, report) in core::mem::take(&mut self.stages.pending_reports) {
+            let path = self.reports.path(answered.flow(), answered.hop(), kind);
+            let Some(hop) = path.filter(|_| !answered.has(flags::REPORT)) else { continue };
             let back = if answered.has(flags::BACK) { 0 } else { flags::BACK };
             let packet = Packet {
                 at: now,
@@ -328,9 +328,9 @@ impl<C: Contents> Network<C> {
     }
 
     /// First hop of the way of reports that answer packets of a flow at a hop.
-    pub fn report_way(&self, flow: u32, hop: u32) -> Option<u32> {
+    pub fn report_path(&self, flow: u32, hop: u32) -> Option<u32> {
         let kind = self.stages.reports_to(self.rows[hop as usize])?;
-        self.reports.way(flow, hop, kind)
+        self.reports.path(flow, hop, kind)
     }
 
     /// A packet that has left comes to the stages of its hop. Returns why they have dropped it, if they have, what they
@@ -347,7 +347,7 @@ impl<C: Contents> Network<C> {
         let passed = self.stages.pass(self.rows[packed.hop() as usize], &mut passing).is_some();
         self.losses[packed.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
-        (dropped, passing, self.stages.said.pop().map(|(_, report)| report))
+        (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))
     }
 
     /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.

@@ -141,7 +141,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 vec![
                     "\"rfc7786\"",
                     "\"per-signal\"",
-                    "{ kind = \"per-signal\", losses = \"told\", carrier = \"new-data\" }",
+                    "{ kind = \"per-signal\", losses = \"reported\", carrier = \"new-data\" }",
                     "{ kind = \"per-signal\", losses = \"event\", repeats_lost = true }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"late\", by = \"80 ms\" } }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"hoard\", credit = \"9 kB\" } }",
@@ -181,7 +181,8 @@ fn queue() -> impl Strategy<Value = String> {
 
 /// What stands at the beginning and at the end of a link.
 fn stages() -> impl Strategy<Value = String> {
-    (row(), row()).prop_map(|(entry, exit)| format!("entry = [{entry}]\nexit = [{exit}]\n"))
+    (row(), row())
+        .prop_map(|(ingress, egress)| format!("ingress = [{ingress}]\negress = [{egress}]\n"))
 }
 
 /// Stages in one place.
@@ -297,8 +298,8 @@ struct Group {
     /// Flows, what they send, size of packets.
     sends: String,
     meter: &'static str,
-    entry: String,
-    exit: String,
+    ingress: String,
+    egress: String,
     /// They sit at the hosts of the first group, if their way begins or ends there.
     at_first: bool,
     /// Their stages stand once for all of them.
@@ -330,10 +331,11 @@ fn group() -> impl Strategy<Value = Group> {
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n", "packet_size = \"9000 B\"\n"]);
     (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<[bool; 2]>()).prop_map(
-        |(count, flows, traffic, meter, size, (entry, exit), [at_first, shares])| {
+        |(count, flows, traffic, meter, size, (ingress, egress), [at_first, shares])| {
             let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
-            let (entry, exit) = (format!("entry = [{entry}]\n"), format!("exit = [{exit}]\n"));
-            Group { count, sends, meter, entry, exit, at_first, shares }
+            let (ingress, egress) =
+                (format!("ingress = [{ingress}]\n"), format!("egress = [{egress}]\n"));
+            Group { count, sends, meter, ingress, egress, at_first, shares }
         },
     )
 }
@@ -359,18 +361,19 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     vec((group(), select(places)), 1..4).prop_map(|users| {
         let (first, (home, _)) = &users[0];
         // Whoever sends from another's host passes what stands there, and tunnels need both ends.
-        let tunnels = |group: &Group| group.exit.contains("enodeb");
+        let tunnels = |group: &Group| group.egress.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
-            let Group { count, sends, meter, entry, exit, at_first, shares } = group;
+            let Group { count, sends, meter, ingress, egress, at_first, shares } = group;
             let at_first = i > 0 && *at_first && !tunnels(first) && !tunnels(group);
             let at_first = at_first && (from == home || to == home);
             let hosts = match at_first {
                 true => format!("hosts = \"group-0\"\ncount = {}\n", first.count),
                 false => format!("count = {count}\n"),
             };
-            let at_entry = if at_first && from == home { "" } else { &format!("{meter}{entry}") };
+            let at_ingress =
+                if at_first && from == home { "" } else { &format!("{meter}{ingress}") };
             let ends = format!("from = \"{from}\"\nto = \"{to}\"\nshares_stages = {shares}\n");
-            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_entry}{exit}\n")
+            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_ingress}{egress}\n")
         };
         users.iter().enumerate().map(section).collect()
     })
@@ -384,18 +387,18 @@ fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + u
 }
 
 fn dumbbell() -> impl Strategy<Value = String> {
-    (queue(), side("access"), side("egress"), duplex(&[("left", "right")])).prop_map(
-        |(queue, access, egress, (duplex, users))| {
-            format!("[bottleneck]\n{queue}\n{duplex}{access}{egress}{users}")
+    (queue(), side("access"), side("receiver_access"), duplex(&[("left", "right")])).prop_map(
+        |(queue, access, receiver_access, (duplex, users))| {
+            format!("[bottleneck]\n{queue}\n{duplex}{access}{receiver_access}{users}")
         },
     )
 }
 
 fn parking_lot() -> impl Strategy<Value = String> {
     let places = [("r0", "r3"), ("r0", "r1"), ("r1", "r3"), ("r2", "r3")];
-    (queue(), side("access"), side("egress"), duplex(&places)).prop_map(
-        |(queue, access, egress, (duplex, users))| {
-            format!("[parking_lot]\nhops = 3\n{queue}\n{duplex}{access}{egress}{users}")
+    (queue(), side("access"), side("receiver_access"), duplex(&places)).prop_map(
+        |(queue, access, receiver_access, (duplex, users))| {
+            format!("[parking_lot]\nhops = 3\n{queue}\n{duplex}{access}{receiver_access}{users}")
         },
     )
 }

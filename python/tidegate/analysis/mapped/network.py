@@ -247,16 +247,18 @@ class Mapped:
                 f"{link['scheduler']['kind']} has queues of its own for flows or customers",
                 "its optimum by max-min is computed; for the rest, leave it out",
             )
-        stages = [*link["entry"], *link["exit"]]
+        stages = [*link["ingress"], *link["egress"]]
         if any(stage["kind"] not in _LOOK_ON for stage in stages):
-            raise NoModelError(f"{key}.entry", "stages at a link have no law here", "leave it out")
+            raise NoModelError(
+                f"{key}.ingress", "stages at a link have no law here", "leave it out"
+            )
 
     def check_unpoliced(self, bundle: Bundle) -> None:
         """Whether nothing on a user's way drops or marks but queues, or who declares congestion."""
         for stage in bundle.stages:
             if stage["kind"] not in (*_LOOK_ON, *_DECLARED):
                 raise NoModelError(
-                    f"{bundle.key}.entry",
+                    f"{bundle.key}.ingress",
                     f"{stage['kind']} drops or marks by a law that this model does not have",
                     "leave it out",
                 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
-    from tidegate.analysis.worth import Fairness
+    from tidegate.analysis.utility import Fairness
 
 _BY_TURNS = {"drr": True, "fq-codel": False, "dual-host": True}
 """Schedulers that serve in turn; whether they take turns by customer, or by flow."""
@@ -28,7 +28,7 @@ class Sharing(NamedTuple):
 
     fairness: Fairness
     per_user: bool
-    """Whether a user or a flow is worth something."""
+    """Whether a user or a flow has a utility."""
     weights: list[float]
     """Of a user or a flow of each bundle."""
     by: str

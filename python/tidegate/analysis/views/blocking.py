@@ -106,7 +106,7 @@ def _admitted(admission: _Admission, p: float | None, rate_pps: float) -> dict[s
     told = None if p is None or threshold is None else p < threshold
     return {
         "threshold_p": threshold,
-        "worth_pps": threshold * rate_pps if threshold else None,
+        "willingness_pps": threshold * rate_pps if threshold else None,
         "p": p,
         "pays_pps": None if p is None else p * rate_pps,
         "below_threshold": told,

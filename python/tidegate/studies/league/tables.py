@@ -30,7 +30,7 @@ def table(scores: Scores, names: Sequence[str] | None = None) -> Grid:
         "The league" + _left_out(scores),
         [
             "mechanism", "Jain's index\nmean", "\nlowest", *(head for _, head in ratios),
-            "used [%]\nmean", "\nlowest", "95 % delay [ms]\nmean", "\nlongest",
+            "used [%]\nmean", "\nlowest", "p95 queueing delay [ms]\nmean", "\nlongest",
             "transfer\n[s]", "state\n[B/customer]", "CPU\n[ns/packet]",
         ],
     )  # fmt: skip
@@ -55,7 +55,7 @@ def situation_grid(scores: Scores, situation: Situation, names: Sequence[str]) -
     """One row a mechanism, in one situation, with confidence intervals."""
     above, below = situation.ratio
     headings = ["mechanism", f"{above} :\n{below}", "Jain's\nindex", "used\n[%]"]
-    headings += ["95 % delay\n[ms]", f"{below}:\nRTT [ms]"]
+    headings += ["p95 queueing delay\n[ms]", f"{below}:\nRTT [ms]"]
     metrics = [("ratio", 1.0), ("jain", 1.0), ("utilization", 100.0), ("p95_delay_s", 1e3)]
     metrics.append(("rtt_s", 1e3))
     if situation.completion:
@@ -76,7 +76,7 @@ def paying_grid(scores: Scores) -> Grid:
     for one in scores.paying:
         above, below = one.ratio
         grid.headings += [f"{one.line_title}:\n{above} : {below}", "Jain's\nindex"]
-    grid.headings += ["used [%]\nlowest", "95 % delay [ms]\nlongest", "CPU\n[ns/packet]"]
+    grid.headings += ["used [%]\nlowest", "p95 queueing delay [ms]\nlongest", "CPU\n[ns/packet]"]
     for name, mechanism in scores.mechanisms.items():
         if mechanism.extra or not all(scores.standings.runs(s.name, name) for s in scores.paying):
             continue

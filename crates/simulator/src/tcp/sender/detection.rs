@@ -353,13 +353,13 @@ mod tests {
     /// RFC 8985, section 7.4.
     #[test]
     fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {
-        for (again, end, una, repaired) in
+        for (again, end, una, retransmitted) in
             [(true, 10, 11, true), (true, 10, 10, false), (false, 11, 12, false)]
         {
             let mut detection = Bench::new("rack").detection;
             detection.on_probe(end, again);
             let ack = AckSample { acknowledged: 1, delivered: 1, ..AckSample::default() };
-            assert_eq!(detection.note(&ack, una), repaired);
+            assert_eq!(detection.note(&ack, una), retransmitted);
         }
     }
 }

@@ -45,9 +45,9 @@ delay = "0 s"
 /// A network for whoever needs one behind a door, who stands there, and wake-ups.
 pub fn idle_network() -> (Network, Address, Timers) {
     let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
-    let (network, ways) =
+    let (network, routes) =
         Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
-    let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+    let address = Address::new(0, 0, TimerId::new(0, false), routes[0]);
     (network, address, Timers::default())
 }
 
@@ -103,9 +103,9 @@ impl Bench {
         }
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
         let tcp = plan.flows[0].tcp.as_ref().expect("greedy");
-        let (network, ways) =
+        let (network, routes) =
             Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
-        let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+        let address = Address::new(0, 0, TimerId::new(0, false), routes[0]);
         let connection = Half::new(tcp, PACKET_BYTES, address);
         Bench {
             network,
@@ -141,12 +141,12 @@ impl Bench {
                 self.at_door(|connection, ctx| connection.sender.open(ctx));
             }
             ["answer", ref rest @ ..] => {
-                let (stamp, said) = (self.requested, Said::read(rest));
-                let flags = flags::SYN | said.flags;
-                self.acknowledge(Packet { stamp, flags, ..Packet::default() }, None, said.bytes);
+                let (stamp, fields) = (self.requested, AckFields::read(rest));
+                let flags = flags::SYN | fields.flags;
+                self.acknowledge(Packet { stamp, flags, ..Packet::default() }, None, fields.bytes);
             }
             ["request", ref rest @ ..] => {
-                let flags = flags::SYN | Said::read(rest).flags;
+                let flags = flags::SYN | AckFields::read(rest).flags;
                 let packet = Packet { at: now, flags, ..Packet::default() };
                 self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
             }
@@ -218,8 +218,8 @@ impl Bench {
             numbers.extend(first..=last);
         }
         let rest: Vec<&str> = words.clone().copied().collect();
-        let said = Said::read(&rest);
-        let (mut blocks, more) = (None, said.flags);
+        let fields = AckFields::read(&rest);
+        let (mut blocks, more) = (None, fields.flags);
         while let Some(&word) = words.next() {
             match word {
                 "ece" => {}
@@ -236,7 +236,7 @@ impl Bench {
         let stamp = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
         for number in numbers {
             let packet = Packet { number, stamp, flags: more, ..Packet::default() };
-            self.acknowledge(packet, blocks, said.bytes);
+            self.acknowledge(packet, blocks, fields.bytes);
         }
     }
 
@@ -379,30 +379,30 @@ impl Bench {
 /// What a packet says of marks, by words in a timeline: `ece`; `ace 5`; `bytes 0 1460 0`, bytes with ECT(0), CE
 /// and ECT(1); and `ect0`, `ect1` or `ce`, as it arrives itself.
 #[derive(Default)]
-struct Said {
+struct AckFields {
     flags: u32,
     bytes: Option<ReceivedBytes>,
 }
 
-impl Said {
+impl AckFields {
     fn read(words: &[&str]) -> Self {
-        let mut said = Said::default();
+        let mut fields = AckFields::default();
         let number = |at: usize| words[at].parse::<u32>().expect("a number");
         for (at, &word) in words.iter().enumerate() {
             match word {
-                "ece" => said.flags |= flags::ECE,
-                "ect0" => said.flags |= Codepoint::Ect0.flags(),
-                "ect1" => said.flags |= Codepoint::Ect1.flags(),
-                "ce" => said.flags |= Codepoint::Ce.flags(),
-                "ace" => said.flags |= Ace::new(number(at + 1)).flags(),
+                "ece" => fields.flags |= flags::ECE,
+                "ect0" => fields.flags |= Codepoint::Ect0.flags(),
+                "ect1" => fields.flags |= Codepoint::Ect1.flags(),
+                "ce" => fields.flags |= Codepoint::Ce.flags(),
+                "ace" => fields.flags |= Ace::new(number(at + 1)).flags(),
                 "bytes" => {
                     let counters = [number(at + 1) + 1, number(at + 2), number(at + 3) + 1];
-                    said.bytes = Some(ReceivedBytes { ect_1_first: true, fields: 3, counters });
+                    fields.bytes = Some(ReceivedBytes { ect_1_first: true, fields: 3, counters });
                 }
                 _ => {}
             }
         }
-        said
+        fields
     }
 }
 

@@ -1,4 +1,4 @@
-"""Films of one's own: sizes of frames from a file."""
+"""Videos of one's own: sizes of frames from a file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_all_errors_of_a_film_are_reported_together_with_line_and_column(tmp_pat
 
 
 @pytest.mark.parametrize("film", ["", "bytes\n", "# nothing\n"])
-def test_a_film_without_frames_is_refused(tmp_path: Path, film: str) -> None:
+def test_a_video_without_frames_is_refused(tmp_path: Path, film: str) -> None:
     with pytest.raises(tidegate.ScenarioError, match="has no rows"):
         tidegate.load_scenario(_written(tmp_path, film))
 

@@ -1,10 +1,10 @@
-//! Doubts about what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
+//! Lints of what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
 
 use tidegate_mechanisms::stage::{
     ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
 };
 
-use super::{Crossing, Direction, way};
+use super::{Crossing, Direction, shared_links};
 use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
@@ -53,7 +53,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Every doubt about policers and auditors.
+/// All lints of policers and auditors.
 pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     let senders: Vec<Sender> =
         file.users.entries.iter().map(|entry| Sender::of(entry, file)).collect();
@@ -227,18 +227,19 @@ fn places<'a>(
     let mut places = Vec::new();
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         let is_here = |link: &LinkPlan| {
-            [Side::Entry, Side::Exit]
+            [Side::Ingress, Side::Egress]
                 .iter()
                 .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
         };
-        let takes = |sender: &&Sender| way(network, sender.user, Direction::Forward).any(is_here);
+        let takes =
+            |sender: &&Sender| shared_links(network, sender.user, Direction::Forward).any(is_here);
         let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
         places.push(Place { path, stages, senders: senders.iter().filter(takes).collect() });
     }
     let mut ends = |path: &[&'a str],
                     ends: [&'a Vec<StageParams>; 2],
                     senders: &dyn Fn() -> Vec<&'a Sender<'a>>| {
-        for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+        for (end, stages) in ["ingress", "egress"].into_iter().zip(ends) {
             if !stages.is_empty() {
                 let path = [path, &[end]].concat();
                 places.push(Place { path, stages, senders: senders() });
@@ -247,14 +248,14 @@ fn places<'a>(
     };
     for sender in senders {
         let Sender { name, user, .. } = sender;
-        ends(&["users", name], [&user.entry, &user.exit], &|| vec![sender]);
+        ends(&["users", name], [&user.ingress, &user.egress], &|| vec![sender]);
     }
     for (path, link) in file.link_mechanisms() {
         let number = match path[..] {
             ["links", name] => network.number_of_link(name),
             _ => None,
         };
-        ends(&path, [&link.entry, &link.exit], &|| match number {
+        ends(&path, [&link.ingress, &link.egress], &|| match number {
             Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
             None => senders.iter().collect(),
         });
@@ -269,11 +270,11 @@ mod tests {
     const POLICER: &str =
         r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
 
-    fn doubts(conex: &str, place: &str, stage: &str) -> Vec<String> {
-        doubts_about(&format!("tcp.conex = {conex}"), place, stage)
+    fn lints(conex: &str, place: &str, stage: &str) -> Vec<String> {
+        lints_about(&format!("tcp.conex = {conex}"), place, stage)
     }
 
-    fn doubts_about(sender: &str, place: &str, stage: &str) -> Vec<String> {
+    fn lints_about(sender: &str, place: &str, stage: &str) -> Vec<String> {
         let text = format!(
             "version = 1\nbottleneck.rate = \"10 Mb/s\"\nusers.a.{sender}\nusers.b.flows = 1\n\
              {place} = [{stage}]\n"
@@ -282,51 +283,63 @@ mod tests {
         scenario.warnings().iter().map(ToString::to_string).collect()
     }
 
-    fn tell(doubts: &[String], wanted: &[&str]) {
-        let all = doubts.iter().zip(wanted).all(|(doubt, wanted)| doubt.contains(wanted));
-        assert!(all && doubts.len() == wanted.len(), "{doubts:#?} {wanted:#?}");
+    fn check_messages(lints: &[String], wanted: &[&str]) {
+        let all = lints.iter().zip(wanted).all(|(lint, wanted)| lint.contains(wanted));
+        assert!(all && lints.len() == wanted.len(), "{lints:#?} {wanted:#?}");
     }
 
     #[test]
     fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
         let [nobody, never] =
             ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
-        tell(&doubts("\"off\"", "users.a.entry", POLICER), &[nobody, never]);
-        tell(&doubts("\"per-signal\"", "users.a.entry", POLICER), &[never]);
-        tell(&doubts("\"per-signal\"", "users.b.entry", POLICER), &[nobody, never]);
-        tell(&doubts("\"per-signal\"", "bottleneck.entry", POLICER), &[never]);
+        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
+        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "bottleneck.ingress", POLICER), &[never]);
         let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
-        tell(&doubts_about(flood, "users.a.entry", POLICER), &["give traffic.conex", never]);
-        tell(&doubts_about(flood, "bottleneck.entry", POLICER), &["give tcp.conex", never]);
+        check_messages(
+            &lints_about(flood, "users.a.ingress", POLICER),
+            &["give traffic.conex", never],
+        );
+        check_messages(
+            &lints_about(flood, "bottleneck.ingress", POLICER),
+            &["give tcp.conex", never],
+        );
     }
 
     #[test]
     fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
         let with = |more: &str| {
             let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
-            doubts("\"off\"", "users.a.entry", &policer)
+            lints("\"off\"", "users.a.ingress", &policer)
         };
-        tell(&with(" }"), &["so that nothing is policed: give"]);
-        tell(&with(", not_conex = \"pass\" }"), &["so that nothing is policed: give"]);
-        tell(&with(", not_conex = \"drop\" }"), &["so that all packets are dropped: give"]);
+        check_messages(&with(" }"), &["so that nothing is policed: give"]);
+        check_messages(&with(", not_conex = \"pass\" }"), &["so that nothing is policed: give"]);
+        check_messages(
+            &with(", not_conex = \"drop\" }"),
+            &["so that all packets are dropped: give"],
+        );
         let limit = ", not_conex = \"limit\", not_conex_rate = \"1 Mb/s\" }";
-        tell(&with(limit), &[]);
+        check_messages(&with(limit), &[]);
         let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
         let dropped = "so that all packets are dropped: give";
-        tell(&doubts("\"off\"", "users.a.entry", &shut), &[dropped, "fill_rate: nothing comes in"]);
+        check_messages(
+            &lints("\"off\"", "users.a.ingress", &shut),
+            &[dropped, "fill_rate: nothing comes in"],
+        );
     }
 
     #[test]
     fn an_auditor_whose_senders_give_no_credit_is_doubted() {
         let auditor = "\"conex-auditor\"";
-        tell(&doubts("\"off\"", "bottleneck.exit", auditor), &["nobody whose packets"]);
-        tell(
-            &doubts("\"per-signal\"", "bottleneck.exit", auditor),
+        check_messages(&lints("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
+        check_messages(
+            &lints("\"per-signal\"", "bottleneck.egress", auditor),
             &["a declare without giving credit"],
         );
-        tell(&doubts("\"rfc7786\"", "bottleneck.exit", auditor), &[]);
+        check_messages(&lints("\"rfc7786\"", "bottleneck.egress", auditor), &[]);
         let none = r#"{ kind = "rfc7786", credit = "off" }"#;
-        tell(&doubts(none, "users.a.exit", auditor), &["users.a.exit.0: a declare"]);
+        check_messages(&lints(none, "users.a.egress", auditor), &["users.a.egress.0: a declare"]);
     }
 
     #[test]
@@ -336,22 +349,25 @@ mod tests {
             format!("traffic = {{ kind = \"cbr\", rate = \"1 Mb/s\", conex = {conex} }}")
         };
         let auditor = "\"conex-auditor\"";
-        tell(&doubts_about(&blind(0.1), "users.a.exit", auditor), &[]);
-        tell(&doubts_about(&blind(0.0), "users.a.exit", auditor), &["a declare without giving"]);
+        check_messages(&lints_about(&blind(0.1), "users.a.egress", auditor), &[]);
+        check_messages(
+            &lints_about(&blind(0.0), "users.a.egress", auditor),
+            &["a declare without giving"],
+        );
         let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
-        tell(&doubts_about(&blind(0.1), "users.a.entry", &full), &[]);
+        check_messages(&lints_about(&blind(0.1), "users.a.ingress", &full), &[]);
     }
 
     #[test]
     fn who_leaves_his_flow_for_another_has_another() {
         let with = |traffic: &str| {
             let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
-            doubts_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.entry", "")
+            lints_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.ingress", "")
         };
-        tell(&with("flows = 1"), &["users.a: they give their connections up"]);
+        check_messages(&with("flows = 1"), &["users.a: they give their connections up"]);
         let once = "traffic = { kind = \"transfer\", size = \"9 MB\" }";
-        tell(&with(once), &["users.a: they give their connections up"]);
-        tell(&with(&once.replace(" }", ", pause = \"1 ms\" }")), &[]);
+        check_messages(&with(once), &["users.a: they give their connections up"]);
+        check_messages(&with(&once.replace(" }", ", pause = \"1 ms\" }")), &[]);
     }
 
     #[test]
@@ -361,12 +377,12 @@ mod tests {
         for (stage, message) in
             [(policer, "has the fill rate"), ("\"re-ecn-dropper\"", "nothing is dropped")]
         {
-            tell(&doubts("\"rfc7786\"", "users.a.entry", stage), &[message]);
-            tell(&doubts(with, "bottleneck.exit", stage), &[]);
+            check_messages(&lints("\"rfc7786\"", "users.a.ingress", stage), &[message]);
+            check_messages(&lints(with, "bottleneck.egress", stage), &[]);
         }
         let none = "{ kind = \"re-ecn\", credit = \"off\" }\nusers.a.tcp.ecn = true";
-        tell(
-            &doubts(none, "users.a.exit", "\"re-ecn-dropper\""),
+        check_messages(
+            &lints(none, "users.a.egress", "\"re-ecn-dropper\""),
             &["a declare by re-ECN without credit"],
         );
     }

@@ -1,4 +1,4 @@
-//! Whether mechanisms fit the links that they stand at.
+//! Placement: whether mechanisms fit the links that they are attached to.
 
 use tidegate_mechanisms::bottleneck::{Aqm, AqmParams};
 use tidegate_mechanisms::parameters::ParameterError;
@@ -65,16 +65,16 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     let largest = users.iter().map(|(_, user)| size(user)).max().unwrap_or(file.packet_size);
     for (path, link) in file.link_mechanisms() {
         let path = |last: &'static str| [&path[..], &[last]].concat();
-        tell(&path("differentiation"), link.differentiation.validate(largest), reader);
-        stages(&path("entry"), &link.entry, largest, reader);
-        stages(&path("exit"), &link.exit, largest, reader);
+        report(&path("differentiation"), link.differentiation.validate(largest), reader);
+        stages(&path("ingress"), &link.ingress, largest, reader);
+        stages(&path("egress"), &link.egress, largest, reader);
     }
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         stages(&["mobile", key], mobile.stages_of(key), largest, reader);
         at_no_queue(&["mobile", key], mobile.stages_of(key), reader);
     }
     for (name, user) in users {
-        for (key, own) in [("entry", &user.entry), ("exit", &user.exit)] {
+        for (key, own) in [("ingress", &user.ingress), ("egress", &user.egress)] {
             stages(&["users", name, key], own, size(user), reader);
             at_no_queue(&["users", name, key], own, reader);
         }
@@ -86,7 +86,7 @@ fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
     for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.observes_drops()) {
         let number = number.to_string();
         let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as \
-                       bottleneck.exit or links.NAME.exit";
+                       bottleneck.egress or links.NAME.egress";
         reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
             reader.error_at("losses", message);
         });
@@ -97,11 +97,11 @@ fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Rea
     for (number, stage) in stages.iter().enumerate() {
         let number = number.to_string();
         let path = [path, &[number.as_str()]].concat();
-        tell(&path, stage.validate(packet), reader);
+        report(&path, stage.validate(packet), reader);
     }
 }
 
-fn tell(path: &[&str], validate: Option<ParameterError>, reader: &mut Reader) {
+fn report(path: &[&str], validate: Option<ParameterError>, reader: &mut Reader) {
     if let Some((key, message)) = validate {
         reader.nested(path, |reader| reader.error_at(key, message));
     }
@@ -119,10 +119,10 @@ mod tests {
         let text = "version = 1\nusers.a = {}\n[bottleneck]\nrate = \"1 Mb/s\"\n\
                     differentiation = { kind = \"icp\", depth = \"1499 B\" }\n";
         let errors = Scenario::parse(text, &[]).expect_err("is too small");
-        let told: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("bottleneck.differentiation.depth"), "{told:?}");
-        assert!(told[0].contains("1499 B do not hold a packet, of 1500 B"), "{told:?}");
+        let reported: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
+        assert_eq!(reported.len(), 1, "{reported:?}");
+        assert!(reported[0].contains("bottleneck.differentiation.depth"), "{reported:?}");
+        assert!(reported[0].contains("1499 B do not hold a packet, of 1500 B"), "{reported:?}");
         assert!(Scenario::parse(&text.replace("1499", "1500"), &[]).is_ok());
     }
 
@@ -136,14 +136,14 @@ mod tests {
             let errors = Scenario::parse(&text, &[]).err().into_iter().flatten();
             errors.map(|error| error.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(at("bottleneck.exit"), [""; 0]);
-        assert_eq!(at("bottleneck.entry"), [""; 0]);
-        for place in ["users.a.entry", "users.a.exit"] {
-            let told = at(place);
+        assert_eq!(at("bottleneck.egress"), [""; 0]);
+        assert_eq!(at("bottleneck.ingress"), [""; 0]);
+        for place in ["users.a.ingress", "users.a.egress"] {
+            let reported = at(place);
             let wanted = format!(
                 "{place}.0.losses: \"queue\" asks for what a queue drops, and here is none"
             );
-            assert!(told.len() == 1 && told[0].contains(&wanted), "{told:?}");
+            assert!(reported.len() == 1 && reported[0].contains(&wanted), "{reported:?}");
         }
     }
 

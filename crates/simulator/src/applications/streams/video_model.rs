@@ -1,4 +1,4 @@
-//! A film as its frames' sizes: a model of MPEG-4.
+//! A video as its frames' sizes: a model of MPEG-4.
 //!
 //! A group of twelve frames, IBBPBBPBBPBB, with mean sizes in the ratio 4 : 2 : 1 of I, P and B; the activity of
 //! the scene, which lasts from group to group; and what is new in a frame. Both are lognormal:
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Where nothing else is asked for, scenes vary by 0.5 of their mean and frames by 0.4, so that all frames vary by 0.97
-//! and groups by 0.5 to 0.52, as those of *Mr. Bean* in medium quality do, a film of 184 kb/s: 0.97 and 0.50 (F. Fitzek,
+//! and groups by 0.5 to 0.52, as those of *Mr. Bean* in medium quality do, a video of 184 kb/s: 0.97 and 0.50 (F. Fitzek,
 //! M. Reisslein, "MPEG-4 and H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics
 //! of the trace library).
 
@@ -32,7 +32,7 @@ fn log_variance(variation: f64) -> f64 {
     libm::log1p(variation * variation)
 }
 
-/// How the sizes of a film's frames vary.
+/// How the sizes of a video's frames vary.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
     /// Mean sizes of an I and of a P frame, as multiples of a B frame's.
@@ -49,10 +49,10 @@ pub struct Statistics {
 
 impl Statistics {
     /// As a scenario has them.
-    pub fn new(film: Option<&plan::Film>, frame_interval: Span) -> Self {
-        let default = plan::FilmModel::default();
-        let plan::FilmModel { full, predicted, scenes, frames } = match film {
-            Some(plan::Film::Model(model)) => model,
+    pub fn new(video: Option<&plan::VideoModel>, frame_interval: Span) -> Self {
+        let default = plan::MpegModel::default();
+        let plan::MpegModel { full, predicted, scenes, frames } = match video {
+            Some(plan::VideoModel::Mpeg(model)) => model,
             None => &default,
         };
         let group_s = frame_interval.as_secs() * GROUP as f64;
@@ -77,19 +77,19 @@ impl Statistics {
     }
 }
 
-/// A film that is being sent.
-pub struct Film {
+/// A video that is being sent.
+pub struct ModelledVideo {
     /// The next frame's place in its group.
     place: usize,
     /// The activity of the scene, standard normal.
     scene: f64,
 }
 
-impl Film {
+impl ModelledVideo {
     /// One that begins somewhere in its middle.
     pub fn somewhere(random: &mut Stream) -> Self {
         let place = random.up_to(GROUP as u64 - 1) as usize;
-        Film { place, scene: random.normal() }
+        ModelledVideo { place, scene: random.normal() }
     }
 
     /// Whether the next frame is a full one, which says all of its picture.
@@ -111,7 +111,7 @@ impl Film {
     }
 }
 
-/// How frames of a film become packets.
+/// How frames of a video become packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// Payload of a frame of size 1, bytes: of a mean frame of the model, or of a byte of a file's.
@@ -121,7 +121,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// A film at `rate` on the wire, in packets of at most `packet_size`.
+    /// A video at `rate` on the wire, in packets of at most `packet_size`.
     pub fn new(
         rate: Rate,
         frame_interval: Span,
@@ -201,19 +201,19 @@ mod tests {
     const RATE: Rate = Rate::from_bps(194_880);
     const INTERVAL: Span = Span::from_millis(40);
 
-    /// Bytes on the wire of each of so many frames, one film after the other.
-    fn frames(films: usize, each: usize, packet_size: u64) -> Vec<f64> {
-        frames_of(&Statistics::new(None, INTERVAL), films, each, packet_size)
+    /// Bytes on the wire of each of so many frames, one video after the other.
+    fn frames(videos: usize, each: usize, packet_size: u64) -> Vec<f64> {
+        frames_of(&Statistics::new(None, INTERVAL), videos, each, packet_size)
     }
 
-    fn frames_of(own: &Statistics, films: usize, each: usize, packet_size: u64) -> Vec<f64> {
+    fn frames_of(own: &Statistics, videos: usize, each: usize, packet_size: u64) -> Vec<f64> {
         let mut random = Stream::new(1, "film");
         let cut = Cut::new(RATE, INTERVAL, Bytes::new(packet_size), own);
         let mut sizes = Vec::new();
-        for _ in 0..films {
-            let mut film = Film::somewhere(&mut random);
+        for _ in 0..videos {
+            let mut video = ModelledVideo::somewhere(&mut random);
             for _ in 0..each {
-                let size = film.next(own, &mut random);
+                let size = video.next(own, &mut random);
                 sizes.push(cut.packets(size).map(|packet| packet.get() as f64).sum());
             }
         }
@@ -227,10 +227,10 @@ mod tests {
         (mean, libm::sqrt(squares / count) / mean)
     }
 
-    /// 24.36 kB/s at 25 frames a second are 974.4 bytes a frame. The mean of 1,000 films of 120 frames deviates by
-    /// 0.014 of it, since a film is one scene or two.
+    /// 24.36 kB/s at 25 frames a second are 974.4 bytes a frame. The mean of 1,000 videos of 120 frames deviates by
+    /// 0.014 of it, since a video is one scene or two.
     #[test]
-    fn frames_have_the_mean_and_the_variation_of_the_film_on_the_wire() {
+    fn frames_have_the_mean_and_the_variation_of_the_video_on_the_wire() {
         for packet_size in [1500, 500] {
             let (mean, variation) = mean_and_variation(&frames(1_000, 120, packet_size));
             assert!((mean / 974.4 - 1.0).abs() < 0.05, "{mean} B");
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Frames of as many films, so that none depends on another: their mean deviates by 1 % from run to run.
+    /// Frames of as many videos, so that none depends on another: their mean deviates by 1 % from run to run.
     #[test]
     fn ten_thousand_frames_have_the_mean_and_the_deviation_that_are_told() {
         let (mean, variation) = mean_and_variation(&frames(10_000, 1, 1500));
@@ -249,14 +249,14 @@ mod tests {
 
     /// *Star Wars IV* in high quality, of the same library: frames vary by 0.66 and groups by 0.38.
     #[test]
-    fn another_film_varies_as_it_is_asked_to() {
-        let model = plan::FilmModel {
+    fn another_video_varies_as_it_is_asked_to() {
+        let model = plan::MpegModel {
             full: Step(2.0),
             predicted: Step(1.5),
             scenes: Share(0.36),
             frames: Share(0.43),
         };
-        let own = Statistics::new(Some(&plan::Film::Model(model)), INTERVAL);
+        let own = Statistics::new(Some(&plan::VideoModel::Mpeg(model)), INTERVAL);
         let sizes = frames_of(&own, 1_000, 132, 1500);
         let (mean, variation) = mean_and_variation(&sizes);
         assert!((mean / 974.4 - 1.0).abs() < 0.03, "{mean} B");
@@ -285,16 +285,17 @@ mod tests {
     #[test]
     fn groups_vary_less_than_frames_and_full_frames_are_the_largest() {
         let sizes = frames(1_000, 132, 1500);
-        // Each film begins somewhere, so that its twelve next frames are one of each place.
+        // Each video begins somewhere, so that its twelve next frames are one of each place.
         let groups: Vec<f64> = sizes.chunks(12).map(|group| group.iter().sum()).collect();
         let (_, variation) = mean_and_variation(&groups);
         assert!((0.42..0.58).contains(&variation), "{variation}");
         let mut random = Stream::new(1, "film");
-        let (own, mut film) = (Statistics::new(None, INTERVAL), Film::somewhere(&mut random));
+        let (own, mut video) =
+            (Statistics::new(None, INTERVAL), ModelledVideo::somewhere(&mut random));
         let (mut full, mut other) = (0.0, 0.0);
         for _ in 0..12_000 {
-            let is_full = film.is_at_full_frame();
-            *(if is_full { &mut full } else { &mut other }) += film.next(&own, &mut random);
+            let is_full = video.is_at_full_frame();
+            *(if is_full { &mut full } else { &mut other }) += video.next(&own, &mut random);
         }
         assert!((full * 11.0 / other / (4.0 / (14.0 / 11.0)) - 1.0).abs() < 0.05);
     }

@@ -23,12 +23,12 @@ MAX_BYTES = 2 << 20
 _STAND_IN = "1000\n"
 
 
-def with_films(
+def with_traces(
     text: str, file: str | None, overrides: Sequence[tuple[str, str]]
 ) -> tuple[list[tuple[str, str]], list[IssueRow]]:
     """Overrides, and behind them the text of each data file that the scenario or they name.
 
-    Beside them, each file that cannot be read; a film of one frame stands for it.
+    Beside them, each file that cannot be read; a video of one frame stands for it.
     """
     given = list(overrides)
     unread: list[IssueRow] = []

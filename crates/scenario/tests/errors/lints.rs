@@ -44,12 +44,12 @@ fn what_is_hardly_meant_is_valid_with_a_warning() {
 
 #[test]
 fn reports_that_nobody_takes_or_that_find_no_way_are_doubted() {
-    let reporter = "exit = [{ kind = \"congestion-reporter\" }]";
+    let reporter = "egress = [{ kind = \"congestion-reporter\" }]";
     let found = warnings(&with("users.a", reporter));
     let want = "line 7: users.a: the congestion-reporter reports to a mark-counter, and none stands on their \
                 way before it, so that it reports nothing";
     assert_eq!(found, [want]);
-    let counter = "entry = [{ kind = \"mark-counter\" }]\n";
+    let counter = "ingress = [{ kind = \"mark-counter\" }]\n";
     assert!(warnings(&with("users.a", &format!("{counter}{reporter}"))).is_empty());
     let link = |name: &str, from: &str, to: &str| {
         format!(

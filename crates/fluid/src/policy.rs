@@ -4,13 +4,13 @@ use crate::source::Customer;
 
 /// How a link treats the groups that pass it.
 #[derive(Clone, Copy, Debug)]
-pub enum Treatment {
+pub enum Policy {
     /// All meet its probability, and are told of it; nobody is dropped.
     Alike,
     /// Activity-based congestion management.
-    Abc(Abc),
+    Abc(AbcPolicy),
     /// Buckets of congestion, one a customer.
-    Afcp(Afcp),
+    Afcp(AfcpPolicy),
     /// DualPI2: scalable sources have a queue of their own.
     TwoQueues(TwoQueues),
 }
@@ -23,7 +23,7 @@ pub enum Treatment {
 /// Ā' = (1 − w_A) Σ X (A − Ā)                over what arrives
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Abc {
+pub struct AbcPolicy {
     /// γ.
     pub gamma: f64,
     /// I, in seconds.
@@ -32,7 +32,7 @@ pub struct Abc {
     pub activity_weight: f64,
 }
 
-impl Abc {
+impl AbcPolicy {
     /// A', per second; an activity of zero does not fall.
     pub fn slope(&self, activity: f64, sent_pps: f64, customer: Customer) -> f64 {
         let asked = customer.flows * sent_pps * libm::exp2(-activity) / customer.granted_pps;
@@ -55,12 +55,12 @@ impl Abc {
 /// AFCP in the mean: a customer pays p a packet from a bucket of `depth` tokens that fills with what he is
 /// granted, and gets no more through than it pays for.
 #[derive(Clone, Copy, Debug)]
-pub struct Afcp {
+pub struct AfcpPolicy {
     /// Tokens that a bucket holds.
     pub depth: f64,
 }
 
-impl Afcp {
+impl AfcpPolicy {
     /// How a bucket changes, tokens/s, while he sends so much, in packets/s.
     pub fn slope(&self, fill: f64, probability: f64, arriving_pps: f64, customer: Customer) -> f64 {
         let slope = customer.granted_pps - probability * customer.flows * arriving_pps;

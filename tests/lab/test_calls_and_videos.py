@@ -1,4 +1,4 @@
-"""Films and calls over real UDP sockets: short, and only with root."""
+"""Videos and calls over real UDP sockets: short, and only with root."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_probes_that_come_back_marked_keep_calls_out_and_the_queue_short(aqm, un
     assert bottleneck(asked)["mean_sojourn_s"] < bottleneck(unasked)["mean_sojourn_s"]
 
 
-def test_films_learn_the_price_of_their_path_by_reports():
+def test_videos_learn_the_price_of_their_path_by_reports():
     series = {"sample_interval": "1 s", "sampled_flows": 2}
     result = lab_that_counts(SCENARIOS / "adaptive-video.toml", set={**SHORT, **series})
     targets, prices = told(result, "target_rate_bps"), told(result, "price")
@@ -94,5 +94,5 @@ def test_what_applications_tell_is_compared_with_a_simulation():
 
 
 def test_ipv6_is_refused_with_its_remedy():
-    with pytest.raises(tidegate.ScenarioError, match=r"films and calls travel over IPv4 here"):
+    with pytest.raises(tidegate.ScenarioError, match=r"videos and calls travel over IPv4 here"):
         tidegate.lab(SCENARIOS / "calls.toml", set=CALLS, replications=1, ip=6)

@@ -1,15 +1,15 @@
-//! Doubts about senders that are to yield by delay (LEDBAT), where no queue can be as long as they go by.
+//! Lints of senders that are to yield by delay (LEDBAT), where no queue can be as long as they go by.
 
 use tidegate_mechanisms::sender::{LedbatParams, SenderParams};
 use tidegate_mechanisms::units::{Bytes, Span};
 
-use super::{Direction, way};
+use super::{Direction, shared_links};
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{Buffer, LinkPlan};
 
-/// Every doubt about them.
+/// All lints of them.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| yields(file, user, network, reader));
@@ -24,7 +24,8 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
         return;
     };
     let size = user.packet_size.unwrap_or(file.packet_size);
-    let longest = way(network, user, Direction::Forward).map(|link| holds(link, size)).max();
+    let longest =
+        shared_links(network, user, Direction::Forward).map(|link| holds(link, size)).max();
     if let Some(longest) = longest.filter(|longest| *longest < target) {
         let message = format!(
             "ledbat's target is {} ms, and the longest queue on its way holds {} ms, so that it fills that and \
@@ -52,7 +53,7 @@ mod tests {
     /// 30 packets of 1500 B take 36 ms at 10 Mb/s.
     #[test]
     fn a_target_above_what_every_queue_holds_is_doubted() {
-        let doubts = |target: &str| {
+        let lints = |target: &str| {
             let text = format!(
                 "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.a]\n\
                  tcp = {{ congestion_control = {{ kind = \"ledbat\", target = \"{target}\" }} }}\n"
@@ -60,11 +61,11 @@ mod tests {
             let scenario = Scenario::parse(&text, &[]).expect("valid");
             scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(doubts("30 ms"), Vec::<String>::new());
-        let told = doubts("50 ms");
+        assert_eq!(lints("30 ms"), Vec::<String>::new());
+        let reported = lints("50 ms");
         let want =
             "users.a: ledbat's target is 50 ms, and the longest queue on its way holds 36 ms";
-        assert!(told.len() == 1 && told[0].contains(want), "{told:?}");
-        assert!(told[0].ends_with("give tcp.congestion_control.target"), "{told:?}");
+        assert!(reported.len() == 1 && reported[0].contains(want), "{reported:?}");
+        assert!(reported[0].ends_with("give tcp.congestion_control.target"), "{reported:?}");
     }
 }

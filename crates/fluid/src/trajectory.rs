@@ -1,11 +1,11 @@
-//! A course of a fluid, from its beginning to its end.
+//! Integrates a fluid from its initial state, and keeps its trajectory.
 
-use crate::Network;
+use crate::FluidNetwork;
 use crate::flow::{Flow, State};
 
 /// How a trajectory begins, and how it is followed.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct Integration {
     /// Windows of the groups at the beginning and before, in packets.
     pub windows: Vec<f64>,
     /// Queues of the links at the beginning and before, in packets.
@@ -39,7 +39,7 @@ pub struct Trajectory {
     pub known: Vec<f64>,
 }
 
-/// Why a course cannot be followed.
+/// Why a fluid cannot be integrated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FluidError {
     /// The steps jump over the shortest lag, half a base round trip.
@@ -92,17 +92,17 @@ impl std::fmt::Display for FluidError {
 
 impl std::error::Error for FluidError {}
 
-/// Follows a course from its beginning to its end.
-pub fn run(network: &Network, course: &Course) -> Result<Trajectory, FluidError> {
-    check(network, course)?;
-    let steps = (course.duration_s / course.step_s).round() as usize;
-    let keep_every = course.keep_every.max(1);
-    let mut state = State::of(network, course);
-    let mut flow = Flow::new(network, course.step_s, &state);
+/// Integrates a fluid from its initial state to its end.
+pub fn run(network: &FluidNetwork, integration: &Integration) -> Result<Trajectory, FluidError> {
+    check(network, integration)?;
+    let steps = (integration.duration_s / integration.step_s).round() as usize;
+    let keep_every = integration.keep_every.max(1);
+    let mut state = State::of(network, integration);
+    let mut flow = Flow::new(network, integration.step_s, &state);
     let mut kept = Trajectory::default();
     for step in 0..=steps {
         if step.is_multiple_of(keep_every) {
-            keep(&mut kept, &state, step as f64 * course.step_s);
+            keep(&mut kept, &state, step as f64 * integration.step_s);
         }
         if step < steps {
             flow.advance(&mut state);
@@ -121,13 +121,13 @@ fn keep(kept: &mut Trajectory, state: &State, time_s: f64) {
     kept.known.extend(&state.known);
 }
 
-fn check(network: &Network, course: &Course) -> Result<(), FluidError> {
+fn check(network: &FluidNetwork, integration: &Integration) -> Result<(), FluidError> {
     let (links, groups) = (network.links.len(), network.groups.len());
     for (what, values, wanted) in [
-        ("windows", &course.windows, groups),
-        ("entries of what is known", &course.known, groups),
-        ("queues", &course.queues, links),
-        ("probabilities", &course.probabilities, links),
+        ("windows", &integration.windows, groups),
+        ("entries of what is known", &integration.known, groups),
+        ("queues", &integration.queues, links),
+        ("probabilities", &integration.probabilities, links),
     ] {
         if values.len() != wanted {
             return Err(FluidError::Number { what, given: values.len(), wanted });
@@ -136,16 +136,16 @@ fn check(network: &Network, course: &Course) -> Result<(), FluidError> {
     let lost = network
         .groups
         .iter()
-        .position(|group| group.way.is_empty() || group.way.iter().any(|link| *link >= links));
+        .position(|group| group.route.is_empty() || group.route.iter().any(|link| *link >= links));
     if let Some(group) = lost {
         return Err(FluidError::Way { group });
     }
     let of_groups = network.groups.iter().flat_map(|group| {
         [("a base round trip", group.base_rtt_s), ("a number of sources", group.count)]
     });
-    let of_windows = course.windows.iter().map(|window| ("a window", *window));
+    let of_windows = integration.windows.iter().map(|window| ("a window", *window));
     let of_links = network.links.iter().map(|link| ("the capacity", link.capacity_pps));
-    let others = [("the duration", course.duration_s), ("the step", course.step_s)];
+    let others = [("the duration", integration.duration_s), ("the step", integration.step_s)];
     for (what, value) in of_links.chain(others).chain(of_groups).chain(of_windows) {
         if !(value > 0.0 && value.is_finite()) {
             return Err(FluidError::NotPositive { what, value });
@@ -153,8 +153,8 @@ fn check(network: &Network, course: &Course) -> Result<(), FluidError> {
     }
     let rtts = network.groups.iter().map(|group| group.base_rtt_s);
     let shortest_s = rtts.fold(f64::INFINITY, f64::min) / 2.0;
-    if course.step_s > shortest_s {
-        return Err(FluidError::StepTooLong { step_s: course.step_s, shortest_s });
+    if integration.step_s > shortest_s {
+        return Err(FluidError::StepTooLong { step_s: integration.step_s, shortest_s });
     }
     Ok(())
 }

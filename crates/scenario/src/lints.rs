@@ -1,4 +1,4 @@
-//! What is valid, but hardly meant: told as a warning, since it may be meant after all.
+//! Lints: warnings of what is valid but probably not intended.
 
 mod background;
 mod beyond;
@@ -11,11 +11,11 @@ use tidegate_mechanisms::stage::StageParams;
 use crate::field::{Reader, UnlocatedDiagnostic};
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{self, Direction, LinkMechanisms, LinkPlan, ReportWay};
+use crate::plan::{self, Direction, LinkMechanisms, LinkPlan, ReportPath};
 use crate::resolve::AtHosts;
 use crate::{layout, load};
 
-/// Every doubt about a checked file.
+/// All lints of a checked file.
 pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     let mut reader = Reader::default();
     let network = Network::of(file);
@@ -33,21 +33,21 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
         reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));
     }
     reports_are_taken(file, &network, &mut reader);
-    load::doubts(file, &network, &mut reader);
+    load::lints(file, &network, &mut reader);
     reader.errors
 }
 
 /// Whether there is somebody for each stage that reports, and a way to there.
 fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
     let of_users =
-        file.users.entries.iter().flat_map(|(_, user)| user.entry.iter().chain(&user.exit));
-    let of_links = network.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+        file.users.entries.iter().flat_map(|(_, user)| user.ingress.iter().chain(&user.egress));
+    let of_links = network.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     let mut all = of_users.chain(of_links);
     if !all.any(|stage| stage.reports_to().is_some()) {
         return;
     }
     let plan = layout::plan(file);
-    let ways = plan.report_ways();
+    let report_paths = plan.report_paths();
     let mut firsts = vec![None; plan.groups.len()];
     for (number, flow) in plan.flows.iter().enumerate() {
         firsts[plan.users[flow.user].group].get_or_insert(number);
@@ -56,14 +56,14 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
         let Some(first) = first else { continue };
         let flow = &plan.flows[first];
         for hop in 0..=flow.forward.len() {
-            for stage in flow.standing(&plan, plan::Direction::Forward, hop) {
+            for stage in flow.stages_at(&plan, plan::Direction::Forward, hop) {
                 let Some(kind) = stage.reports_to() else { continue };
-                let is_its = |way: &&ReportWay| {
-                    (way.leg, way.direction, way.hop) == (first, plan::Direction::Forward, hop)
-                        && way.kind == kind
+                let is_its = |path: &&ReportPath| {
+                    (path.path, path.direction, path.hop) == (first, plan::Direction::Forward, hop)
+                        && path.kind == kind
                 };
-                let message = match ways.iter().find(is_its) {
-                    Some(way) if way.links.is_some() => continue,
+                let message = match report_paths.iter().find(is_its) {
+                    Some(path) if path.links.is_some() => continue,
                     Some(_) => {
                         "but their way back does not lead from the one to the other, so that"
                     }
@@ -85,7 +85,7 @@ impl User {
     /// Whether an activity meter stands where its packets enter the network.
     fn is_metered(&self, file: &File) -> bool {
         let writes = StageParams::writes_signal;
-        let own = |user: &User| user.meter.is_some() || user.entry.iter().any(writes);
+        let own = |user: &User| user.meter.is_some() || user.ingress.iter().any(writes);
         match self.hosts_in(file) {
             Some((_, hosts, AtHosts::Sending)) => own(hosts),
             _ => own(self),
@@ -107,7 +107,9 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
 
 fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered(file)) {
-        if let Some(link) = way(network, user, Direction::Forward).find(|link| is_abc(link)) {
+        if let Some(link) =
+            shared_links(network, user, Direction::Forward).find(|link| is_abc(link))
+        {
             let message = format!(
                 "has no meter, so that abc at {} takes all its packets for inactive and spares them",
                 link.name
@@ -120,7 +122,7 @@ fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
 }
 
 /// The shared links that a group's packets cross; none if there is no path, which is told elsewhere.
-fn way<'a>(
+fn shared_links<'a>(
     network: &'a Network,
     user: &User,
     direction: Direction,
@@ -159,16 +161,16 @@ impl Crossing {
 /// hands before, which takes a round trip.
 fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let size = user.packet_size.unwrap_or(file.packet_size);
-    let own = [Some(user.access_link(file)), user.egress_link(file)];
+    let own = [Some(user.access_link(file)), user.receiver_access_link(file)];
     let own = own.into_iter().flatten().filter_map(|link| link.delay.0.into_iter().max());
     let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
     let propagation = |shared: &[&LinkPlan]| -> u128 {
         own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()
     };
-    let shared: Vec<_> = way(network, user, Direction::Forward).collect();
+    let shared: Vec<_> = shared_links(network, user, Direction::Forward).collect();
     let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
     let there = propagation(&shared);
-    let back: Vec<_> = way(network, user, Direction::Reverse).collect();
+    let back: Vec<_> = shared_links(network, user, Direction::Reverse).collect();
     let handshake = if user.traffic.0.is_over_tcp() { there + propagation(&back) } else { 0 };
     let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
     let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));

@@ -1,10 +1,10 @@
-//! Ways along a flow, what stands on them, and those of stages' reports.
+//! Paths of flows, the stages attached to them, and the paths of stages' reports.
 
 use std::ops::Range;
 
 use tidegate_mechanisms::stage::StageParams;
 
-use super::{FlowPlan, Plan, StandPlan};
+use super::{AttachmentPlan, FlowPlan, Plan};
 
 /// Which way along a flow a route leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +38,19 @@ impl Direction {
 
 impl FlowPlan {
     /// The stages of users in front of the link with this place on a route, or behind the last one.
-    pub fn own_stands(&self, direction: Direction, hop: usize) -> impl Iterator<Item = &StandPlan> {
+    pub fn own_attachments(
+        &self,
+        direction: Direction,
+        hop: usize,
+    ) -> impl Iterator<Item = &AttachmentPlan> {
         let back = direction == Direction::Reverse;
-        self.stands.iter().filter(move |stand| (stand.back, stand.hop) == (back, hop))
+        self.attachments
+            .iter()
+            .filter(move |attachment| (attachment.back, attachment.hop) == (back, hop))
     }
 
-    /// All that stands there: at the end of the link before, users' own, at the beginning of the next.
-    pub fn standing<'a>(
+    /// All stages there: at the egress of the link before, users' own, at the ingress of the next.
+    pub fn stages_at<'a>(
         &'a self,
         plan: &'a Plan,
         direction: Direction,
@@ -52,23 +58,24 @@ impl FlowPlan {
     ) -> impl Iterator<Item = &'a StageParams> {
         let route = direction.route(self);
         let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
-        let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
-        let own = self.own_stands(direction, hop).flat_map(|stand| &stand.replicas);
+        let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.egress);
+        let own = self.own_attachments(direction, hop).flat_map(|attachment| &attachment.replicas);
         let own = own.map(|stage| &plan.stages[*stage as usize].params);
-        let after = link(hop).into_iter().flat_map(|link| &link.entry);
+        let after = link(hop).into_iter().flat_map(|link| &link.ingress);
         before.chain(own).chain(after)
     }
 
     /// Whether stages write activities or prices into its packets, for which headers need room.
     pub fn carries_signal(&self, plan: &Plan) -> bool {
-        (0..=self.forward.len())
-            .any(|hop| self.standing(plan, Direction::Forward, hop).any(StageParams::writes_signal))
+        (0..=self.forward.len()).any(|hop| {
+            self.stages_at(plan, Direction::Forward, hop).any(StageParams::writes_signal)
+        })
     }
 
     /// The node where the nearest end of tunnels stands, here or further on.
     pub fn tunnel_end(&self, plan: &Plan, direction: Direction, hop: usize) -> Option<u32> {
         let ends =
-            |place: &usize| self.standing(plan, direction, *place).any(StageParams::ends_tunnels);
+            |place: &usize| self.stages_at(plan, direction, *place).any(StageParams::ends_tunnels);
         let place = (hop..=direction.route(self).len()).find(ends)?;
         Some(self.node(plan, direction, place))
     }
@@ -93,12 +100,12 @@ impl FlowPlan {
 /// The way of a stage's reports: from where it stands on a flow's route, along the route in the other
 /// direction, to where the stage stands that takes them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReportWay {
-    /// Number in [`Plan::legs`].
-    pub leg: usize,
+pub struct ReportPath {
+    /// Number in [`Plan::paths`].
+    pub path: usize,
     /// The way of the packets that it answers with reports.
     pub direction: Direction,
-    /// Its place on that way, as in [`StandPlan::hop`].
+    /// Its place on that way, as in [`AttachmentPlan::hop`].
     pub hop: usize,
     /// The kind of stage that takes them,
     pub kind: &'static str,
@@ -110,30 +117,30 @@ pub struct ReportWay {
 
 impl Plan {
     /// The ways of all stages' reports, where there is somebody to take them.
-    pub fn report_ways(&self) -> Vec<ReportWay> {
-        let of_links = self.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    pub fn report_paths(&self) -> Vec<ReportPath> {
+        let of_links = self.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
         let mut all = self.stages.iter().map(|stage| &stage.params).chain(of_links);
         if !all.any(|stage| stage.reports_to().is_some()) {
             return Vec::new();
         }
-        let mut ways = Vec::new();
-        for (leg, flow) in self.legs().enumerate() {
+        let mut paths = Vec::new();
+        for (path, flow) in self.paths().enumerate() {
             for direction in Direction::ALL {
                 for hop in 0..=direction.route(flow).len() {
-                    let kinds = flow.standing(self, direction, hop);
+                    let kinds = flow.stages_at(self, direction, hop);
                     let kinds = kinds.filter_map(StageParams::reports_to);
-                    ways.extend(kinds.filter_map(|kind| {
-                        let (to, links) = self.report_way(flow, direction, hop, kind)?;
-                        Some(ReportWay { leg, direction, hop, kind, to, links })
+                    paths.extend(kinds.filter_map(|kind| {
+                        let (to, links) = self.report_path(flow, direction, hop, kind)?;
+                        Some(ReportPath { path, direction, hop, kind, to, links })
                     }));
                 }
             }
         }
-        ways
+        paths
     }
 
     /// The place of the nearest stage of a kind before a place on a flow's way, and the links from here to there.
-    fn report_way(
+    fn report_path(
         &self,
         flow: &FlowPlan,
         direction: Direction,
@@ -141,7 +148,7 @@ impl Plan {
         kind: &str,
     ) -> Option<(usize, Option<Range<usize>>)> {
         let is_there = |place: &usize| {
-            flow.standing(self, direction, *place).any(|stage| stage.name() == kind)
+            flow.stages_at(self, direction, *place).any(|stage| stage.name() == kind)
         };
         let to = (0..hop).rev().find(is_there)?;
         let [here, there] = [hop, to].map(|place| flow.node(self, direction, place));

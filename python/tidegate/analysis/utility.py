@@ -1,4 +1,4 @@
-"""What a rate is worth to those who have it: utilities, for the optimum of a network.
+"""Utilities of rates, for the optimum of a network.
 
 Each is a sum of terms that a conic solver takes, and knows in closed form what is asked for at a
 price. Rates, and weights where they are rates, are in any one unit.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "NDArray[np.float64]"
 
 Fairness: TypeAlias = 'Literal["proportional", "vqm", "sbrm", "sbrm-steps", "max-min"] | float'
-"""What a rate x is worth to one who pays w; the numbers are the pricing dissertation's equations.
+"""Utility of a rate x to one who pays w; the numbers are the pricing dissertation's equations.
 
 `proportional`: ``w ln x`` (3.2.21). `vqm`: ``w ln(x + w)``, what the modified source of virtual
 queue marking maximises ((5.1.2), (5.1.3) against prices that add up). `sbrm`:
@@ -35,41 +35,41 @@ x/w of nobody can grow without that of a source falling whose x/w is no larger.
 
 
 class Term(NamedTuple):
-    """t ≤ f(x): that the three numbers ``constant + of_rate x + of_worth t`` lie in a cone."""
+    """t ≤ f(x): that the three numbers ``constant + of_rate x + of_utility t`` lie in a cone."""
 
     cone: Any
     constant: tuple[float, float, float]
     of_rate: tuple[int, int, int]
-    of_worth: tuple[int, int, int]
+    of_utility: tuple[int, int, int]
     gain: float
     """What t counts."""
 
 
 @dataclass(frozen=True)
-class Worth(ABC):
+class Utility(ABC):
     """Utilities of all flows; weights that are rates are in the unit of the rates."""
 
     weights: Vector
 
     scales = False
-    """Whether the price is per unit of rate; else it is worth over rate, and has no unit."""
+    """Whether the price is per unit of rate; else it is utility over rate, and has no unit."""
     may_be_nothing = False
     """Whether it goes on below a rate of 0, which some get."""
 
     @abstractmethod
     def terms(self, weight: float) -> list[Term]:
-        """Whose sum one flow's rate is worth."""
+        """Whose sum is the utility of one flow's rate."""
 
     @abstractmethod
     def rates(self, price: Vector) -> Vector:
-        """Rates whose marginal worth is the price of the way."""
+        """Rates whose marginal utility is the price of the way."""
 
     @abstractmethod
     def slopes(self, price: Vector) -> Vector:
         """How the rates change with it."""
 
 
-class Proportional(Worth):
+class Proportional(Utility):
     """``w ln x``."""
 
     scales = True
@@ -87,7 +87,7 @@ class Proportional(Worth):
         return -self.weights / price**2
 
 
-class Vqm(Worth):
+class Vqm(Utility):
     """``w ln(x + w)``."""
 
     may_be_nothing = True
@@ -105,7 +105,7 @@ class Vqm(Worth):
         return np.where(self.rates(price) > 0, -self.weights / price**2, 0)
 
 
-class Sbrm(Worth):
+class Sbrm(Utility):
     """``x ln x − (x − w) ln(x − w)``, which is ``(x − w) ln(x/(x − w)) + w ln x``."""
 
     def terms(self, weight: float) -> list[Term]:
@@ -121,7 +121,7 @@ class Sbrm(Worth):
         return np.asarray(-self.weights * np.exp(-price) / np.expm1(-price) ** 2)
 
 
-class SbrmSteps(Worth):
+class SbrmSteps(Utility):
     """``(x + w) ln(x + w) − x ln x``, which is ``x ln((x + w)/x) + w ln(x + w)``."""
 
     def terms(self, weight: float) -> list[Term]:
@@ -138,7 +138,7 @@ class SbrmSteps(Worth):
 
 
 @dataclass(frozen=True)
-class AlphaFair(Worth):
+class AlphaFair(Utility):
     """``w x^(1 − α)/(1 − α)``."""
 
     alpha: float
@@ -165,9 +165,9 @@ class AlphaFair(Worth):
         return -self.rates(price) / (self.alpha * price)
 
 
-def worth(fairness: Fairness, weights: Vector) -> Worth:
+def utility(fairness: Fairness, weights: Vector) -> Utility:
     """The utilities of flows with these weights."""
-    named: dict[str, Callable[[Vector], Worth]] = {
+    named: dict[str, Callable[[Vector], Utility]] = {
         "proportional": Proportional, "vqm": Vqm, "sbrm": Sbrm, "sbrm-steps": SbrmSteps,
     }  # fmt: skip
     if isinstance(fairness, str):

@@ -1,4 +1,4 @@
-//! Doubts about lengths of a queue that its buffer never lets it have.
+//! Lints of lengths of a queue that its buffer never lets it have.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use tidegate_mechanisms::units::{Bytes, QueueLength};
 
 use crate::field::Reader;
 use crate::file::File;
-use crate::fit::places;
+use crate::placement::places;
 
-/// Every doubt about them, one for each place in the file.
+/// All lints of them, one for each place in the file.
 pub(super) fn of(file: &File, reader: &mut Reader) {
-    let mut told: BTreeSet<Vec<&str>> = BTreeSet::new();
+    let mut reported: BTreeSet<Vec<&str>> = BTreeSet::new();
     for (path, mechanisms, _, buffer) in places(file) {
         let Some((key, length, so)) = longest(&mechanisms.aqm) else { continue };
-        if fits(length, buffer, file.packet_size) || told.contains(&path) {
+        if fits(length, buffer, file.packet_size) || reported.contains(&path) {
             continue;
         }
         let message = format!(
@@ -22,12 +22,12 @@ pub(super) fn of(file: &File, reader: &mut Reader) {
         );
         let of_aqm = [&path[..], &["aqm"]].concat();
         reader.nested(&of_aqm, |reader| reader.error_at(key, message));
-        told.insert(path);
+        reported.insert(path);
     }
 }
 
 /// The longest queue that an AQM goes by where it was given one: its key, and what follows if there is no such queue.
-/// Targets of prices are no doubt but an error, since all goes by them.
+/// Targets of prices are errors, not lints, since all goes by them.
 fn longest(aqm: &AqmParams) -> Option<(&'static str, QueueLength, &'static str)> {
     let never = "so that the queue is full before every packet is signalled";
     match aqm {
@@ -53,7 +53,7 @@ fn fits(length: QueueLength, buffer: QueueLength, packet: Bytes) -> bool {
 mod tests {
     use crate::Scenario;
 
-    fn doubts(place: &str, aqm: &str) -> Vec<String> {
+    fn lints(place: &str, aqm: &str) -> Vec<String> {
         doubts_of("", place, aqm)
     }
 
@@ -73,21 +73,21 @@ mod tests {
     fn a_threshold_of_red_beyond_the_buffer_is_doubted() {
         let at = |buffer: &str| format!("[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"{buffer}\"");
         for (max, buffer) in [("30 packets", "30 packets"), ("30 packets", "30 kB")] {
-            assert_eq!(doubts(&at(buffer), &red(max)), Vec::<String>::new(), "{max} {buffer}");
+            assert_eq!(lints(&at(buffer), &red(max)), Vec::<String>::new(), "{max} {buffer}");
         }
-        let told = doubts(&at("29 packets"), &red("30 packets"));
+        let reported = lints(&at("29 packets"), &red("30 packets"));
         let want =
             "line 7: bottleneck.aqm.max_threshold: 30 packets are beyond the buffer, 29 packets";
-        assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
-        assert!(told[0].ends_with("give at most the buffer, or a larger one"), "{told:?}");
+        assert!(reported.len() == 1 && reported[0].starts_with(want), "{reported:?}");
+        assert!(reported[0].ends_with("give at most the buffer, or a larger one"), "{reported:?}");
         // In different units, by full packets.
-        assert_eq!(doubts(&at("29 kB"), &red("30 packets")).len(), 1);
+        assert_eq!(lints(&at("29 kB"), &red("30 packets")).len(), 1);
         let bytes = red("30001 B").replace("5 packets", "5 kB");
-        assert_eq!(doubts(&at("30 packets"), &bytes).len(), 1);
+        assert_eq!(lints(&at("30 packets"), &bytes).len(), 1);
         // Without one adaptive RED's follows from its target, or is three times the other.
-        assert_eq!(doubts(&at("29 packets"), r#""adaptive-red""#), Vec::<String>::new());
+        assert_eq!(lints(&at("29 packets"), r#""adaptive-red""#), Vec::<String>::new());
         let adaptive = red("30 packets").replace("red", "adaptive-red");
-        assert_eq!(doubts(&at("29 packets"), &adaptive).len(), 1);
+        assert_eq!(lints(&at("29 packets"), &adaptive).len(), 1);
     }
 
     #[test]
@@ -95,12 +95,12 @@ mod tests {
         let at = "[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"100 packets\"";
         let own =
             |capacity| format!(r#"{{ kind = "virtual-queue", capacity = "{capacity} packets" }}"#);
-        assert_eq!(doubts(at, &own(100)), Vec::<String>::new());
-        assert_eq!(doubts(at, r#""virtual-queue""#), Vec::<String>::new());
-        let told = doubts(at, &own(101));
+        assert_eq!(lints(at, &own(100)), Vec::<String>::new());
+        assert_eq!(lints(at, r#""virtual-queue""#), Vec::<String>::new());
+        let reported = lints(at, &own(101));
         let want =
             "line 7: bottleneck.aqm.capacity: 101 packets are beyond the buffer, 100 packets";
-        assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
+        assert!(reported.len() == 1 && reported[0].starts_with(want), "{reported:?}");
     }
 
     #[test]
@@ -110,12 +110,12 @@ mod tests {
             format!("[parking_lot]\nhops = 2\nrate = \"1 Mb/s\"\nbuffer = {buffers}")
         };
         for buffers in [r#""20 packets""#, r#"["20 packets", "10 packets"]"#] {
-            let told = doubts_of(ENDS, &lot(buffers), &red("30 packets"));
+            let reported = doubts_of(ENDS, &lot(buffers), &red("30 packets"));
             let beyond =
-                told.iter().filter(|doubt| doubt.contains("are beyond the buffer, 20 packets"));
-            assert!(beyond.count() == 1 && told.len() == 1, "{told:?}");
+                reported.iter().filter(|lint| lint.contains("are beyond the buffer, 20 packets"));
+            assert!(beyond.count() == 1 && reported.len() == 1, "{reported:?}");
         }
-        let told = doubts_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
-        assert!(told.len() == 1 && told[0].contains("buffer, 10 packets"), "{told:?}");
+        let reported = doubts_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
+        assert!(reported.len() == 1 && reported[0].contains("buffer, 10 packets"), "{reported:?}");
     }
 }

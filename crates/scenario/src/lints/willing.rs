@@ -1,4 +1,4 @@
-//! Doubts about sources that answer to marks by a law of their own: where nothing marks, and where those that pay by
+//! Lints of sources that answer to marks by a law of their own: where nothing marks, and where those that pay by
 //! marks pay more than a link carries.
 //!
 //! A segment that is marked costs 1, so that by (4.2.3) on bits the share of marks settles at m = Σw/c, which cannot
@@ -9,13 +9,13 @@ use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{PriceReading, SenderParams};
 
-use super::{Crossing, Direction, way};
+use super::{Crossing, Direction, shared_links};
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 
-/// Every doubt about them.
+/// All lints of them.
 pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     too_much(file, network, crossing, reader);
     for (name, user) in &file.users.entries {
@@ -51,7 +51,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     };
     let in_proportion = sender.is_scalable() && !sender.pays();
     let (from, to) = user.ends();
-    let mut links = way(network, user, Direction::Forward).peekable();
+    let mut links = shared_links(network, user, Direction::Forward).peekable();
     let encoding = file.price_encoding();
     let needs_marks = pays_by_marks || in_proportion;
     if !needs_marks || links.peek().is_none() || links.any(|link| may_mark(link, encoding)) {
@@ -81,7 +81,7 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     };
     let by_others = link.differentiation != DifferentiationParams::None
         || link.scheduler != SchedulerParams::Fifo;
-    by_queue || (link.ecn && by_others) || !(link.entry.is_empty() && link.exit.is_empty())
+    by_queue || (link.ecn && by_others) || !(link.ingress.is_empty() && link.egress.is_empty())
 }
 
 /// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a
@@ -116,24 +116,24 @@ mod tests {
             let scenario = Scenario::parse(&text, &[]).expect("valid");
             scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        let doubts = |control: &str, flows: u32| over(control, flows, "explicit");
+        let lints = |control: &str, flows: u32| over(control, flows, "explicit");
         let by_mark = "{ kind = \"direct-window\", price = \"mark\", willingness_to_pay = 25 }";
-        assert_eq!(doubts(by_mark, 9), Vec::<String>::new());
-        let told = doubts(by_mark, 10);
+        assert_eq!(lints(by_mark, 9), Vec::<String>::new());
+        let reported = lints(by_mark, 10);
         let want = "users pay 1250 a second by marks over bottleneck, which carries 1250 packets";
-        assert!(told.len() == 1 && told[0].contains(want), "{told:?}");
+        assert!(reported.len() == 1 && reported[0].contains(want), "{reported:?}");
         // The price of a path is at most 1 where marks are its share.
         let by_share = "{ kind = \"direct-window\", willingness_to_pay = 25 }";
-        assert_eq!(over(by_share, 10, "maximum"), told);
+        assert_eq!(over(by_share, 10, "maximum"), reported);
         assert_eq!(over(by_share, 10, "explicit"), Vec::<String>::new());
         // The steps (5.1.2) and (5.1.3) balance whatever is paid.
         let steps = "{ kind = \"sbrm\", willingness_to_pay = 25 }";
-        assert_eq!(doubts(steps, 10), Vec::<String>::new());
+        assert_eq!(lints(steps, 10), Vec::<String>::new());
     }
 
     #[test]
     fn whoever_goes_by_marks_where_nothing_marks_is_doubted() {
-        let doubts = |sender: &str, link: &str| {
+        let lints = |sender: &str, link: &str| {
             let text = format!(
                 "version = 1\nprice_encoding = {{ kind = \"explicit\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\
                  {link}\n[tcp]\necn = true\ncongestion_control = {sender}\n[users.a]\n"
@@ -142,11 +142,11 @@ mod tests {
             scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let by_mark = r#"{ kind = "direct-window", price = "mark" }"#;
-        let told = |sender| doubts(sender, "").iter().any(|doubt| doubt.contains("goes by marks"));
-        assert!([r#""sbrm""#, r#""tcp-rm""#, by_mark].into_iter().all(told));
-        assert!(![r#""reno""#, r#""prague""#].into_iter().any(told));
+        let reported = |sender| lints(sender, "").iter().any(|lint| lint.contains("goes by marks"));
+        assert!([r#""sbrm""#, r#""tcp-rm""#, by_mark].into_iter().all(reported));
+        assert!(![r#""reno""#, r#""prague""#].into_iter().any(reported));
         let as_reno = |sender, link| {
-            doubts(sender, link).iter().any(|doubt| doubt.contains("to losses, as reno does"))
+            lints(sender, link).iter().any(|lint| lint.contains("to losses, as reno does"))
         };
         let red = |ecn: bool| {
             let red = r#"aqm = { kind = "red", min_threshold = "9 packets", max_threshold = "30 packets" }"#;
@@ -169,15 +169,15 @@ mod tests {
             "scheduler = \"dualpi2\"\necn = true",
         ];
         for link in marking {
-            assert_eq!(doubts("\"sbrm\"", link), Vec::<String>::new(), "{link}");
+            assert_eq!(lints("\"sbrm\"", link), Vec::<String>::new(), "{link}");
         }
         // Explicit prices stand in a word of the packet.
         assert_eq!(
-            doubts("\"sbrm\"", "aqm = { kind = \"pc3\", target = \"10 packets\" }\necn = true")
+            lints("\"sbrm\"", "aqm = { kind = \"pc3\", target = \"10 packets\" }\necn = true")
                 .len(),
             1
         );
-        let without_ecn = doubts("\"sbrm\"", "aqm = \"codel\"");
+        let without_ecn = lints("\"sbrm\"", "aqm = \"codel\"");
         assert!(
             without_ecn[0].starts_with("line 9: users.a: sbrm goes by marks"),
             "{without_ecn:?}"
