@@ -108,8 +108,8 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 reproduce: $(NATIVE) ## every paper, cell by cell; writes studies/*/RESULTS.md and figures
 	$(BIN)/tidegate reproduce --report
 
-league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md
-	$(BIN)/tidegate league --report --check $(ARGS)
+league: $(NATIVE) ## every mechanism in every situation; writes studies/league/RESULTS.md
+	$(BIN)/tidegate reproduce league --report --check $(ARGS)
 
 fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
 	$(BIN)/python -m tidegate.studies.fidelity fidelity $(ARGS)

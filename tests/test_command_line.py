@@ -20,7 +20,6 @@ COMMANDS = (
     "compare",
     "sweep",
     "reproduce",
-    "league",
     "list",
     "validate",
     "schema",

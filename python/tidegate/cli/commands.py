@@ -10,7 +10,6 @@ from tidegate.cli import (
     compare,
     doctor,
     lab,
-    league,
     plot,
     price,
     probe,
@@ -28,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model, 4 some"
-        " points of a sweep failed, 5 `--check` of `reproduce` or `league` failed, `--until` not"
+        " points of a sweep failed, 5 `--check` of `reproduce` failed, `--until` not"
         " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
         " 70 internal error, 77 privilege missing, 130 interrupted."
     ),
@@ -56,7 +55,6 @@ app.command()(lab.lab)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
-app.command()(league.league)
 app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)

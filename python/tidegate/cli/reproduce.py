@@ -66,6 +66,14 @@ def reproduce(
         bool,
         typer.Option("--report", help="Write the pages studies/*/RESULTS.md and their figures."),
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="FACTOR=LEVEL",
+            help="Only points with this level of the factor; repeatable. Nothing is judged.",
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Skip runs that results or DIR already has.")] = True,
     out: Annotated[
         Path | None,
@@ -103,8 +111,10 @@ def reproduce(
         near = get_close_matches(paper, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(study_names())}{hint}")
-    if report and (quick or typed(out)):
-        raise UsageError("--report is about whole pages in full: drop --quick and --out")
+    if report and (quick or only or typed(out)):
+        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+    if check and only:
+        raise UsageError("--check judges whole experiments: drop --only")
     if report and not is_whole_page(target):
         raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
     out = None if report else out
@@ -112,7 +122,7 @@ def reproduce(
         with executor(engine, scheduler, jobs) as where:
             done = run(
                 target, quick=quick, replications=replications, progress=not quiet, report=report,
-                resume=resume, out=out, executor=where,
+                resume=resume, out=out, only=_levels(only or []), executor=where,
             )  # fmt: skip
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
@@ -128,9 +138,10 @@ def reproduce(
         columns = list(dict.fromkeys(key for outcome in outcomes for key in outcome))
         print_csv(columns, [[_cell(o.get(key)) for key in columns] for o in outcomes])
     else:
-        if "/" in (target or ""):
+        if "/" in (target or "") or only:
             _print_beside(done)
-        _print_table(outcomes)
+        if not only:
+            _print_table(outcomes)
     for one in [] if quiet else done:
         remark(
             f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
@@ -139,6 +150,17 @@ def reproduce(
         remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
+
+
+def _levels(only: list[str]) -> dict[str, list[str]]:
+    """Levels by factor."""
+    found: dict[str, list[str]] = {}
+    for one in only:
+        factor, equals, level = one.partition("=")
+        if not (factor and equals and level):
+            raise UsageError(f"--only {one!r}: expected FACTOR=LEVEL, such as mechanism=red")
+        found.setdefault(factor, []).append(level)
+    return found
 
 
 _MANY_S = 10
@@ -181,6 +203,7 @@ def _print_beside(done: list[Reproduced]) -> None:
     from tidegate.studies.report.comparison import grids
 
     found = [grid for one in done for outcome in one.outcomes for grid in grids(outcome)]
+    found += [grid for one in done for grid in one.tables if grid.cells]
     print_tables([rich_table(grid) for grid in found])
 
 
