@@ -17,7 +17,7 @@ from tidegate.analysis import (
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 CPQ = ROOT / "scenarios/cpq-aggressiveness.toml"
-CONEX = ROOT / "scenarios/conex-study.toml"
+CONEX = ROOT / "scenarios/conex-paper.toml"
 
 
 def groups(path, view="equilibrium", **set_):
