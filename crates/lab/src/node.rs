@@ -108,8 +108,11 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
 }
 
 fn planned(plan: &Plan) -> Vec<Planned> {
-    let mtus =
-        plan.links.iter().flat_map(|link| &link.ingress).filter_map(|stage| stage.tunnel_end()?.mtu);
+    let mtus = plan
+        .links
+        .iter()
+        .flat_map(|link| &link.ingress)
+        .filter_map(|stage| stage.tunnel_end()?.mtu);
     let mtu = mtus.max().map_or(0, |mtu| mtu.get() as u32);
     let of_link = |link: &LinkPlan| {
         let at = |place: &'static str, stages: &[StageParams]| -> Vec<Planned> {

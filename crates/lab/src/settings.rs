@@ -154,8 +154,9 @@ fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
 fn omitted(tcp: &TcpPlan) -> Vec<String> {
     let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
     let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
-    let differs =
-        |name: &str, own: &ParameterValue, kernels: &ParameterValue| !SPOKEN_OF.contains(&name) && own != kernels;
+    let differs = |name: &str, own: &ParameterValue, kernels: &ParameterValue| {
+        !SPOKEN_OF.contains(&name) && own != kernels
+    };
     let mut keys = Vec::new();
     for (option, (own, kernels)) in pairs() {
         match (option.kind, own, kernels) {

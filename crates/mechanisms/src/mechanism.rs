@@ -42,8 +42,13 @@ pub enum Category {
 
 impl Category {
     /// In the order in which a packet comes through.
-    pub const ALL: [Category; 5] =
-        [Category::Sender, Category::Ingress, Category::Bottleneck, Category::Differentiation, Category::Scheduler];
+    pub const ALL: [Category; 5] = [
+        Category::Sender,
+        Category::Ingress,
+        Category::Bottleneck,
+        Category::Differentiation,
+        Category::Scheduler,
+    ];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
