@@ -29,8 +29,8 @@ traffic = {{ kind = "cbr", rate = "5 Mb/s" }}
 def test_the_page_on_results_has_the_definitions_word_for_word():
     text = " ".join(PAGE.read_text().split())
     for one in DEFINITIONS:
-        formula = f" (`{one.made_of}`)" if one.made_of else ""
-        line = f"- **{one.word}** (`{one.metric}`): {one.meaning}{formula}."
+        formula = f": `{one.made_of}`" if one.made_of else ""
+        line = f"| {one.word} | `{one.metric}` | {one.meaning}{formula} |"
         assert line in text, f"docs/results.md lacks\n{line}"
 
 

@@ -39,37 +39,36 @@ class Definition:
 DEFINITIONS = (
     Definition(
         "throughput_bps", "throughput",
-        "bytes on the wire that left a flow's last link: headers, connection requests and what "
-        "arrives twice included",
+        "bits on the wire that left the flow's last link per second: headers, connection requests "
+        "and duplicates included",
     ),
     Definition(
         "goodput_bps", "goodput",
-        "payload that arrived in order, each byte once; above the throughput only where what came "
+        "payload that arrived in order, each byte once; above the throughput only if data from "
         "before the measurement is put in order within it",
     ),
     Definition(
         "loss_ratio", "lost",
-        "of the packets whose way ended in the measured time, those that the network lost, for any "
-        "reason; the others reached the receiver",
+        "packets lost by the network, of those lost or delivered",
         "losses / (losses + packets_delivered)",
         "of the packets that arrived or were lost",
     ),
     Definition(
         "mark_ratio", "marked",
-        "of the packets that reached the receiver, those that came with a mark (CE)",
+        "packets that arrived with CE, of those delivered",
         "marks / packets_delivered",
         "of those that arrived",
     ),
     Definition(
         "retransmit_ratio", "retransmitted",
-        "of the packets sent, those that were retransmissions, needed or not",
+        "retransmissions, needed or spurious, of the packets sent",
         "retransmits / packets_sent",
         "of those sent",
     ),
     Definition(
         "drop_ratio", "dropped",
-        "of all packets, ACKs too, whose stay at a link ended in the measured time, those that it "
-        "did not pass on: buffer full, AQM, policer, or lost on its wire",
+        "packets that a link did not pass on, ACKs included, for any reason (buffer, AQM, policer, "
+        "wire)",
         "drops / (drops + departures - drops_wire)",
         "of the packets, ACKs included, that left or were dropped",
     ),
