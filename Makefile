@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes ns2 stability accuracy oracle packetdrill readme pages docs lock \
+	lab-abc lab-cpq lab-mixes ns2 stability oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -125,9 +125,6 @@ lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, 
 
 stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
 	$(BIN)/python -m tidegate.studies.stability $(ARGS)
-
-accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
-	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
 
 ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
 	$(BIN)/python bench/ns2_scenarios.py $(ARGS)

@@ -23,6 +23,7 @@ from tidegate.studies.factors import (
 )
 from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
+from tidegate.studies.near import read_near
 from tidegate.studies.numbers import Numbers, read_numbers
 from tidegate.studies.rankings import Ranking
 from tidegate.studies.relative import read_relatives
@@ -90,6 +91,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         relatives=read_relatives(head.get("relative", {})),
+        near=read_near(head.get("near", {})),
         own_replications=head.get("own_replications"),
         numbers=numbers,
     )
@@ -182,7 +184,7 @@ class _Reader:
         if model is not None:
             return Series(name, _computed(entry, factors, setup), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
-        points = settings(levels, factors, always, setup.base, setup.names)
+        points = settings(levels, factors, always, setup.base, setup.names, draw=entry.get("draw"))
         return Series(
             name,
             tuple(points),
@@ -191,6 +193,7 @@ class _Reader:
             more_runs=entry.get("more_runs", True),
             without_mechanism=entry.get("without_mechanism", True),
             reduced=reduced,
+            beside=entry.get("beside"),
         )
 
     def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.factors import Factor, Level, Override, Setting
     from tidegate.studies.metrics import Measures
+    from tidegate.studies.near import Near
     from tidegate.studies.rankings import Ranking
     from tidegate.studies.relative import Relative
     from tidegate.studies.sides.model import Model
@@ -61,6 +62,8 @@ class Series:
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    beside: Model | None = None
+    """What computes further metrics of its points, whatever made these."""
 
     @property
     def simulated(self) -> bool:
@@ -158,6 +161,8 @@ class Study:
     """Whether its pages say which of its chapters has what."""
     relatives: Mapping[str, Relative] = field(default_factory=dict)
     """Metrics of points over those of others."""
+    near: Mapping[str, Near] = field(default_factory=dict)
+    """Metrics of points over those of their models."""
     numbers: Numbers = field(default_factory=Numbers)
     """What the prose of its pages may name."""
     own_replications: int | None = None

@@ -153,12 +153,19 @@ def capped(series: Series, replications: int | None) -> int:
 
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
-    if series.model is None:
-        runs = runner.runs(setting, capped(series, replications))
-        traces = tuple(run.trace for run in runs if run.trace is not None)
-        return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
-    exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
-    return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
+    model = series.model or series.beside
+    found: Mapping[str, float | str] = {}
+    if model is not None:
+        found = compute(model, setting.levels, lambda more: runner.scenario(setting, more))
+    # What a model says in words are levels of the point.
+    words = {name: value for name, value in found.items() if isinstance(value, str)}
+    computed = {n: Estimate(value) for n, value in found.items() if not isinstance(value, str)}
+    levels = {**setting.levels, **words}
+    if series.model is not None:
+        return Point(levels, computed)
+    runs = runner.runs(setting, capped(series, replications))
+    traces = tuple(run.trace for run in runs if run.trace is not None)
+    return Point(levels, runner.measures.of(runs) | computed, traces, runs[0].curves)
 
 
 def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:

@@ -29,6 +29,7 @@ from tidegate.studies.judge import (
     judge_claim,
 )
 from tidegate.studies.load import load_study, study_names
+from tidegate.studies.near import with_near
 from tidegate.studies.outcome import Outcome
 from tidegate.studies.points import Points, fill, repeatable, with_more_runs
 from tidegate.studies.rankings import with_rankings
@@ -268,8 +269,11 @@ def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def _with_derived(measured: Points, paper: Study, wanted: Mapping[SeriesKey, Series]) -> Points:
-    """Give the same with what is made of the measured points: rankings, and points over others."""
-    return with_relatives(with_rankings(measured, wanted), paper.relatives)
+    """Give the same with what is made of the measured points.
+
+    These are rankings, metrics over those of other points, and over those of models.
+    """
+    return with_near(with_relatives(with_rankings(measured, wanted), paper.relatives), paper.near)
 
 
 def _decided(
