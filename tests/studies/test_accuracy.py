@@ -9,8 +9,8 @@ from support import ROOT
 
 from tidegate.analysis.accuracy.measured import FILE, measured
 from tidegate.studies.load import load_study
-from tidegate.studies.near import Near, with_near
 from tidegate.studies.points import Point, Points, fill
+from tidegate.studies.relative import Near, with_relatives
 from tidegate.studies.runner import Runner, native_engine
 from tidegate.studies.sides.model import compute
 
@@ -51,7 +51,13 @@ def test_ranges_that_warnings_quote_are_those_of_the_sample():
         FILE.write_text(json.dumps(ranges, indent=2) + "\n", encoding="utf-8")
         measured.cache_clear()
     assert json.loads(FILE.read_text(encoding="utf-8")) == ranges, "run with UPDATE=1"
-    assert all(one.scenarios for one in measured().values())
+    alone = [
+        cause
+        for cause, want in load_study("accuracy").experiments["sample"].tables[1]["rows"].items()
+        if isinstance(want, str)
+    ]
+    assert alone
+    assert all(ranges[cause]["scenarios"] >= 8 for cause in alone), "others: with company"
 
 
 def test_the_gate_has_sixty_scenarios_and_the_sample_twelve_hundred():
@@ -82,7 +88,7 @@ def some_of_the_gate():
     points = Points()
     wanted = {("gate", "gate"): replace(series, settings=tuple(settings))}
     fill(points, wanted, Runner(native_engine, study.measures), 2)
-    return with_near(points, study.near).series(("gate", "gate"))
+    return with_relatives(points, {}, study.near).series(("gate", "gate"))
 
 
 def test_some_of_the_gate_come_out_so_again(some_of_the_gate):
@@ -121,7 +127,7 @@ def test_a_mean_is_off_where_chance_does_not_explain_it(name, mean, ci95, verdic
         "queues": Near({"queue": "model queue"}, 0.2),
     }
     points = [Point({"x": 1}, metrics), Point({"x": 2}, {"a": estimate(1.0)})]
-    judged, alone = with_near(Points({("e", "s"): points}), near).series(("e", "s"))
+    judged, alone = with_relatives(Points({("e", "s"): points}), {}, near).series(("e", "s"))
     assert judged.levels == {"x": 1, "verdict": verdict}
     assert judged.metrics["off"].mean == (verdict == "off")
     kind = "queues" if name == "queue" else "rates"

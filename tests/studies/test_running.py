@@ -13,7 +13,7 @@ from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
-from tidegate.studies.running import Task, Trial, run_all, simulate
+from tidegate.studies.running import Task, Trial, each_done, simulate
 
 SCENARIO = """\
 version = 1
@@ -49,7 +49,7 @@ def test_the_first_failure_ends_it():
             raise ArithmeticError(seed)
 
     with pytest.raises(ArithmeticError, match="7"):
-        run_all([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet)
+        list(each_done([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet))
 
 
 def tasks():

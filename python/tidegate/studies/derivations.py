@@ -240,7 +240,7 @@ def _beside_least(found: list[Datum], argument: Mapping[str, Any], look: Look) -
         for curve in curves(reference, {factor}).values()
     }
     keep = _SIDES[argument["keep"]]
-    kept = []
+    chosen = []
     for datum in found:
         rests = [rest for rest in least if set(rest) <= set(datum.levels.items())]
         if len(rests) != 1:
@@ -248,8 +248,8 @@ def _beside_least(found: list[Datum], argument: Mapping[str, Any], look: Look) -
         steps, at = least[rests[0]]
         level = float(datum.levels[factor])
         if level in steps and keep(steps.index(level) - at):
-            kept.append(datum)
-    return kept
+            chosen.append(datum)
+    return chosen
 
 
 _SIDES: Mapping[str, Callable[[int], bool]] = {

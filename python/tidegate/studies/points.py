@@ -30,7 +30,7 @@ class Point:
     traces: tuple[Trace, ...] = ()
     """Of each run, where time series are sampled."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
-    """Of the first run, where the paper names any."""
+    """Of the first run, where the study names any."""
 
     @property
     def trace(self) -> Trace | None:
@@ -146,7 +146,7 @@ def repeatable(
 
 
 def capped(series: Series, replications: int | None) -> int:
-    """Give runs a point of this series, at least its own number for a hurry."""
+    """Return the number of runs per point, capped but not below `quick_replications`."""
     if replications is None:
         return series.replications
     return min(series.replications, max(replications, series.quick_replications or 0))
@@ -163,9 +163,15 @@ def _point(series: Series, setting: Setting, runner: Runner, replications: int |
     levels = {**setting.levels, **words}
     if series.model is not None:
         return Point(levels, computed)
-    runs = runner.runs(setting, capped(series, replications))
+    point = simulated(setting, runner, capped(series, replications))
+    return replace(point, levels=levels, metrics={**point.metrics, **computed})
+
+
+def simulated(setting: Setting, runner: Runner, replications: int) -> Point:
+    """Run a setting so many times, and give its point."""
+    runs = runner.runs(setting, replications)
     traces = tuple(run.trace for run in runs if run.trace is not None)
-    return Point(levels, runner.measures.of(runs) | computed, traces, runs[0].curves)
+    return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
 
 
 def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:
