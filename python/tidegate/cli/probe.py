@@ -107,7 +107,7 @@ def _answer(address: str, port: int, *, quiet: bool) -> None:
     with listening(address, port) as opened:
         if not quiet:
             remark(f"answering at {address} port {port}; Ctrl-C ends it")
-        answer(opened, told=(lambda _: None) if quiet else remark)
+        answer(opened, on_probe=(lambda _: None) if quiet else remark)
 
 
 def _threshold(rate: float | None, willingness: float | None) -> float | None:

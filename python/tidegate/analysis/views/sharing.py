@@ -209,18 +209,18 @@ def mapped_aicp(mapped: Mapped, model: AicpOverTcp) -> dict[str, Value]:
 
 def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
     """Capacity, signal and users in the model's own units."""
-    told: dict[str, Value] = {
+    mapping: dict[str, Value] = {
         "link": mapped.link(mapped.full_link)["name"],
         "capacity_pps": mapped.capacity_pps,
         "gamma": model.gamma,
         "signal": str(model.signal),
     }
     for bundle, users in zip(mapped.through, model.customers, strict=True):
-        told[f"group {bundle.group}"] = (
+        mapping[f"group {bundle.group}"] = (
             f"{bundle.users} users × {bundle.flows_per_user:g} flows, base round trip "
             f"{1e3 * bundle.base_rtt_s:.4g} ms, reference rate {users.reference_pps:.4g} packets/s"
         )
-    return told
+    return mapping
 
 
 def _settled(mapped: Mapped, model: AbcOverTcp | AicpOverTcp) -> Shared:
