@@ -66,7 +66,7 @@ pub enum FluidError {
         wanted: usize,
     },
     /// A group passes no link, or one that is not there.
-    Way {
+    NoPath {
         /// The group's place.
         group: usize,
     },
@@ -85,7 +85,7 @@ impl std::fmt::Display for FluidError {
             FluidError::Number { what, given, wanted } => {
                 write!(f, "{given} {what}, and there should be {wanted}")
             }
-            FluidError::Way { group } => write!(f, "group {group} passes no link that is there"),
+            FluidError::NoPath { group } => write!(f, "group {group} passes no link that is there"),
         }
     }
 }
@@ -138,7 +138,7 @@ fn check(network: &FluidNetwork, integration: &Integration) -> Result<(), FluidE
         .iter()
         .position(|group| group.route.is_empty() || group.route.iter().any(|link| *link >= links));
     if let Some(group) = lost {
-        return Err(FluidError::Way { group });
+        return Err(FluidError::NoPath { group });
     }
     let of_groups = network.groups.iter().flat_map(|group| {
         [("a base round trip", group.base_rtt_s), ("a number of sources", group.count)]

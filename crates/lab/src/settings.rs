@@ -208,8 +208,11 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     );
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
-    let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
-    note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
+    let mark_feedback = TcpPlan { feedback: None, ..tcp.clone() }.mark_feedback();
+    note(
+        tcp.mark_feedback() != mark_feedback,
+        "marks are echoed as the kernel's controller has it",
+    );
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
     note(tcp.initial_ssthresh.is_some(), "slow start has no threshold at first");

@@ -102,8 +102,8 @@ fn conflicts(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, St
         conflicts.push((set("congestion_control"), message));
     }
     let marks = resolved.ecn || scalable;
-    let told_by = resolved.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
-    if let Some(feedback) = told_by.filter(|_| !marks) {
+    let mark_feedback = resolved.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
+    if let Some(feedback) = mark_feedback.filter(|_| !marks) {
         let message = format!(
             "there are no marks without ECN of which {:?} feedback could tell: write ecn = true, or \
              leave feedback out",
@@ -332,13 +332,13 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
                 Some((key, format!("there is no node \"{set}\"; nodes are {}", list(nodes))))
             });
         let known = [from, to].iter().all(|node| nodes.contains(*node));
-        let no_way = || network.path(from, to).is_none() || network.path(to, from).is_none();
+        let no_path = || network.path(from, to).is_none() || network.path(to, from).is_none();
         let (key, message) = match unknown {
             Some(unknown) => unknown,
             None if step.from.is_none() && step.to.is_none() => {
                 ("at", "to where? Give to = \"NODE\" where they receive, or from = \"NODE\" where they send".to_owned())
             }
-            None if known && no_way() => {
+            None if known && no_path() => {
                 (key, format!("no way leads from {from} to {to} and back: give links"))
             }
             None => continue,

@@ -101,7 +101,7 @@ impl Network {
         let (left, right) = DUMBBELL;
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-        let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
+        let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link);
         self.add(right, left, back);
     }
@@ -113,7 +113,7 @@ impl Network {
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
             let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-            let back = way_back(format!("{to}-{from}"), &link, file.duplex);
+            let back = reverse_link(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
         }
@@ -125,7 +125,7 @@ impl Network {
             if above == "R2" {
                 let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
                 let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-                let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
+                let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
                 self.add("R2", "R3", back);
                 self.add("R3", "R2", link);
             }
@@ -140,7 +140,7 @@ impl Network {
         let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding).watched(monitored);
         if file.duplex {
-            let back = way_back(format!("{name}.reverse"), &link, true);
+            let back = reverse_link(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
@@ -210,7 +210,7 @@ fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
 
 /// The way back of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
 /// of an equal link, where they are what they are for its direction.
-fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
+fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     let has_tunnels = || link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels);
     if duplex && has_tunnels() {
         let mut declared = link.declared.clone();

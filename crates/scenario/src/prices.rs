@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
         check_messages(&errors(EXPLICIT, PC3, SOURCE), &[]);
-        let no_way = "does not say how";
-        check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_way]);
+        let no_encoding = "does not say how";
+        check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_encoding]);
         check_messages(&errors("", PC3, ""), &["does not say how prices travel"]);
         check_messages(&errors(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
         check_messages(&errors(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);

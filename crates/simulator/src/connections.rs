@@ -105,17 +105,17 @@ impl Connection {
     }
 
     /// Lets the end that did not request the connection send, once it may.
-    pub fn accept(&mut self, world: &mut SimContext) {
+    pub fn accept(&mut self, sim: &mut SimContext) {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
             let outcome = forward.receiver.outcome();
             backward.receiver.on_answer(answered.at());
-            backward.sender.accept(answered, outcome, &mut world.ctx(backward.address));
+            backward.sender.accept(answered, outcome, &mut sim.ctx(backward.address));
         }
         if let Some(answered) = backward.accepted() {
             let outcome = backward.receiver.outcome();
             forward.receiver.on_answer(answered.at());
-            forward.sender.accept(answered, outcome, &mut world.ctx(forward.address));
+            forward.sender.accept(answered, outcome, &mut sim.ctx(forward.address));
         }
     }
 

@@ -107,12 +107,12 @@ mod tests {
              receiver_access = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
-        let feeders = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
+        let topology = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
         DelayedAcks::of(
             &plan,
             &EagerDelivery::of(
                 &plan,
-                &feeders,
+                &topology,
                 crate::applications::AnyApplication::will_listen_or_overlap,
             ),
         )

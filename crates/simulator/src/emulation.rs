@@ -300,7 +300,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let ledger = network.ledger;
         assert_eq!(
             ledger.injected,
-            ledger.delivered + ledger.dropped + network.under_way(),
+            ledger.delivered + ledger.dropped + network.in_transit(),
             "every packet is delivered, dropped or still under direction"
         );
         let (before, after) = (before?, last.filter(|_| is_over)?);

@@ -119,7 +119,7 @@ impl<'a> Engine<'a> {
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
-            ledger.delivered + ledger.dropped + self.network.under_way(),
+            ledger.delivered + ledger.dropped + self.network.in_transit(),
             "every packet is delivered, dropped or still under way"
         );
         tables::collect(self.finished(intervals, applications), &before, &after)
@@ -232,8 +232,8 @@ impl<'a> Engine<'a> {
         let Engine { network, ends, reached, timers, .. } = self;
         let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
         if let Some(packed) = first {
-            network.prefetch_way(packed);
-            ends.prefetch_way(packed);
+            network.prefetch_path(packed);
+            ends.prefetch_path(packed);
         }
         if let Some(packed) = second {
             let ends_there = network.prefetch_links(packed.hop());
@@ -323,14 +323,14 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        let mut world = SimContext { now: *now, network, timers };
+        let mut sim = SimContext { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),
             Wake::Move(number) => ends.lead(number as usize),
             Wake::Offer(number) => ends.offer(number as usize),
-            Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
-            Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
-            Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),
+            Wake::Start(flow) => ends.tell(flow, Event::Start, &mut sim),
+            Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut sim),
+            Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut sim),
             Wake::DelayedAck(_) => unreachable!("receivers have timers of their own"),
         }
     }
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
 }
 
 #[cfg(test)]
-mod short_way_tests;
+mod fast_path_tests;
 
 #[cfg(test)]
 mod tests;

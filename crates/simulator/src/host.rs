@@ -288,7 +288,7 @@ impl Host {
 
     /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that
     /// says of marks, where they are counted.
-    pub fn acknowledge_on_the_way(&mut self) -> Option<Marks> {
+    pub fn acknowledge_in_transit(&mut self) -> Option<Marks> {
         let receiver = &mut self.back.receiver;
         let marks = receiver.counts_marks().then(|| {
             let (ace, fitted, _) = receiver.echo_marks(None, self.now);

@@ -125,12 +125,12 @@ impl Network {
         receivers: Receivers,
         reacts: Reacts,
     ) -> (Self, Vec<Routes>) {
-        let feeders = TopologyAnalysis::of(plan, receivers);
+        let topology = TopologyAnalysis::of(plan, receivers);
         let early = match receivers {
-            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders, reacts),
+            Receivers::AheadOfTime => EagerDelivery::of(plan, &topology, reacts),
             Receivers::OnArrival => EagerDelivery::of_none(plan),
         };
-        Network::build(plan, seed, InPacket, &feeders, &early)
+        Network::build(plan, seed, InPacket, &topology, &early)
     }
 }
 
@@ -140,15 +140,15 @@ impl<C: Contents> Network<C> {
     /// # Panics
     /// As [`Network::new`].
     pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Routes>) {
-        let feeders = TopologyAnalysis::of(plan, Receivers::OnArrival);
-        Network::build(plan, seed, contents, &feeders, &EagerDelivery::of_none(plan))
+        let topology = TopologyAnalysis::of(plan, Receivers::OnArrival);
+        Network::build(plan, seed, contents, &topology, &EagerDelivery::of_none(plan))
     }
 
     fn build(
         plan: &Plan,
         seed: u64,
         contents: C,
-        feeders: &TopologyAnalysis,
+        topology: &TopologyAnalysis,
         early: &EagerDelivery,
     ) -> (Self, Vec<Routes>) {
         let link = |link| Link::new(link, plan.groups.len(), seed);
@@ -158,14 +158,14 @@ impl<C: Contents> Network<C> {
         assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let mut network = Network {
             links,
-            transit: Transit::new(feeders.lanes(plan), stations.len()),
+            transit: Transit::new(topology.lanes(plan), stations.len()),
             options: OptionStore::default(),
             delayed_acks: DelayedAcks::of(plan, early),
             ledger: Ledger::default(),
             losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
-            trains: feeders.trains.clone(),
+            trains: topology.trains.clone(),
             stations,
             flow_states: Vec::new(),
             hosts: HostQueues::new([].into_iter(), seed),
@@ -182,12 +182,12 @@ impl<C: Contents> Network<C> {
             ahead: Ahead::default(),
         };
         let mut known = std::collections::HashMap::new();
-        let host_of_link = network.add_hosts(plan, feeders, seed);
+        let host_of_link = network.add_hosts(plan, topology, seed);
         let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
         for (i, flow) in plan.paths().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
-                let hops = feeders.hops(plan, flow, direction, early);
-                let rows = network.rows_of(flow, direction, &hops, feeders);
+                let hops = topology.hops(plan, flow, direction, early);
+                let rows = network.rows_of(flow, direction, &hops, topology);
                 let len = hops.len();
                 *known.entry((hops, rows)).or_insert_with_key(|(hops, rows)| {
                     network.hops.extend(hops);
@@ -218,8 +218,8 @@ impl<C: Contents> Network<C> {
                 far_host,
             });
         }
-        for report in &feeders.reports {
-            network.add_report_path(plan, feeders, report, &routes[report.path]);
+        for report in &topology.reports {
+            network.add_report_path(plan, topology, report, &routes[report.path]);
         }
         network.fast_paths = network.fast_path_stages();
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
@@ -228,12 +228,12 @@ impl<C: Contents> Network<C> {
 
     /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
     /// of each link.
-    fn add_hosts(&mut self, plan: &Plan, feeders: &TopologyAnalysis, seed: u64) -> Vec<u32> {
+    fn add_hosts(&mut self, plan: &Plan, topology: &TopologyAnalysis, seed: u64) -> Vec<u32> {
         let (mut host_of_link, mut links) = (vec![NO_HOST; plan.links.len()], Vec::new());
         for flow in &plan.flows {
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == NO_HOST {
-                let alone = feeders.is_fed_by_hosts_alone(flow.forward[0]);
+                let alone = topology.is_fed_by_hosts_alone(flow.forward[0]);
                 assert!(
                     alone,
                     "the first link of a sender carries nothing that comes over another"
@@ -490,14 +490,14 @@ impl<C: Contents> Network<C> {
     fn add_report_path(
         &mut self,
         plan: &Plan,
-        feeders: &TopologyAnalysis,
+        topology: &TopologyAnalysis,
         report: &ReportPath,
         routes: &Routes,
     ) {
         let Some(links) = report.links.clone() else { return };
         let ((number, flow), direction) = (plan.path(report.path), report.direction.opposite());
         let first = self.hops.len() as u32;
-        self.hops.extend(feeders.report_hops(plan, report));
+        self.hops.extend(topology.report_hops(plan, report));
         for place in links.clone() {
             let row = match place == links.start {
                 true => self.stages.first_row(flow, direction, place),
@@ -526,7 +526,7 @@ impl<C: Contents> Network<C> {
         flow: &FlowPlan,
         direction: Direction,
         hops: &[Hop],
-        feeders: &TopologyAnalysis,
+        topology: &TopologyAnalysis,
     ) -> Vec<u32> {
         if self.stages.is_empty() {
             return Vec::new();
@@ -534,7 +534,7 @@ impl<C: Contents> Network<C> {
         let row = |hop: usize| {
             let row = self.stages.row(flow, direction, hop)?;
             let behind = hop.checked_sub(1).map(|place| hops[place].link);
-            if let Some(link) = behind.filter(|link| feeders.is_passed_ahead(*link)) {
+            if let Some(link) = behind.filter(|link| topology.is_passed_ahead(*link)) {
                 self.stages.pass_ahead(row, link);
             }
             Some(row)
@@ -574,7 +574,7 @@ impl<C: Contents> Network<C> {
 
     /// Asks for the hop that a packet comes to, and what is kept of its flow.
     #[inline(always)]
-    pub fn prefetch_way(&self, packed: &PackedPacket) {
+    pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.hops[packed.hop() as usize]);
         prefetch(&self.flow_states[packed.flow() as usize]);
     }
@@ -603,14 +603,14 @@ impl<C: Contents> Network<C> {
 
     /// Lets packets pass one by one, and by the code for all kinds, also where there is a shorter way.
     #[cfg(test)]
-    pub fn close_short_ways(&mut self) {
+    pub fn disable_fast_paths(&mut self) {
         self.hops.iter_mut().for_each(|hop| hop.leads = false);
         self.fast_paths.fill(NO_STAGE);
-        self.stages.close_short_ways();
+        self.stages.disable_fast_paths();
     }
 
     /// Packets still under way.
-    pub fn under_way(&self) -> u64 {
+    pub fn in_transit(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
         self.transit.len() + at_stations + self.deferred.len() as u64
     }

@@ -290,7 +290,7 @@ impl Stages {
 
     /// Takes all ends of tunnels for any.
     #[cfg(test)]
-    pub fn close_short_ways(&mut self) {
+    pub fn disable_fast_paths(&mut self) {
         for alone in &mut self.alone {
             if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *alone {
                 *alone = FastPath::Crosses(stage);

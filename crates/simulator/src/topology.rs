@@ -78,7 +78,7 @@ pub struct TopologyAnalysis {
 
 /// From where packets come to a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Feeder {
+enum Upstream {
     /// A host that sends.
     Host,
     /// Another link.
@@ -97,10 +97,10 @@ impl TopologyAnalysis {
         for flow in plan.paths() {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
-                let mut previous = Feeder::Host;
+                let mut previous = Upstream::Host;
                 for &link in route {
                     before[link as usize].push(previous);
-                    previous = Feeder::Link(link);
+                    previous = Upstream::Link(link);
                 }
             }
         }
@@ -108,11 +108,11 @@ impl TopologyAnalysis {
         for report in &reports {
             let route = report.direction.opposite().route(plan.path(report.path).1);
             let first = report.links.as_ref().map(|links| route[links.start] as usize);
-            first.into_iter().for_each(|first| before[first].push(Feeder::Stage));
+            first.into_iter().for_each(|first| before[first].push(Upstream::Stage));
         }
-        for feeders in &mut before {
-            feeders.sort_unstable();
-            feeders.dedup();
+        for upstream in &mut before {
+            upstream.sort_unstable();
+            upstream.dedup();
         }
         let passed_ahead = match receivers {
             Receivers::AheadOfTime => passed_ahead(plan, &before, &reports),
@@ -121,11 +121,11 @@ impl TopologyAnalysis {
         let punctual = punctual(plan, &passed_ahead);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only: Vec<Option<u32>> = (before.iter().enumerate())
-            .map(|(number, feeders)| match feeders[..] {
+            .map(|(number, upstream)| match upstream[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs. Packets that may have been told a price arrive.
-                [Feeder::Link(only)] => {
+                [Upstream::Link(only)] => {
                     let reported = signals_price(&plan.links[only as usize]);
                     let watched = plan.links[number].monitored || stations[number] || reported;
                     (!watched && !punctual[number]).then_some(only)
@@ -138,8 +138,9 @@ impl TopologyAnalysis {
             link.monitored || stations[number] || signals_price(link) || punctual[number]
         };
         let mut trains = vec![None; before.len()];
-        for (number, feeders) in before.iter().enumerate().filter(|(number, _)| !watched(*number)) {
-            if let [Feeder::Link(over), Feeder::Stage] = feeders[..]
+        for (number, upstream) in before.iter().enumerate().filter(|(number, _)| !watched(*number))
+        {
+            if let [Upstream::Link(over), Upstream::Stage] = upstream[..]
                 && !signals_price(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
@@ -154,11 +155,11 @@ impl TopologyAnalysis {
         if trains.iter().all(Option::is_none) {
             trains = Vec::new();
         }
-        let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
+        let hosts_alone = before.iter().map(|upstream| upstream[..] == [Upstream::Host]).collect();
         let mut known = HashMap::new();
-        let mut number = |feeders| {
+        let mut number = |upstream| {
             let next = known.len() as u32;
-            *known.entry(feeders).or_insert(next)
+            *known.entry(upstream).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
         TopologyAnalysis { origin, only, hosts_alone, reports, passed_ahead, trains }
@@ -309,7 +310,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// Links behind which stages stand that packets may pass ahead of the time at which they are there, until counters are
 /// read next. All that comes over such a link goes on over one other, which nothing else feeds, so that what stands
 /// between the two sees all of it, in order.
-fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportPath]) -> Vec<bool> {
+fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
     let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
@@ -324,7 +325,7 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportPath]) -> 
         for (place, &link) in route.iter().enumerate() {
             passed[link as usize] &= route.get(place + 1).is_some_and(|&next| {
                 let next_plan = &plan.links[next as usize];
-                before[next as usize][..] == [Feeder::Link(link)]
+                before[next as usize][..] == [Upstream::Link(link)]
                     && !next_plan.monitored
                     && !needs_departures(next_plan)
                     && flow.stages_at(plan, direction, place + 1).all(passes)
@@ -369,7 +370,7 @@ impl EagerDelivery {
     }
 
     /// Those of a plan, whose applications react like this.
-    pub fn of(plan: &Plan, feeders: &TopologyAnalysis, reacts: Reacts) -> Self {
+    pub fn of(plan: &Plan, topology: &TopologyAnalysis, reacts: Reacts) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
             is_order_only(plan, flow, Direction::Forward, flow.forward.len())
@@ -398,7 +399,7 @@ impl EagerDelivery {
                 && on_time(flow)
                 && same
                 && !reported
-                && feeders.is_fed_by_hosts_alone(first as u32);
+                && topology.is_fed_by_hosts_alone(first as u32);
         }
         // Nor where flows come and go.
         for moved in &plan.moves {
@@ -409,7 +410,7 @@ impl EagerDelivery {
         let flows = (plan.flows.iter())
             .map(|flow| {
                 // Not from the first link on: a sender must not meet its receiver in one call.
-                let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
+                let has_event = flow.forward.windows(2).any(|w| !topology.chained(w[0], w[1]));
                 ordered[flow.reverse[0] as usize] && has_event && on_time(flow)
             })
             .collect();

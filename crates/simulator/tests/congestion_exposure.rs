@@ -166,7 +166,7 @@ proptest! {
 }
 
 /// The same flows, where a fifth of all acknowledgements is lost.
-const LOSSY_WAY_BACK: &str = r#"
+const LOSSY_REVERSE_PATH: &str = r#"
 version = 1
 warm_up = "0 s"
 duration = "60 s"
@@ -243,7 +243,8 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
     let short =
         ("users.light.traffic", r#"{ kind = "transfer", size = "300 kB", pause = "50 ms" }"#);
     // Where ACKs are lost, runs differ by more.
-    let lossy = |more| (1..=6).map(|seed| run(&plan_with(LOSSY_WAY_BACK, more), seed)).collect();
+    let lossy =
+        |more| (1..=6).map(|seed| run(&plan_with(LOSSY_REVERSE_PATH, more), seed)).collect();
     for (what, outputs) in [
         ("long flows", vec![with(&[&AUDITED, &UNPOLICED])]),
         ("drop-tail", vec![with(&[&AUDITED, &UNPOLICED, &[("bottleneck.aqm", "\"drop-tail\"")]])]),

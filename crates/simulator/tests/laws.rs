@@ -173,11 +173,11 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             flows.iter().flat_map(|&flow| behind(flow)).map(|link| link.name.as_str()).collect();
         let links = plan.links.iter().filter(|link| names.contains(link.name.as_str()));
         let waiting: f64 = links.map(|link| buffer_bits(plan, link)).sum();
-        let way_s = |flow: usize| -> f64 {
+        let path_s = |flow: usize| -> f64 {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
-        let paths = flows.iter().map(|&flow| way_s(flow));
+        let paths = flows.iter().map(|&flow| path_s(flow));
         let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
@@ -399,10 +399,10 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
     let back: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.reverse.clone()).collect();
     let there: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.forward.clone()).collect();
     if back.is_disjoint(&there) {
-        let on_the_way = |column: &Vec<u64>| -> u64 {
+        let forward_total = |column: &Vec<u64>| -> u64 {
             there.iter().map(|&number| column[number as usize]).sum()
         };
-        let drops: u64 = reasons(links).map(on_the_way).iter().sum();
+        let drops: u64 = reasons(links).map(forward_total).iter().sum();
         let lost: u64 = output.flows.losses.iter().sum();
         let drops = drops + dropped_by_stages(plan, output, &back);
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
@@ -415,7 +415,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         }
         // A packet can be marked by several links, and before the measurement.
         if plan.warm_up == Span::ZERO && !stages_mark(plan) {
-            assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));
+            assert!(output.flows.marks.iter().sum::<u64>() <= forward_total(&links.marks));
         }
     }
 }

@@ -171,7 +171,7 @@ to = "G1"
 }
 
 /// Phones that download and phones that upload, in tunnels both ways.
-const BOTH_WAYS: &str = r#"
+const BOTH_DIRECTIONS: &str = r#"
 version = 1
 warm_up = "0 s"
 duration = "20 s"
@@ -208,10 +208,12 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
         let steps = [(5, 2), (10, 1), (15, 2)].map(|(at, node)| step(at, key, node));
         format!("[{}]", steps.join(", "))
     };
-    let still = run(&plan(BOTH_WAYS), 1);
+    let still = run(&plan(BOTH_DIRECTIONS), 1);
     let (to, from) = (moves("to"), moves("from"));
-    let walks =
-        run(&plan_with(BOTH_WAYS, &[("users.down.moves", &to), ("users.up.moves", &from)]), 1);
+    let walks = run(
+        &plan_with(BOTH_DIRECTIONS, &[("users.down.moves", &to), ("users.up.moves", &from)]),
+        1,
+    );
     let goodput = |output: &RunOutput, users: std::ops::Range<usize>| {
         output.flows.goodput_bps[users].iter().sum::<f64>()
     };
@@ -275,7 +277,7 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
     let left_by = |handover: &str, seed: u64| {
         let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);
         let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
-        let output = run(&plan_with(BOTH_WAYS, &set), seed);
+        let output = run(&plan_with(BOTH_DIRECTIONS, &set), seed);
         let all = |what: &str| {
             ["n1-r1.ingress.0", "n2-r1.ingress.0"].map(|begins| sum(&output, begins, what))
         };

@@ -65,8 +65,8 @@ fn the_balance_of_honest_flows_is_their_credit() {
         let (positive, negative) = (of("positive_bytes"), of("negative_bytes"));
         assert!(negative > 50e3 && of("credit_bytes") > 0.0, "{user}: {negative}");
         let lost = output.flows.losses[user as usize] as f64 * 1500.0;
-        let on_its_way = 60.0 * 1500.0;
-        assert!(positive - negative <= lost && negative - positive < on_its_way, "{user}");
+        let in_flight = 60.0 * 1500.0;
+        assert!(positive - negative <= lost && negative - positive < in_flight, "{user}");
         assert_eq!(of("dropped: negative balance") + of("dropped: nothing declared"), 0.0);
     }
 }

@@ -128,14 +128,14 @@ fn whoever_is_told_of_marks_by_counters_gets_what_others_do() {
 /// queue holds, stays.
 #[test]
 fn reno_answers_to_counted_marks_as_to_echoes() {
-    let told_by = |feedback| {
+    let with_feedback = |feedback| {
         let more = [("tcp.ecn", "true"), ("tcp.feedback", feedback), ("duration", "40 s")];
         let output = run(&plan_with(include_str!("../../../scenarios/s2-red-ecn.toml"), &more), 1);
         let row = link(&output, "bottleneck");
         let share = output.links.marks[row] as f64 / output.links.arrivals[row] as f64;
         (share, output.links.mean_backlog_packets[row])
     };
-    let (echoed, counted) = (told_by("classic"), told_by("accurate"));
+    let (echoed, counted) = (with_feedback("classic"), with_feedback("accurate"));
     println!("marked share and backlog: echoed {echoed:?}, counted {counted:?}");
     assert!((counted.0 / echoed.0 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");
     assert!((counted.1 / echoed.1 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");

@@ -355,8 +355,8 @@ fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
         let of_flows = output.flows.marks.iter().sum::<u64>();
         assert!(of_flows > 50, "{mechanism}: {of_flows} marks");
         // 5 ms of 10 Mb/s.
-        let under_way = links.marks[row] - of_flows;
-        assert!(under_way <= 5, "{mechanism}: {under_way} of {of_flows}");
+        let in_transit = links.marks[row] - of_flows;
+        assert!(in_transit <= 5, "{mechanism}: {in_transit} of {of_flows}");
         assert!(links.drops_wire[row] > 50, "{mechanism}");
     }
 }

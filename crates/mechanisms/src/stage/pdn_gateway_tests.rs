@@ -436,18 +436,18 @@ proptest! {
             arrive(&mut gateway, packet, true);
         }
         // Arrivals, by the moment at which they are there.
-        let mut under_way = Vec::new();
+        let mut in_transit = Vec::new();
         for (number, fortune) in fortunes.iter().enumerate() {
             let mut packet = send(&mut gateway);
             if fortune.marked {
                 packet.ecn = Ecn::Ce;
             }
             if !fortune.lost {
-                under_way.push((number + fortune.held_back, number, packet));
+                in_transit.push((number + fortune.held_back, number, packet));
             }
         }
-        under_way.sort_by_key(|(there, number, _)| (*there, *number));
-        for (there, number, packet) in &under_way {
+        in_transit.sort_by_key(|(there, number, _)| (*there, *number));
+        for (there, number, packet) in &in_transit {
             let packet = Passing { now: packet.now + Span::from_secs(1 + *there as u64), ..*packet };
             arrive(&mut gateway, packet, fortunes[*number].report_lost);
         }

@@ -44,10 +44,10 @@ pub trait Remembered: Copy {
 }
 
 /// A flow may be in any of so many slots.
-const WAYS: usize = 8;
+const ASSOCIATIVITY: usize = 8;
 
 /// Slots that the same flows share.
-type Set<T> = [Option<T>; WAYS];
+type Set<T> = [Option<T>; ASSOCIATIVITY];
 
 /// Slots of flows, in sets; a flow's key says which set.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl<T: Remembered> Slots<T> {
     pub fn new(memory: Bytes) -> Self {
         let fit = memory.get() / Self::LEAST_BYTES;
         let most = 1 << fit.checked_ilog2().expect("room for a set");
-        Slots { sets: vec![[None; WAYS]], most }
+        Slots { sets: vec![[None; ASSOCIATIVITY]], most }
     }
 
     /// The flow, if it is remembered.
@@ -114,9 +114,9 @@ impl<T: Remembered> Slots<T> {
     fn grow(&mut self) {
         let before = self.sets.len();
         self.sets.reserve_exact(before);
-        self.sets.resize(2 * before, [None; WAYS]);
+        self.sets.resize(2 * before, [None; ASSOCIATIVITY]);
         for place in 0..before {
-            let flows = core::mem::replace(&mut self.sets[place], [None; WAYS]);
+            let flows = core::mem::replace(&mut self.sets[place], [None; ASSOCIATIVITY]);
             for flow in flows.into_iter().flatten() {
                 let free = self.set_of(flow.key()).iter_mut().find(|slot| slot.is_none());
                 *free.expect("there is room") = Some(flow);
@@ -186,7 +186,7 @@ mod tests {
             if number % 500 == 499 {
                 slots.grow();
             }
-            let mut copied = vec![[None; WAYS]; slots.sets.len()];
+            let mut copied = vec![[None; ASSOCIATIVITY]; slots.sets.len()];
             for flow in before.into_iter().flatten().flatten() {
                 let place = flow.key.hash() as usize & (copied.len() - 1);
                 *copied[place].iter_mut().find(|slot| slot.is_none()).expect("has room") =

@@ -224,7 +224,7 @@ impl Endpoint {
     /// What a packet that leaves says of marks. It acknowledges.
     pub(super) fn say_marks(&mut self) -> Marks {
         let reported =
-            self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_on_the_way());
+            self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_in_transit());
         let echo = Marks { ace: Ace::new(u32::from(self.echoes)), received: None };
         self.reflected(reported.unwrap_or(echo))
     }

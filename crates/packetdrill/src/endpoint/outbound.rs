@@ -47,8 +47,8 @@ impl Endpoint {
         let small = |segment: u64| out.cuts.len_of(segment) < mss;
         let unacked = u64::from(host.info().unacked);
         let count = out.cuts.count();
-        let mut under_way = acked.max(count.saturating_sub(unacked))..count;
-        let waits = !out.no_delay && out.fin.is_none() && under_way.any(small);
+        let mut in_flight = acked.max(count.saturating_sub(unacked))..count;
+        let waits = !out.no_delay && out.fin.is_none() && in_flight.any(small);
         host.write(out.written - out.given, !waits);
         out.given = out.written;
     }

@@ -354,7 +354,7 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
 
 impl TcpPlan {
     /// How the receiver reports marks; `None` without ECN.
-    pub fn marks_told_by(&self) -> Option<FeedbackPlan> {
+    pub fn mark_feedback(&self) -> Option<FeedbackPlan> {
         let usual = || match self.congestion_control.is_scalable() {
             true => FeedbackPlan::Dctcp,
             false => FeedbackPlan::Classic,
@@ -364,7 +364,7 @@ impl TcpPlan {
 
     /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
     pub fn is_scalable(&self) -> bool {
-        let exact = self.marks_told_by().is_some_and(|reported| reported != FeedbackPlan::Classic);
+        let exact = self.mark_feedback().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
     }
 

@@ -33,7 +33,7 @@ traffic = { kind = "frames", frames = "" }
 traffic = { kind = "frames", rate = "8 Mb/s" }
 "#;
 
-const TOLD: [&str; 15] = [
+const EXPECTED: [&str; 15] = [
     "line 11: users.times.traffic.every: must be longer than 0 s",
     "line 11: users.times.traffic.holding: must be longer than 0 s",
     "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1",
@@ -59,14 +59,14 @@ const TOLD: [&str; 15] = [
 #[test]
 fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
     let reported = messages(WRONG);
-    for expected in TOLD {
+    for expected in EXPECTED {
         assert!(
             reported.iter().any(|one| one == expected),
             "{expected}\nnot in\n{}",
             reported.join("\n")
         );
     }
-    assert_eq!(reported.len(), TOLD.len(), "{}", reported.join("\n"));
+    assert_eq!(reported.len(), EXPECTED.len(), "{}", reported.join("\n"));
 }
 
 /// A gateway that takes each frame for a call, a window in which nothing is measured, patience for nothing, and reports

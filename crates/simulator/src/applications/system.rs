@@ -143,7 +143,7 @@ pub struct System<'a, 'd> {
     pub(crate) ended: &'a mut Vec<ConnectionId>,
     /// The gateway of the flow's site.
     pub(crate) site: &'a mut Site,
-    pub(crate) world: &'a mut SimContext<'d>,
+    pub(crate) sim: &'a mut SimContext<'d>,
 }
 
 impl System<'_, '_> {
@@ -169,13 +169,13 @@ impl System<'_, '_> {
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
             connection.forward.sender.go_on(past.sent, past.declared, past.left);
-            if let Some(place) = self.world.network.delayed_acks.place_of(self.route.flow) {
+            if let Some(place) = self.sim.network.delayed_acks.place_of(self.route.flow) {
                 let address = &mut connection.forward.address;
                 address.seat = Seat::in_line(place);
-                self.world.timers.acks.stand_in_line(place, address.timer());
+                self.sim.timers.acks.stand_in_line(place, address.timer());
             }
             if let Some(half) = connection.half_from(at) {
-                half.sender.open(&mut self.world.ctx(half.address));
+                half.sender.open(&mut self.sim.ctx(half.address));
             }
         }
         id
@@ -218,19 +218,19 @@ impl System<'_, '_> {
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
-            connection.backward = Some(Box::new(self.route.half(id, at, self.world.now)));
+            connection.backward = Some(Box::new(self.route.half(id, at, self.sim.now)));
         }
         let Some(half) = connection.half_from(at) else { return };
         say(&mut half.sender);
-        half.sender.on_written(&mut self.world.ctx(half.address));
-        connection.accept(self.world);
+        half.sender.on_written(&mut self.sim.ctx(half.address));
+        connection.accept(self.sim);
     }
 
     /// One end sends a datagram of so many bytes on the wire, with what its header says.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.routes);
-        self.world.ctx(address).send_data(number, size.get() as u16, flags);
+        self.sim.ctx(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
             self.account.past_mut().sent.sent += 1;
         }
@@ -261,7 +261,7 @@ impl System<'_, '_> {
 
 impl Carrier for System<'_, '_> {
     fn now(&self) -> Time {
-        self.world.now
+        self.sim.now
     }
 
     fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
@@ -269,7 +269,7 @@ impl Carrier for System<'_, '_> {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.world.timers.push(at, Wake::Application(self.route.flow));
+        self.sim.timers.push(at, Wake::Application(self.route.flow));
     }
 
     fn random(&mut self) -> &mut Stream {
@@ -283,6 +283,6 @@ impl Carrier for System<'_, '_> {
     }
 
     fn run_out(&mut self, excess: Excess) {
-        stop::full(self.route.flow, self.world.now, excess)
+        stop::full(self.route.flow, self.sim.now, excess)
     }
 }

@@ -85,8 +85,8 @@ impl Ledger {
 
     fn judge(&self, report: &TunnelReport) -> Result<(u64, [i32; 4]), Refusal> {
         let latest = (self.sent as u16).wrapping_sub(1);
-        let under_way = u64::from(latest.wrapping_sub(report.last_sequence));
-        let expected = self.sent.checked_sub(under_way).filter(|expected| *expected > 0);
+        let in_transit = u64::from(latest.wrapping_sub(report.last_sequence));
+        let expected = self.sent.checked_sub(in_transit).filter(|expected| *expected > 0);
         let expected = expected.ok_or(Refusal::Forged)?;
         let reported = ReportedCounts::of(report);
         if reported.received.wrapping_add(reported.dropped_before) != expected as u32 {

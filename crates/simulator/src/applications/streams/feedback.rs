@@ -41,7 +41,7 @@ pub struct Feedback {
     reported: Counters,
     due: Option<Time>,
     /// Reports on their way, with their numbers: what they say.
-    on_the_way: VecDeque<(u64, Counters)>,
+    unconfirmed: VecDeque<(u64, Counters)>,
     reports: u64,
     /// The sender's.
     known: Counters,
@@ -57,7 +57,7 @@ impl Feedback {
             counted: Counters::default(),
             reported: Counters::default(),
             due: None,
-            on_the_way: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
             reports: 0,
             known: Counters::default(),
             price: None,
@@ -88,7 +88,7 @@ impl Feedback {
             return;
         }
         self.reported = self.counted;
-        self.on_the_way.push_back((self.reports, self.counted));
+        self.unconfirmed.push_back((self.reports, self.counted));
         carrier.send_datagram(End::Receiver, Kind::Stream.label(self.reports), REPORT, false);
         self.reports += 1;
         let due = carrier.now() + self.interval;
@@ -99,7 +99,7 @@ impl Feedback {
     /// The `number`th report has arrived. Those before it that have not are lost, and what they said is in this one.
     /// Returns the price that it tells of, before it is averaged.
     pub fn on_report(&mut self, number: u64, now: Time) -> Option<f64> {
-        while let Some((first, counters)) = self.on_the_way.pop_front() {
+        while let Some((first, counters)) = self.unconfirmed.pop_front() {
             if first == number {
                 return self.learn(counters, now);
             }
@@ -152,7 +152,7 @@ mod tests {
     fn lost_and_marked_packets_have_the_same_price() {
         let mut feedback = weighing(1.0);
         let counters = Counters { sent: 10, received: 8, marked: 1 };
-        feedback.on_the_way.push_back((0, counters));
+        feedback.unconfirmed.push_back((0, counters));
         feedback.on_report(0, Time::from_nanos(5));
         assert_eq!(feedback.price(), Some((0.3, Time::from_nanos(5))));
     }
@@ -162,13 +162,13 @@ mod tests {
         let mut feedback = weighing(1.0);
         for (number, sent, marked) in [(0, 10, 0), (1, 20, 10), (2, 30, 10)] {
             let counters = Counters { sent, received: sent, marked };
-            feedback.on_the_way.push_back((number, counters));
+            feedback.unconfirmed.push_back((number, counters));
         }
         feedback.on_report(0, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.0, Time::ZERO)));
         feedback.on_report(2, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.5, Time::ZERO)), "10 of 20 since the first report");
-        assert_eq!(feedback.on_the_way.len(), 0);
+        assert_eq!(feedback.unconfirmed.len(), 0);
         feedback.on_report(1, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.5, Time::ZERO)), "what comes late is old");
     }

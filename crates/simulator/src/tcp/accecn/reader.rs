@@ -86,7 +86,7 @@ pub struct Reader {
     /// Bytes with ECT(0), CE and ECT(1), by the last option.
     bytes: [u64; 3],
     /// Marked bytes that the sender has been told of.
-    told_bytes: u64,
+    reported_bytes: u64,
     /// The last ACK said how many bytes were marked.
     in_step: bool,
 }
@@ -103,7 +103,7 @@ impl Reader {
             delivered_bytes: 0,
             marked: 0,
             bytes: [0; 3],
-            told_bytes: 0,
+            reported_bytes: 0,
             in_step: false,
         }
     }
@@ -162,10 +162,10 @@ impl Reader {
         };
         self.marked += u64::from(segments);
         let bytes = match by_option {
-            true => self.bytes[1].saturating_sub(self.told_bytes),
+            true => self.bytes[1].saturating_sub(self.reported_bytes),
             false => self.estimated_bytes(segments, ack),
         };
-        self.told_bytes += bytes;
+        self.reported_bytes += bytes;
         ReportedMarks { congestion: segments > 0, segments, bytes }
     }
 

@@ -118,8 +118,8 @@ proptest! {
             "ecn = true, feedback = \"accurate\", timestamps = true, loss_recovery = {recovery:?}, \
              delayed_ack = \"40 ms\", quick_acks = 0, initial_rto = \"1 s\", max_rto = \"1 s\""
         );
-        let mut world = SimContext::new(&options, seed);
-        world.run(lost, marked, missing)?;
+        let mut sim = SimContext::new(&options, seed);
+        sim.run(lost, marked, missing)?;
     }
 }
 

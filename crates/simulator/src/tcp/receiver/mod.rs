@@ -120,7 +120,7 @@ impl Delaying {
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
-        let told_by = plan.marks_told_by();
+        let mark_feedback = plan.mark_feedback();
         Receiver {
             next: 0,
             missing_bytes: 0,
@@ -130,9 +130,9 @@ impl Receiver {
             out_of_order: OutOfOrder::default(),
             sack,
             ecn: plan.ecn,
-            each_mark: told_by == Some(FeedbackPlan::Dctcp),
-            capable: plan.is_scalable() || told_by == Some(FeedbackPlan::Accurate),
-            counted: (told_by == Some(FeedbackPlan::Accurate))
+            each_mark: mark_feedback == Some(FeedbackPlan::Dctcp),
+            capable: plan.is_scalable() || mark_feedback == Some(FeedbackPlan::Accurate),
+            counted: (mark_feedback == Some(FeedbackPlan::Accurate))
                 .then(|| Box::new(MarkCounters::new(plan.accurate_option))),
             echo_congestion: false,
             capable_seen: false,

@@ -31,7 +31,7 @@ struct Counted {
 
 impl Counted {
     /// Packets on whose marks an ACK is the first to tell: one for a duplicate, and for others what no duplicate stood for.
-    fn told_of(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
+    fn newly_reported(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
         if acknowledged == 0 {
             self.beyond += u32::from(duplicate);
             return u32::from(duplicate);
@@ -91,7 +91,7 @@ impl Ecn {
             let client = Client::new(asks_with, falls_back);
             Box::new(Counted { client, reader: Reader::new(mss), beyond: 0 })
         };
-        let feedback = match plan.marks_told_by() {
+        let feedback = match plan.mark_feedback() {
             None => Feedback::None,
             Some(FeedbackPlan::Classic) => Feedback::Latched,
             Some(FeedbackPlan::Dctcp) => Feedback::Each,
@@ -164,7 +164,7 @@ impl Ecn {
                 let ArrivedData { acknowledged, delivered, bytes, .. } = *arrivals;
                 let ack = match unnamed {
                     Unnamed::No => delivered,
-                    _ => counted.told_of(acknowledged, unnamed == Unnamed::Duplicate),
+                    _ => counted.newly_reported(acknowledged, unnamed == Unnamed::Duplicate),
                 };
                 counted.reader.read(&Arrived {
                     ace: Ace::of(packet),

@@ -15,7 +15,7 @@
 //! Gauges are signed: what was declared too much counts for what comes next. The modes of RFC 7786 follow
 //! from what the connection has: with SACK or, without, an estimate of the first round trip's losses
 //! (estimate); ECN that tells each mark, that echoes congestion, or none. What is declared on a packet
-//! that is lost may be declared again (under_way).
+//! that is lost may be declared again (in_flight_declarations).
 //!
 //! Re-ECN counts bytes on the wire, and says both in one codepoint (re_ecn).
 //!
@@ -28,9 +28,9 @@ mod cheat;
 mod credit;
 mod declared;
 mod estimate;
+mod in_flight_declarations;
 mod losses;
 mod re_ecn;
-mod under_way;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{
@@ -47,9 +47,9 @@ pub use cheat::Met;
 use credit::Credit;
 pub use declared::Declared;
 use estimate::Estimate;
+use in_flight_declarations::InFlightDeclarations;
 use losses::Losses;
 use re_ecn::ReEcn;
-use under_way::UnderWay;
 
 /// What amounts are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct Conex {
     losses: Losses,
     /// Below, echoes of congestion are of the mark that has been counted.
     echo_end: u64,
-    under_way: UnderWay,
+    in_flight_declarations: InFlightDeclarations,
     /// Of RFC 7786, without SACK.
     estimate: Option<Estimate>,
     re_ecn: Option<ReEcn>,
@@ -146,7 +146,7 @@ impl Conex {
             carrier,
             losses: Losses::new(losses),
             echo_end: 0,
-            under_way: UnderWay::new(repeats_lost),
+            in_flight_declarations: InFlightDeclarations::new(repeats_lost),
             estimate: (!sack && unit == Unit::Payload).then(Estimate::default),
             re_ecn,
             declared: Declared::default(),
@@ -195,7 +195,7 @@ impl Conex {
     /// An ACK: the marks that it reports and, without SACK, the losses.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding, now: Time) {
-        self.under_way.on_ack(out.una());
+        self.in_flight_declarations.on_ack(out.una());
         let (mark, segment) = (self.marked(ack, ecn, out), self.full(1));
         let loss = self.estimate.as_mut().map_or(0, |estimate| estimate.on_ack(ack, segment));
         self.meet(Met { loss, mark }, now);
@@ -265,7 +265,7 @@ impl Conex {
             credit.note_loss(now, srtt);
         }
         let met = if self.estimate.is_some() { amount } else { news };
-        let declared = self.under_way.on_retransmit(segment, amount, met);
+        let declared = self.in_flight_declarations.on_retransmit(segment, amount, met);
         self.gauges += counted(declared, amount);
         if declared & flags::CREDIT != 0 {
             self.spend_credit(amount);
@@ -274,7 +274,7 @@ impl Conex {
 
     /// What was retransmitted of the segments that are acknowledged was retransmitted spuriously.
     pub fn on_spurious_retransmits(&mut self, una: u64, now: Time) {
-        for retransmission in self.under_way.take_retransmissions_before(una) {
+        for retransmission in self.in_flight_declarations.take_retransmissions_before(una) {
             self.meet(Met { loss: -retransmission.met, mark: 0 }, now);
             self.gauges -= counted(retransmission.declared, retransmission.amount);
         }
@@ -282,13 +282,13 @@ impl Conex {
 
     /// The timer has run out: another recovery begins.
     pub fn on_timeout(&mut self) {
-        self.under_way.forget_retransmissions();
+        self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
     }
 
     /// Recovery is over.
     pub fn on_recovered(&mut self) {
-        self.under_way.forget_retransmissions();
+        self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
         if let Some(estimate) = &mut self.estimate {
             estimate.end();
@@ -326,7 +326,7 @@ impl Conex {
         if asked || hoarded {
             declared |= flags::CREDIT;
         }
-        self.under_way.note(segment, declared);
+        self.in_flight_declarations.note(segment, declared);
         if declared != 0 {
             self.declared.note(declared, bytes);
         }

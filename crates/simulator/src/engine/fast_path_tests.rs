@@ -20,7 +20,7 @@ fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] 
     [false, true].map(|is_long| {
         let mut engine = Engine::new(&plan, 7, receivers);
         if is_long {
-            engine.network.close_short_ways();
+            engine.network.disable_fast_paths();
         }
         engine.run()
     })
