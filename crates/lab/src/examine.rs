@@ -58,10 +58,10 @@ pub fn deviations(plan: &Plan) -> Vec<String> {
 
 /// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
 fn prices_in_packets(plan: &Plan) -> Vec<String> {
-    let in_word = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_word());
+    let in_payload = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_payload());
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
                 write price_encoding = { kind = \"one-bit\", base = 1.06 }";
-    plan.links.iter().any(in_word).then(|| line.to_owned()).into_iter().collect()
+    plan.links.iter().any(in_payload).then(|| line.to_owned()).into_iter().collect()
 }
 
 /// A kernel's TCP declares nothing, so that a network without declarations would be measured.

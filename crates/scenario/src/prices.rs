@@ -34,7 +34,7 @@ pub(crate) fn encoding_is_wrong(reader: &Reader) -> bool {
 
 /// A packet has one word, for an activity or for what it carries of prices.
 fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Reader) {
-    if !file.price_encoding().is_some_and(|encoding| encoding.is_in_word()) {
+    if !file.price_encoding().is_some_and(|encoding| encoding.is_in_payload()) {
         return;
     }
     let of_users = file.users.entries.iter().filter_map(|(name, user)| {
@@ -77,10 +77,10 @@ fn unheard(file: &File, user: &User, network: Option<&Network>) -> Option<String
     let path = network.path(from, to)?;
     let speaks = |link: &u32| {
         let link = &network.links[*link as usize];
-        link.aqm.asks_price().is_some() || (!encoding.is_in_word() && link.ecn)
+        link.aqm.asks_price().is_some() || (!encoding.is_in_payload() && link.ecn)
     };
     (!path.iter().any(speaks)).then(|| {
-        let how = if encoding.is_in_word() { "" } else { ", or marks by ECN" };
+        let how = if encoding.is_in_payload() { "" } else { ", or marks by ECN" };
         format!(
             "{name} goes by prices, and no link between {from} and {to} asks any{how}: give one of them \
              e.g. aqm = {{ kind = \"pc3\", target = \"18 packets\" }}"

@@ -2,7 +2,7 @@
 //!
 //! Links, AQMs, meters and probes are those of a simulation. Their clock is whatever the caller
 //! says, so the very same code stands between real hosts in real time, and anything that a
-//! scenario can say about a network is emulated without another word.
+//! scenario says about a network can be emulated.
 
 use core::cmp::Reverse;
 
@@ -163,7 +163,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
         let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
         if self.reads_activity && direction == Direction::Forward {
-            packet.word = self.network.contents.activity(packet.number).to_bits();
+            packet.payload = self.network.contents.activity(packet.number).to_bits();
         }
         self.network.send(PackedPacket::of(&packet), at.max(self.now));
     }

@@ -178,7 +178,7 @@ impl<'a> Endpoints<'a> {
             network.prefetch_links(forward);
         } else {
             network.prefetch_links(reverse);
-            acks.prefetch(ConnectionId::of_word(packed.connection()).place());
+            acks.prefetch(ConnectionId::unpack(packed.connection()).place());
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Endpoints<'a> {
     fn deliver_elsewhere(&mut self, packed: &PackedPacket, mut sim: SimContext) -> u64 {
         let packet = packed.packet(sim.now);
         if packet.has(flags::OPTIONS) {
-            sim.network.options.take(packet.word);
+            sim.network.options.take(packet.payload);
         }
         if ConnectionId::of(&packet) != ConnectionId::NONE {
             return 0;

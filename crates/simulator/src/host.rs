@@ -261,7 +261,7 @@ impl Host {
             packet.flags |=
                 flags::OPTIONS | if reported.blocks.is_some() { flags::SACK } else { 0 };
             let options = Options { sack, received_bytes, ..Options::default() };
-            packet.word = self.network.options.put(options);
+            packet.payload = self.network.options.put(options);
         }
         self.on_ack(packet);
     }
@@ -312,7 +312,7 @@ impl Host {
     fn reported(&mut self, packet: &Packet) -> Sent {
         if packet.has(flags::ACK) {
             let options =
-                packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+                packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.payload));
             let options = options.unwrap_or_default();
             return Sent::Ack {
                 next: packet.number,

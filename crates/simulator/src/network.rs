@@ -360,8 +360,8 @@ impl<C: Contents> Network<C> {
         }
         let owner = self.flow_states[packed.flow() as usize].owner;
         match link.offer(&packed, now, owner) {
-            Ok(Forwarded { at, written: Written::Word }) => {
-                packed.set_word(link.reported());
+            Ok(Forwarded { at, written: Written::Payload }) => {
+                packed.set_payload(link.reported());
                 self.transit.send(number, at, packed);
                 self.note_pending(number, packed.flow(), packed.len(), now, at);
                 None
@@ -555,7 +555,7 @@ impl<C: Contents> Network<C> {
     fn lose(&mut self, packed: &PackedPacket, now: Time) {
         self.ledger.dropped += 1;
         if packed.has(flags::OPTIONS) {
-            self.options.take(packed.word());
+            self.options.take(packed.payload());
         }
         if packed.has(flags::REPORT) {
             self.reports.take(packed.number());

@@ -31,12 +31,12 @@ meter = { reference_rate = "5 Mb/s" }
 
 /// Keeps one activity per packet, as a header would.
 #[derive(Default)]
-struct Shelf {
+struct Slab {
     activities: Vec<f32>,
     discarded: u64,
 }
 
-impl Contents for Shelf {
+impl Contents for Slab {
     const OUTSIDE: bool = true;
 
     fn set_activity(&mut self, packet: u64, activity: f32) -> f32 {
@@ -76,7 +76,7 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         sends.extend(times.map(|at| (at, flow as u32, len.get() as u16)));
     }
     sends.sort_by_key(|&(at, flow, _)| (at, flow));
-    let mut emulation = Emulation::new(plan, 1, Shelf::default());
+    let mut emulation = Emulation::new(plan, 1, Slab::default());
     let mut delivered = 0;
     for (at, flow, len) in sends {
         while emulation.next_time() <= at {
@@ -164,9 +164,9 @@ fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
 #[test]
 fn there_is_no_result_before_the_end() {
     let plan = plan();
-    assert_eq!(Emulation::new(&plan, 1, Shelf::default()).finish(), None);
+    assert_eq!(Emulation::new(&plan, 1, Slab::default()).finish(), None);
     let parts = plan_in_parts();
-    let mut emulation = Emulation::new(&parts, 1, Shelf::default());
+    let mut emulation = Emulation::new(&parts, 1, Slab::default());
     while emulation.next_time() < Time::ZERO + Span::from_secs(4) {
         emulation.advance();
     }

@@ -76,7 +76,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
 fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     let by_queue = match link.aqm.asks_price() {
         Some(Moment::MarkedDeparture) => true,
-        Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_word()),
+        Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_payload()),
         None => link.ecn && link.aqm != AqmParams::DropTail,
     };
     let by_others = link.differentiation != DifferentiationParams::None

@@ -117,7 +117,7 @@ impl Route<'_> {
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
         let mut half =
-            Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.routes));
+            Half::new(tcp, packet_size, Address::new(self.flow, id.pack(), timer, self.routes));
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
         }
@@ -228,7 +228,7 @@ impl System<'_, '_> {
 
     /// One end sends a datagram of so many bytes on the wire, with what its header says.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
-        let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
+        let (none, back) = (ConnectionId::NONE.pack(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.routes);
         self.sim.ctx(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {

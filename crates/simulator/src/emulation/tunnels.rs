@@ -147,16 +147,16 @@ impl<C: Contents> Emulation<'_, C> {
     ) -> Option<Delivery> {
         let header = asked.tunnel.and_then(|tunnel| {
             let Tunnel { teid, sequence, re_inserted, inner_ecn } = tunnel;
-            Some((TunnelHeader { teid, sequence, re_inserted }.to_word()?, inner_ecn))
+            Some((TunnelHeader { teid, sequence, re_inserted }.pack()?, inner_ecn))
         });
         let inner_ecn = header.map(|(_, inner_ecn)| inner_ecn);
         let flags = stages::flags_of(asked.header, inner_ecn, direction | flags::ECT);
         let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
         match header {
             // Nodes on the way see it.
-            Some((word, _)) => packet.word = word,
+            Some((payload, _)) => packet.payload = payload,
             None if self.reads_activity && direction == 0 => {
-                packet.word = self.network.contents.activity(number).to_bits();
+                packet.payload = self.network.contents.activity(number).to_bits();
             }
             None => {}
         }

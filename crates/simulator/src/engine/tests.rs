@@ -135,7 +135,7 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     engine.deliver(late.at, PackedPacket::of(&late));
     let ticket = engine.network.options.put(Options::default());
     let flags = flags::ACK | flags::BACK | flags::OPTIONS;
-    let acknowledgement = Packet { word: ticket, flags, len: 52, ..late };
+    let acknowledgement = Packet { payload: ticket, flags, len: 52, ..late };
     engine.deliver(late.at, PackedPacket::of(&acknowledgement));
     assert_eq!(engine.reached[0].received.arrivals.packets, got.arrivals.packets + 1);
     assert_eq!(engine.reached[0].received.payload_bytes, got.payload_bytes);

@@ -56,14 +56,14 @@ impl<C: Contents> Network<C> {
     ) -> Option<Rewritten> {
         let (flags, len) = (packed.flags(), packed.len());
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let word = match self.stages.fast_path(stage, now, len, user, flags) {
-            FastVerdict::Pass => packed.word(),
+        let payload = match self.stages.fast_path(stage, now, len, user, flags) {
+            FastVerdict::Pass => packed.payload(),
             FastVerdict::Signal(signal) => signal.to_bits(),
             FastVerdict::Full => {
                 return self.pass_one_by_one(self.rows[packed.hop() as usize], packed, now);
             }
         };
-        Some(Rewritten::new(word, flags, len))
+        Some(Rewritten::new(payload, flags, len))
     }
 
     /// As [`Self::cross`], where tunnels begin. Most packets that come there are not ECN-capable, since the network does without
@@ -76,7 +76,7 @@ impl<C: Contents> Network<C> {
         now: Time,
     ) -> Option<Rewritten> {
         use flags::{CE, ECT, ECT_1, TUNNEL};
-        if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.word() != 0 {
+        if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.payload() != 0 {
             return self.cross((row, stage), packed, now);
         }
         debug_assert!(self.stages.passed_ahead(row).is_none(), "such a stage is passed on time");
@@ -94,7 +94,7 @@ impl<C: Contents> Network<C> {
             flags |= if crossing.ecn == Ecn::NotEct { 0 } else { ECT };
         }
         let len = u16::try_from(crossing.len.get()).expect("at most 65,535 B");
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
     /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
@@ -113,7 +113,7 @@ impl<C: Contents> Network<C> {
             return None;
         }
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let TunnelHeader { teid, sequence, re_inserted } = TunnelHeader::of_word(packed.word());
+        let TunnelHeader { teid, sequence, re_inserted } = TunnelHeader::unpack(packed.payload());
         let tunnel = Tunnel { teid, sequence, inner_ecn: Ecn::NotEct, re_inserted };
         let ecn = if packed.has(CE) { Ecn::Ce } else { Ecn::NotEct };
         let tunnel_end = self.tunnel_end(packed.hop());
@@ -162,7 +162,7 @@ impl<C: Contents> Network<C> {
         }
         flags = stages::with_ecn(ecn, tunnel.map(|tunnel| tunnel.inner_ecn), flags);
         let len = u16::try_from(len.get()).expect("at most 65,535 B");
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
     #[inline(never)]
@@ -197,7 +197,7 @@ impl<C: Contents> Network<C> {
             if C::OUTSIDE && !packed.has(flags::REPORT) {
                 passing.signal = self.contents.set_activity(packed.number(), passing.signal);
             }
-            self.options.set_word_of(&mut packed, passing.signal.to_bits());
+            self.options.set_payload_of(&mut packed, passing.signal.to_bits());
         }
         let (mut flags, mut len) = (packed.flags(), packed.len());
         if wrote_header {
@@ -209,13 +209,13 @@ impl<C: Contents> Network<C> {
             flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
     /// A packet as stages see it.
     fn seen(&self, packed: &PackedPacket, now: Time) -> Passing {
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let signal = f32::from_bits(self.options.word_of(packed));
+        let signal = f32::from_bits(self.options.payload_of(packed));
         let mut passing = stages::passing(*packed, user, signal, now);
         passing.tunnel_end = self.tunnel_ends.get(packed.hop() as usize).copied().flatten();
         if packed.has(flags::TUNNEL) {
@@ -241,8 +241,8 @@ impl<C: Contents> Network<C> {
             sequence,
             re_inserted,
         });
-        let (word, is_ticket) = self.options.set_tunnel_of(packed, header);
-        packed.set_word(word);
+        let (payload, is_ticket) = self.options.set_tunnel_of(packed, header);
+        packed.set_payload(payload);
         match is_ticket {
             true => packed.flags() | flags::OPTIONS,
             false => packed.flags() & !flags::OPTIONS,
@@ -284,7 +284,7 @@ impl<C: Contents> Network<C> {
                 at: now,
                 stamp: now,
                 flow: answered.flow(),
-                connection: ConnectionId::NONE.word(),
+                connection: ConnectionId::NONE.pack(),
                 hop,
                 len: u16::try_from(report.len.get()).expect("at most 65,535 B"),
                 number: self.reports.put(*report),

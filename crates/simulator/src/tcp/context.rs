@@ -73,7 +73,7 @@ impl Address {
 
     /// Whom timers wake.
     pub fn timer(&self) -> TimerId {
-        TimerId::new(ConnectionId::of_word(self.connection).place(), self.is_backward())
+        TimerId::new(ConnectionId::unpack(self.connection).place(), self.is_backward())
     }
 
     /// It enters the network by these ways from now on.
@@ -93,9 +93,9 @@ impl HostContext<'_> {
 
     /// Sends an acknowledgement of all segments before `number`, with options if `flags` say so.
     #[inline]
-    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, word: u32) {
+    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, payload: u32) {
         let packet = self.packet(self.address.acks, number, echo, len, flags | flags::ACK);
-        self.send(Packet { word, ..packet }, !self.address.is_backward());
+        self.send(Packet { payload, ..packet }, !self.address.is_backward());
     }
 
     #[inline(always)]

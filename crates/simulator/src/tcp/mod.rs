@@ -186,20 +186,20 @@ impl Half {
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let blocks = self.receiver.sack_blocks();
-        let (mut len, mut word) = (self.sizes.header, 0);
+        let (mut len, mut payload) = (self.sizes.header, 0);
         if blocks.is_some() || self.receiver.has_more_feedback() {
             let (received_at, prices) = self.receiver.more_feedback();
-            word = prices;
+            payload = prices;
             if blocks.is_some() || received_at.is_some() {
                 flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
                 let sack = blocks.unwrap_or_default();
                 let used = sack.iter().filter(|(start, end)| start < end).count();
                 len += Sizes::sack_option(used);
-                let options = Options { word, sack, received_at, ..Options::default() };
-                word = ctx.network.options.put(options);
+                let options = Options { payload, sack, received_at, ..Options::default() };
+                payload = ctx.network.options.put(options);
             }
         }
-        ctx.send_ack(self.receiver.next, echo, len, flags, word);
+        ctx.send_ack(self.receiver.next, echo, len, flags, payload);
     }
 
     /// The same with counters of marks.
@@ -222,8 +222,8 @@ impl Half {
         let has_more_feedback = self.receiver.has_more_feedback();
         if used > 0 || received_bytes.is_some() || has_more_feedback {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
-            let (received_at, word) = self.receiver.more_feedback();
-            let options = Options { word, sack, received_bytes, received_at, tunnel: None };
+            let (received_at, payload) = self.receiver.more_feedback();
+            let options = Options { payload, sack, received_bytes, received_at, tunnel: None };
             ticket = ctx.network.options.put(options);
         }
         ctx.send_ack(self.receiver.next, echo, len, flags, ticket);

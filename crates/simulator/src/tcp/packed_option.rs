@@ -1,4 +1,4 @@
-//! A number that there may not be, in one word: every sender has several.
+//! An optional number in eight bytes; every sender has several.
 
 use core::fmt;
 

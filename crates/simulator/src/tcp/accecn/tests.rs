@@ -218,7 +218,7 @@ impl SimContext {
         packet.at = self.now;
         if !packet.has(flags::SYN) && self.happens(missing) {
             if packet.has(flags::OPTIONS) {
-                self.network.options.take(packet.word);
+                self.network.options.take(packet.payload);
             }
             return Ok(());
         }

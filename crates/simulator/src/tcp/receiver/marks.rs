@@ -74,7 +74,7 @@ impl Receiver {
     /// once.
     pub(super) fn note_congestion(&mut self, packet: &Packet) -> bool {
         if let Some(gathered) = &mut self.prices {
-            gathered.add(packet.word);
+            gathered.add(packet.payload);
         }
         if let Some(counted) = &mut self.counted {
             let missing = u32::from(self.full - packet.len);

@@ -168,7 +168,7 @@ impl Receiver {
 
     /// The sender reads prices, which travel so.
     pub fn gather_prices(&mut self, encoding: Encoding) {
-        if encoding.is_in_word() {
+        if encoding.is_in_payload() {
             self.prices = Some(Box::new(Gathered::new(encoding)));
             self.has_more_feedback = true;
         }

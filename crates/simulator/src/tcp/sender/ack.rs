@@ -34,7 +34,7 @@ impl Sender {
         let mut packet = packed.packet(ctx.now);
         let taken;
         let options = if packet.has(flags::OPTIONS) {
-            taken = ctx.network.options.take(packet.word);
+            taken = ctx.network.options.take(packet.payload);
             &taken
         } else {
             &Options::NONE
@@ -91,7 +91,7 @@ impl Sender {
             && packet.number == out.una()
             && recovery.recovers_beyond(out.una())
             && out.are_full()
-            && OptionStore::has_blocks_alone(packet.word)
+            && OptionStore::has_blocks_alone(packet.payload)
             && self.conex.is_none()
             && !self.ecn.counts_marks()
     }
@@ -148,7 +148,7 @@ impl Sender {
     #[inline(never)]
     fn on_blocks(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let (packet, now) = (&packed.packet(ctx.now), ctx.now);
-        let blocks = ctx.network.options.take_blocks(packet.word);
+        let blocks = ctx.network.options.take_blocks(packet.payload);
         let in_flight = self.in_flight();
         let mut samples = None;
         let ack = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);

@@ -97,7 +97,7 @@ pub struct Feedback {
     named: PackedOption,
     /// A measurement goes on through a fast recovery, and counts when that ends.
     through_recovery: bool,
-    /// ACKs report prices, beside their options or in their word.
+    /// ACKs report prices, beside their options or in their payload word.
     reads_prices: bool,
     /// The connection was requested more than once.
     request_repeated: bool,
@@ -139,7 +139,7 @@ impl Feedback {
     /// The prices that an ACK without options reports.
     #[inline]
     pub fn prices_of(&self, packet: &Packet) -> u32 {
-        if self.reads_prices { packet.word } else { 0 }
+        if self.reads_prices { packet.payload } else { 0 }
     }
 
     /// Whether the connection agreed on SACK.
@@ -266,7 +266,7 @@ impl Feedback {
             rtt,
             one_way_delay: options.received_at.map(|at| at.since(packet.stamp)),
             prices: match packet.has(flags::OPTIONS) {
-                true => options.word,
+                true => options.payload,
                 false => self.prices_of(packet),
             },
             samples,
@@ -514,7 +514,7 @@ mod tests {
         let (mut feedback, mut ecn, mut out) = reader("", SegmentHistory::None);
         feedback.read_prices();
         let beside_blocks =
-            Options { word: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
+            Options { payload: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
         for stage in [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss] {
             let mut prices = |packet: &Packet, options: &Options| {
                 let (blocks, mut samples) = ((&options.sack, options), None);
@@ -522,7 +522,7 @@ mod tests {
             };
             let with_options = Packet { flags: flags::ACK | flags::OPTIONS, ..ack(0, 0) };
             assert_eq!(prices(&with_options, &beside_blocks), 7, "{stage:?}");
-            assert_eq!(prices(&Packet { word: 8, ..ack(0, 0) }, &Options::NONE), 8, "{stage:?}");
+            assert_eq!(prices(&Packet { payload: 8, ..ack(0, 0) }, &Options::NONE), 8, "{stage:?}");
         }
     }
 

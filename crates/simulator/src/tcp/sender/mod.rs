@@ -151,7 +151,7 @@ impl Sender {
     /// Its controller goes by prices, which travel so.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.window.read_prices(encoding);
-        if encoding.is_in_word() {
+        if encoding.is_in_payload() {
             self.feedback.read_prices();
         }
     }

@@ -252,7 +252,7 @@ impl Bench {
             packet.flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
             let sack = blocks.unwrap_or_default();
             let options = Options { sack, received_bytes, ..Options::default() };
-            packet.word = self.network.options.put(options);
+            packet.payload = self.network.options.put(options);
         }
         self.at_door(|connection, ctx| connection.sender.on_ack(&PackedPacket::of(&packet), ctx));
     }
@@ -305,7 +305,7 @@ impl Bench {
             true => "SYN/ACK".to_owned(),
             false => format!("ack {}", packet.number),
         };
-        let options = packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+        let options = packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.payload));
         let options = options.unwrap_or_default();
         if packet.has(flags::SACK) {
             text += " sack";
