@@ -73,8 +73,8 @@ fn begins(network: &FluidNetwork, integration: &Integration, number: usize) -> L
         let scalable = groups
             .filter(|(group, _)| group.law.is_scalable() && group.route.contains(&number))
             .map(|(group, window)| group.count * group.rate_pps(*window, group.rtt_s(0.0)));
-        let leaves_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
-        at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - leaves_pps) } else { 0.0 };
+        let departs_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
+        at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - departs_pps) } else { 0.0 };
         at.memory[0] -= controller.beta_hz * at.delay_s;
     }
     at.probability = at.signalled(link);
@@ -289,9 +289,9 @@ impl<'a> Flow<'a> {
             let scalable = here().filter(|((group, _), _)| group.law.is_scalable()).map(through);
             let scalable_pps = scalable.sum();
             let queues = [at.queue, at.scalable_queue];
-            let leaves_pps = two.scalable_pps(queues, scalable_pps, capacity_pps);
-            change.scalable_queue = scalable_pps - leaves_pps;
-            capacity_pps -= leaves_pps;
+            let departs_pps = two.scalable_pps(queues, scalable_pps, capacity_pps);
+            change.scalable_queue = scalable_pps - departs_pps;
+            capacity_pps -= departs_pps;
         }
         let own = here().filter(|((group, _), _)| !self.has_own_queue(link, group));
         let excess_pps = own.map(through).sum::<f64>() - capacity_pps;

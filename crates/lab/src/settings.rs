@@ -199,7 +199,10 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a timeout keeps what is sacked");
-    note(!tcp.rearm_on_retransmit, "repairs of the first missing segment restart the timer");
+    note(
+        !tcp.rearm_on_retransmit,
+        "retransmissions of the first missing segment restart the timer",
+    );
     note(tcp.quirks.rearm_on_each_ack, "only ACKs of new data restart the timer");
     note(tcp.quirks.backoff_forgets_rtt, "timeouts forget no round trip");
     note(

@@ -66,7 +66,7 @@ pub struct Tunnels<'a> {
 
 /// From where a message came, and with which ECN field.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Origin {
     node: usize,
     from: SocketAddrV4,
     ecn: Ecn,
@@ -197,7 +197,7 @@ impl<'a> Tunnels<'a> {
         (tunnel, copy): (Tunnel, Option<Declaration>),
         ecn: Ecn,
     ) -> Arrived {
-        let user = self.plan.flows[path.entered_at.flow as usize].user;
+        let user = self.plan.flows[path.ingress.flow as usize].user;
         if let Some((teid, left)) = self.paths.enter(user, path, tunnel.teid) {
             self.mark_end(teid, left);
         }
@@ -249,17 +249,17 @@ impl<'a> Tunnels<'a> {
         let number = emulation.contents().put(bytes, view);
         if let Some((path, tunnel)) = self.path_of_data(node, to, bytes) {
             let asked = Asked { tunnel: Some(tunnel), ..asked };
-            let ended = emulation.go_on(path.entered_at, number, asked, now);
+            let ended = emulation.go_on(path.ingress, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
         if let Some(path) = self.paths.between(node, to) {
-            let ended = emulation.send_on(path.entered_at, number, asked, now);
+            let ended = emulation.send_on(path.ingress, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
         let back = self.paths.between(to, node);
-        if back.is_some_and(|path| emulation.send_back(path.left_at, number, asked, now)) {
+        if back.is_some_and(|path| emulation.send_back(path.egress, number, asked, now)) {
             return Fetched::Carried;
         }
         emulation.contents().take(number, header);
@@ -295,8 +295,8 @@ impl<'a> Tunnels<'a> {
             match system::receive_with_tos(self.nodes[node].socket.as_fd(), buffer) {
                 Ok((len, from, tos)) => {
                     let ecn = ecn_of(wire::Ecn::from_traffic_class(tos));
-                    let came = Came { node, from, ecn };
-                    ended.extend(self.message(came, &buffer[..len], emulation, now));
+                    let origin = Origin { node, from, ecn };
+                    ended.extend(self.message(origin, &buffer[..len], emulation, now));
                 }
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN) => break,
@@ -311,12 +311,12 @@ impl<'a> Tunnels<'a> {
     /// A node looks at a message.
     fn message(
         &mut self,
-        came: Came,
+        origin: Origin,
         bytes: &[u8],
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
-        let Came { node, from, .. } = came;
+        let Origin { node, from, .. } = origin;
         let Ok(message) = gtpu::parse(bytes) else {
             self.counts.add("malformed");
             return None;
@@ -328,7 +328,7 @@ impl<'a> Tunnels<'a> {
         }
         let payload = &bytes[message.payload.clone()];
         match message.header.kind {
-            Kind::Data => return self.data(came, bytes, &message, emulation, now),
+            Kind::Data => return self.data(origin, bytes, &message, emulation, now),
             Kind::EchoRequest => {
                 self.counts.add("echo requests");
                 self.take_report(node, payload, bytes.len(), from, emulation);
@@ -342,7 +342,7 @@ impl<'a> Tunnels<'a> {
             }
             Kind::EchoResponse => self.counts.add("echo responses"),
             Kind::ErrorIndication => self.counts.add("error indications"),
-            Kind::EndMarker => self.take_end_marker(came, message.header.teid),
+            Kind::EndMarker => self.take_end_marker(origin, message.header.teid),
             Kind::SupportedExtensions => self.counts.add("notifications of extension headers"),
             Kind::Other(_) => self.counts.add("of other kinds"),
         }
@@ -352,13 +352,13 @@ impl<'a> Tunnels<'a> {
     /// A user's packet comes out of its tunnel.
     fn data(
         &mut self,
-        came: Came,
+        origin: Origin,
         bytes: &[u8],
         message: &gtpu::Message,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
-        let Came { node, from, ecn } = came;
+        let Origin { node, from, ecn } = origin;
         let inner = &bytes[message.payload.clone()];
         let Ok(view) = packet::parse(inner) else {
             self.counts.add("malformed");
@@ -382,7 +382,7 @@ impl<'a> Tunnels<'a> {
         let outer = tidegate_simulator::Header { ecn, ..header };
         let len = (OUTER_LEN + bytes.len()) as u16;
         let asked = Asked { len, header: outer, tunnel: Some(tunnel) };
-        let judged = emulation.judge(path.left_at, asked, now);
+        let judged = emulation.judge(path.egress, asked, now);
         if let Some(report) = judged.report {
             self.send_report(node, &report, self.nodes[path.begin].address);
         }
@@ -395,7 +395,7 @@ impl<'a> Tunnels<'a> {
         let number = emulation.contents().put(inner, view);
         let header = tidegate_simulator::Header { ecn: judged.ecn, ..header };
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
-        emulation.go_on(path.left_at, number, asked, now)
+        emulation.go_on(path.egress, number, asked, now)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     let network = Network::of(file);
     let crossing = Crossing::of(file, &network);
     if file.users.entries.iter().all(|(_, user)| !user.is_metered(file)) {
-        nobody_is_metered(file, &mut reader);
+        no_user_is_metered(file, &mut reader);
     } else {
         some_are_not_metered(file, &network, &mut reader);
     }
@@ -97,7 +97,7 @@ fn is_abc(link: &LinkMechanisms) -> bool {
     matches!(link.differentiation, DifferentiationParams::Abc(_))
 }
 
-fn nobody_is_metered(file: &File, reader: &mut Reader) {
+fn no_user_is_metered(file: &File, reader: &mut Reader) {
     for (path, _) in file.link_mechanisms().filter(|(_, link)| is_abc(link)) {
         let message = "abc acts on what meters have measured, and no group of users has one: \
                        give users.NAME.meter";

@@ -25,7 +25,7 @@ pub(crate) struct Network {
     /// Numbers of the nodes, in the order of the file.
     numbers: BTreeMap<String, u32>,
     /// Links that leave a node, ascending, by the node's number.
-    leaving: Vec<Vec<u32>>,
+    outgoing: Vec<Vec<u32>>,
     /// Numbers of the links by their names.
     by_name: BTreeMap<String, u32>,
     price_encoding: Option<Encoding>,
@@ -91,8 +91,8 @@ impl Network {
             *self.numbers.entry(node.to_owned()).or_insert(next)
         });
         let number = u32::try_from(self.links.len()).expect("links of a file fit 32 bits");
-        self.leaving.resize_with(self.numbers.len(), Vec::new);
-        self.leaving[ends[0] as usize].push(number);
+        self.outgoing.resize_with(self.numbers.len(), Vec::new);
+        self.outgoing[ends[0] as usize].push(number);
         self.by_name.insert(link.name.clone(), number);
         self.links.push(LinkPlan { ends: ends.into(), ..link });
     }
@@ -181,7 +181,7 @@ impl Network {
             if std::mem::replace(&mut done[node as usize], true) {
                 continue;
             }
-            for &number in &self.leaving[node as usize] {
+            for &number in &self.outgoing[node as usize] {
                 let link = &self.links[number as usize];
                 let next = link.ends.1 as usize;
                 // A sum of a million delays of 30 years would not fit.

@@ -23,7 +23,7 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             return;
         }
         // With an error in how prices travel, the rest is judged as if they travelled in some way.
-        let some = || prices::encoding_is_wrong(reader).then_some(Encoding::Explicit);
+        let some = || prices::encoding_is_invalid(reader).then_some(Encoding::Explicit);
         let encoding = file.price_encoding().or_else(some);
         let here = place(rate, buffer, file.packet_size, encoding);
         if let Err((key, message)) = Aqm::new(aqm.clone(), &here) {

@@ -12,7 +12,7 @@ const KEY: &str = "price_encoding";
 /// Every error; routes are looked at where the network is known.
 pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     not_beside_activities(file, network, reader);
-    if encoding_is_wrong(reader) {
+    if encoding_is_invalid(reader) {
         return; // How prices travel is known when that is mended.
     }
     for (name, user) in &file.users.entries {
@@ -28,7 +28,7 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
 }
 
 /// Whether it is said how prices travel, and there is an error in that.
-pub(crate) fn encoding_is_wrong(reader: &Reader) -> bool {
+pub(crate) fn encoding_is_invalid(reader: &Reader) -> bool {
     reader.errors.iter().any(|error| error.path.first().is_some_and(|key| key == KEY))
 }
 

@@ -243,13 +243,13 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
 
 /// Where in the file a stage is: on the way back of a link, ends of tunnels come from the link's other end.
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
-    let as_it_stands = (side, number);
-    let Some(name) = link.name.strip_suffix(".reverse") else { return as_it_stands };
+    let unchanged = (side, number);
+    let Some(name) = link.name.strip_suffix(".reverse") else { return unchanged };
     if !link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels) {
-        return as_it_stands;
+        return unchanged;
     }
     let Some(there) = network.link(name) else {
-        return as_it_stands;
+        return unchanged;
     };
     let (own, far, other) = match side {
         Side::Ingress => (&there.ingress, Side::Egress, &there.egress),
@@ -259,7 +259,7 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
     let replicas = other.iter().enumerate().filter(|(_, stage)| stage.counterpart().is_some());
     let all =
         stays.map(|(number, _)| (side, number)).chain(replicas.map(|(number, _)| (far, number)));
-    all.into_iter().nth(number).unwrap_or(as_it_stands)
+    all.into_iter().nth(number).unwrap_or(unchanged)
 }
 
 /// Where the stages at an end of a link are in the file.

@@ -82,7 +82,7 @@ impl AckTimers {
 
     /// A receiver stands at a place in its line from now on. Whoever stood there before owes nothing, since one connection of a
     /// flow comes after the other where receivers are served ahead of time.
-    pub fn stand_in_line(&mut self, place: u32, receiver: TimerId) {
+    pub fn join_line(&mut self, place: u32, receiver: TimerId) {
         self.in_line[place as usize] = receiver;
     }
 
@@ -131,7 +131,7 @@ mod tests {
     fn each_wakes_its_own_receiver() {
         let ns = Time::from_nanos;
         let mut timers = AckTimers::with_lines(64);
-        timers.stand_in_line(33, TimerId::new(9, false));
+        timers.join_line(33, TimerId::new(9, false));
         let halves = [TimerId::new(3, false), TimerId::new(3, true), TimerId::new(9, false)];
         let seats = [Seat::of(halves[0]), Seat::of(halves[1]), Seat::in_line(33)];
         for (seat, at) in seats.into_iter().zip([7, 5, 6]) {

@@ -229,11 +229,11 @@ impl Connections {
     }
 
     /// All connections of a flow enter the network by other ways.
-    pub fn lead(&mut self, flow: u32, routes: Routes) {
+    pub fn reroute(&mut self, flow: u32, routes: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
-            connection.forward.address.lead(routes);
-            connection.backward.iter_mut().for_each(|half| half.address.lead(routes));
+            connection.forward.address.reroute(routes);
+            connection.backward.iter_mut().for_each(|half| half.address.reroute(routes));
         }
     }
 

@@ -32,7 +32,7 @@ struct Place {
 }
 
 /// Nobody stands there; whose flow has no line has this one.
-const NOBODY: u32 = 0;
+const NO_LINE: u32 = 0;
 
 impl DelayedAcks {
     /// Lines of a plan whose flows are `early` where receivers are served ahead of time.
@@ -49,9 +49,9 @@ impl DelayedAcks {
             return DelayedAcks { of_flow: Vec::new(), places: 0 };
         }
         // The first group has nobody, the others begin where as many as they have room for do.
-        let nobody = Group::of(0, 1);
-        let mut places = nobody.room();
-        let mut line_of_link = vec![(nobody, 0); plan.links.len()];
+        let unused = Group::of(0, 1);
+        let mut places = unused.room();
+        let mut line_of_link = vec![(unused, 0); plan.links.len()];
         for (link, &flows) in flows_of_link.iter().enumerate().filter(|(_, flows)| **flows > 1) {
             let room = Group::of(0, flows).room();
             let first = places.next_multiple_of(room);
@@ -60,10 +60,10 @@ impl DelayedAcks {
         }
         let all = Deadlines::with_places(places);
         let place = |line, number| Place { line, bound_at: all.bound_at(line), number };
-        let mut of_flow = vec![place(nobody, NOBODY); plan.flows.len()];
+        let mut of_flow = vec![place(unused, NO_LINE); plan.flows.len()];
         for flow in (0..plan.flows.len()).filter(|flow| is_own(*flow)) {
             let (line, next) = &mut line_of_link[plan.flows[flow].reverse[0] as usize];
-            if *line != nobody {
+            if *line != unused {
                 of_flow[flow] = place(*line, *next);
                 *next += 1;
             }
@@ -84,12 +84,12 @@ impl DelayedAcks {
 
     /// The line of a flow, if it has one.
     pub fn line_of(&self, flow: u32) -> Option<Group> {
-        self.of_flow.get(flow as usize).filter(|own| own.number != NOBODY).map(|own| own.line)
+        self.of_flow.get(flow as usize).filter(|own| own.number != NO_LINE).map(|own| own.line)
     }
 
     /// The place of a flow in its line, if it has one.
     pub fn place_of(&self, flow: u32) -> Option<u32> {
-        self.of_flow.get(flow as usize).map(|own| own.number).filter(|number| *number != NOBODY)
+        self.of_flow.get(flow as usize).map(|own| own.number).filter(|number| *number != NO_LINE)
     }
 }
 

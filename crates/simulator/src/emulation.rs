@@ -170,7 +170,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     /// When something happens next.
     pub fn next_time(&mut self) -> Time {
-        if !self.network.left.is_empty() {
+        if !self.network.exited.is_empty() {
             return self.now;
         }
         self.network.transit.next_time().min(self.next_own())
@@ -202,7 +202,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     }
 
     /// A flow takes its other way. What is under way goes on as it went.
-    fn lead(&mut self) {
+    fn advance_due(&mut self) {
         let number = self.moves.pop().expect("a move is due");
         self.routes[self.plan.moves[number].flow] = self.routes[self.plan.flows.len() + number];
     }
@@ -212,7 +212,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// # Panics
     /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
     pub fn advance(&mut self) -> Option<Delivery> {
-        if let Some(delivery) = self.left() {
+        if let Some(delivery) = self.exited() {
             return Some(delivery);
         }
         // As in a simulation: at equal times readings come first and samples last.
@@ -224,7 +224,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
         if self.next_move() <= arrival.min(self.series.next()) {
             self.now = self.next_move();
-            self.lead();
+            self.advance_due();
             return None;
         }
         if self.series.next() < arrival {
@@ -234,7 +234,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             return None;
         }
         self.now = arrival;
-        let Some((at, packed)) = self.network.advance() else { return self.left() };
+        let Some((at, packed)) = self.network.advance() else { return self.exited() };
         Some(self.delivered(at, packed))
     }
 

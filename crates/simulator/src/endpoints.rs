@@ -73,11 +73,11 @@ impl<'a> Endpoints<'a> {
     }
 
     /// A flow of the plan's moves takes its other way, with all its connections.
-    pub fn lead(&mut self, moved: usize) {
+    pub fn reroute(&mut self, moved: usize) {
         let flow = self.plan.moves[moved].flow;
         let routes = self.routes[self.plan.flows.len() + moved];
         self.routes[flow] = routes;
-        self.connections.lead(flow as u32, routes);
+        self.connections.reroute(flow as u32, routes);
     }
 
     /// A flow of the plan's offers pays something else, over all its connections; those that it opens later see to
@@ -136,7 +136,7 @@ impl<'a> Endpoints<'a> {
         if listened && bytes > 0 {
             connection.accept(&mut sim);
             let at = if backward { End::Sender } else { End::Receiver };
-            self.tell(packet.flow, Event::Arrived(at, id, bytes), &mut sim);
+            self.notify(packet.flow, Event::Arrived(at, id, bytes), &mut sim);
         }
         if backward { 0 } else { bytes }
     }
@@ -202,7 +202,7 @@ impl<'a> Endpoints<'a> {
         if self.applications[packet.flow as usize].listens() {
             let at = if backward { End::Sender } else { End::Receiver };
             let datagram = Datagram { number: packet.number, marked: packet.has(flags::CE) };
-            self.tell(packet.flow, Event::Heard(at, datagram), &mut sim);
+            self.notify(packet.flow, Event::Received(at, datagram), &mut sim);
         }
         if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
     }
@@ -221,7 +221,7 @@ impl<'a> Endpoints<'a> {
     #[cold]
     fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, sim: &mut SimContext) {
         let at = if backward { End::Receiver } else { End::Sender };
-        self.tell(flow, Event::Acknowledged(at, id), sim);
+        self.notify(flow, Event::Acknowledged(at, id), sim);
         self.close_if_done(flow, id, sim);
     }
 
@@ -233,7 +233,7 @@ impl<'a> Endpoints<'a> {
             return;
         };
         connection.closed = true;
-        let left = connection.forward.sender.leaves();
+        let left = connection.forward.sender.undeclared();
         let account = &mut self.accounts[flow as usize];
         if left != Met::default() {
             account.past_mut().left += left;
@@ -242,11 +242,11 @@ impl<'a> Endpoints<'a> {
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
             account.past_mut().add(&gone.forward.sender);
         }
-        self.tell(flow, Event::Closed(id), sim);
+        self.notify(flow, Event::Closed(id), sim);
     }
 
     /// Tells an application what has happened.
-    pub fn tell(&mut self, flow: u32, event: Event, sim: &mut SimContext) {
+    pub fn notify(&mut self, flow: u32, event: Event, sim: &mut SimContext) {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();

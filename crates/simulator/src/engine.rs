@@ -326,10 +326,10 @@ impl<'a> Engine<'a> {
         let mut sim = SimContext { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),
-            Wake::Move(number) => ends.lead(number as usize),
+            Wake::Move(number) => ends.reroute(number as usize),
             Wake::Offer(number) => ends.offer(number as usize),
-            Wake::Start(flow) => ends.tell(flow, Event::Start, &mut sim),
-            Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut sim),
+            Wake::Start(flow) => ends.notify(flow, Event::Start, &mut sim),
+            Wake::Application(flow) => ends.notify(flow, Event::Wake, &mut sim),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut sim),
             Wake::DelayedAck(_) => unreachable!("receivers have timers of their own"),
         }

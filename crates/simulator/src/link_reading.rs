@@ -175,7 +175,7 @@ impl<'a> LinkReading<'a> {
 
 impl TimePassed {
     fn of(link: &mut Link, now: Time) -> Self {
-        let [packets, bytes, busy] = link.time_to_come(now);
+        let [packets, bytes, busy] = link.remaining_time(now);
         let [packets_so_far, bytes_so_far] = link.time_so_far(now);
         let monitor = link.monitor().expect("monitored");
         TimePassed {

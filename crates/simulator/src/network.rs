@@ -95,7 +95,7 @@ pub struct Network<C = InPacket> {
     /// Stages on the way.
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
-    rows: Vec<u32>,
+    chains: Vec<u32>,
     /// The stage that lets packets pass on the fast path before each of these hops, or [`NO_STAGE`].
     fast_paths: Vec<u32>,
     /// The end of tunnels further on the way, for each hop, if there is any at all.
@@ -103,7 +103,7 @@ pub struct Network<C = InPacket> {
     /// What stages tell each other.
     reports: Reports,
     /// Packets that have come to a node outside, and that are handed out next.
-    pub left: Vec<(Time, PackedPacket)>,
+    pub exited: Vec<(Time, PackedPacket)>,
     /// When counters are read next.
     next_reading: Time,
     /// The same where packets may pass ahead of time, which no later one does at a stage that counts.
@@ -171,11 +171,11 @@ impl<C: Contents> Network<C> {
             hosts: HostQueues::new([].into_iter(), seed),
             shared_hosts: false,
             stages: Stages::new(plan, seed),
-            rows: Vec::new(),
+            chains: Vec::new(),
             fast_paths: Vec::new(),
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
-            left: Vec::new(),
+            exited: Vec::new(),
             next_reading: Time::ZERO,
             read_next: Time::ZERO,
             deferred: Vec::new(),
@@ -187,11 +187,11 @@ impl<C: Contents> Network<C> {
         for (i, flow) in plan.paths().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
                 let hops = topology.hops(plan, flow, direction, early);
-                let rows = network.rows_of(flow, direction, &hops, topology);
+                let chains = network.chains_of(flow, direction, &hops, topology);
                 let len = hops.len();
-                *known.entry((hops, rows)).or_insert_with_key(|(hops, rows)| {
+                *known.entry((hops, chains)).or_insert_with_key(|(hops, chains)| {
                     network.hops.extend(hops);
-                    network.rows.extend(rows);
+                    network.chains.extend(chains);
                     network.add_tunnel_ends(plan, flow, direction, len);
                     (network.hops.len() - len) as u32
                 })
@@ -233,9 +233,9 @@ impl<C: Contents> Network<C> {
         for flow in &plan.flows {
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == NO_HOST {
-                let alone = topology.is_fed_by_hosts_alone(flow.forward[0]);
+                let fed_by_hosts = topology.is_fed_by_hosts_alone(flow.forward[0]);
                 assert!(
-                    alone,
+                    fed_by_hosts,
                     "the first link of a sender carries nothing that comes over another"
                 );
                 *host = links.len() as u32;
@@ -253,20 +253,20 @@ impl<C: Contents> Network<C> {
         let &FlowState { host, jitter_ns, burst_waits_to, .. } =
             &self.flow_states[packed.flow() as usize];
         let at = match burst_waits_to {
-            Time::NEVER => self.hosts.leave(host, now, jitter_ns),
-            end => self.leave_in_burst(packed.flow(), end, prompt, now),
+            Time::NEVER => self.hosts.release(host, now, jitter_ns),
+            end => self.release_in_burst(packed.flow(), end, prompt, now),
         };
         self.enter(packed, at);
     }
 
     /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
-    fn leave_in_burst(&mut self, flow: u32, mut end: Time, prompt: bool, now: Time) -> Time {
+    fn release_in_burst(&mut self, flow: u32, mut end: Time, prompt: bool, now: Time) -> Time {
         let state = &mut self.flow_states[flow as usize];
         if end <= now && !prompt {
             end = now + self.hosts.jitter(state.host, state.jitter_ns);
             state.burst_waits_to = end;
         }
-        self.hosts.follow(state.host, now.max(end))
+        self.hosts.release_next(state.host, now.max(end))
     }
 
     /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
@@ -280,7 +280,7 @@ impl<C: Contents> Network<C> {
     #[cold]
     fn behind_others(&mut self, packed: &PackedPacket, now: Time) -> Time {
         let host = self.flow_states[packed.flow() as usize].far_host;
-        if host == NO_HOST { now } else { self.hosts.follow(host, now) }
+        if host == NO_HOST { now } else { self.hosts.release_next(host, now) }
     }
 
     /// A packet enters the network at its first hop.
@@ -447,8 +447,8 @@ impl<C: Contents> Network<C> {
             self.ledger.delivered += 1;
             return Some((at, packed));
         }
-        if hop.leads {
-            self.lead(packed, hop, at);
+        if hop.leads_train {
+            self.move_train(packed, hop, at);
             return None;
         }
         self.forward(packed, hop, at)
@@ -457,7 +457,7 @@ impl<C: Contents> Network<C> {
     /// A packet moves on, and with it those that wait behind it and come before anything else does, as [`PacketTrain`] says:
     /// together they are one event. Nothing passes that is read later.
     #[inline(never)]
-    fn lead(&mut self, mut packed: PackedPacket, hop: Hop, mut at: Time) {
+    fn move_train(&mut self, mut packed: PackedPacket, hop: Hop, mut at: Time) {
         let PacketTrain { over, reports, notice } =
             self.trains[hop.link as usize].expect("leads others");
         let limit = self.transit.before(self.read_next.min(at + notice), reports);
@@ -499,13 +499,13 @@ impl<C: Contents> Network<C> {
         let first = self.hops.len() as u32;
         self.hops.extend(topology.report_hops(plan, report));
         for place in links.clone() {
-            let row = match place == links.start {
-                true => self.stages.first_row(flow, direction, place),
-                false => self.stages.row(flow, direction, place),
+            let chain = match place == links.start {
+                true => self.stages.first_chain(flow, direction, place),
+                false => self.stages.chain(flow, direction, place),
             };
-            self.rows.push(row.unwrap_or(u32::MAX));
+            self.chains.push(chain.unwrap_or(u32::MAX));
         }
-        self.rows.push(self.stages.last_row(flow, report, links.end - 1));
+        self.chains.push(self.stages.last_chain(flow, report, links.end - 1));
         let entered = match report.direction {
             Direction::Forward => routes.forward,
             Direction::Reverse => routes.reverse,
@@ -521,7 +521,7 @@ impl<C: Contents> Network<C> {
     }
 
     /// The row of stages of each hop, if the network has any.
-    fn rows_of(
+    fn chains_of(
         &mut self,
         flow: &FlowPlan,
         direction: Direction,
@@ -531,15 +531,15 @@ impl<C: Contents> Network<C> {
         if self.stages.is_empty() {
             return Vec::new();
         }
-        let row = |hop: usize| {
-            let row = self.stages.row(flow, direction, hop)?;
+        let chain = |hop: usize| {
+            let chain = self.stages.chain(flow, direction, hop)?;
             let behind = hop.checked_sub(1).map(|place| hops[place].link);
             if let Some(link) = behind.filter(|link| topology.is_passed_ahead(*link)) {
-                self.stages.pass_ahead(row, link);
+                self.stages.pass_ahead(chain, link);
             }
-            Some(row)
+            Some(chain)
         };
-        (0..hops.len()).map(row).map(|row| row.unwrap_or(u32::MAX)).collect()
+        (0..hops.len()).map(chain).map(|chain| chain.unwrap_or(u32::MAX)).collect()
     }
 
     /// The queue of a link has dropped a packet.
@@ -604,7 +604,7 @@ impl<C: Contents> Network<C> {
     /// Lets packets pass one by one, and by the code for all kinds, also where there is a shorter way.
     #[cfg(test)]
     pub fn disable_fast_paths(&mut self) {
-        self.hops.iter_mut().for_each(|hop| hop.leads = false);
+        self.hops.iter_mut().for_each(|hop| hop.leads_train = false);
         self.fast_paths.fill(NO_STAGE);
         self.stages.disable_fast_paths();
     }

@@ -22,9 +22,9 @@ pub struct Stages {
     all: Vec<StageInstance>,
     /// Those of them that have levels to sample.
     with_levels: Vec<u32>,
-    rows: Vec<StageChain>,
+    chains: Vec<StageChain>,
     /// By row, its only stage: side by side, since every packet asks.
-    alone: Vec<FastPath>,
+    fast_paths: Vec<FastPath>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
     pub pending_reports: Vec<(&'static str, Box<Report>)>,
@@ -40,11 +40,11 @@ pub struct Stages {
 
 /// Stages that packets pass one after the other in one place.
 struct StageChain {
-    turns: Vec<RoundRobin>,
+    positions: Vec<RoundRobin>,
     /// One of them writes more than a signal.
     writes_header: bool,
     /// The stage that takes the reports that come here.
-    taker: Option<u32>,
+    sink: Option<u32>,
     /// The link behind which it is passed ahead of time, though it counts.
     passed_ahead: Option<u32>,
 }
@@ -125,10 +125,10 @@ impl Stages {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
                 };
                 let own: Vec<u32> = all.iter().enumerate().map(named).collect();
-                let hears = |(&at, params): (&u32, &StageParams)| {
+                let observes = |(&at, params): (&u32, &StageParams)| {
                     params.observes_drops().then_some((number as u32, at))
                 };
-                stages.observers.extend(own.iter().zip(all).filter_map(hears));
+                stages.observers.extend(own.iter().zip(all).filter_map(observes));
                 if !own.is_empty() {
                     stages.of_links.insert((number as u32, end), own);
                 }
@@ -143,15 +143,15 @@ impl Stages {
     fn init(&mut self) {
         let mut counts: BTreeMap<&'static str, u32> = BTreeMap::new();
         let mut places = Vec::new();
-        for standing in &self.all {
-            let count = counts.entry(standing.params.name()).or_default();
+        for instance in &self.all {
+            let count = counts.entry(instance.params.name()).or_default();
             places.push(*count);
             *count += 1;
         }
         let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
-        for (standing, place) in self.all.iter_mut().zip(places) {
-            standing.stage.init(place, &count);
-            standing.hands_over = standing.params.hands_over() && count(standing.params.name()) > 1;
+        for (instance, place) in self.all.iter_mut().zip(places) {
+            instance.stage.init(place, &count);
+            instance.hands_over = instance.params.hands_over() && count(instance.params.name()) > 1;
         }
     }
 
@@ -186,19 +186,20 @@ impl Stages {
 
     /// Whether tunnels end at one of them.
     pub fn end_tunnels(&self) -> bool {
-        self.all.iter().any(|standing| standing.params.ends_tunnels())
+        self.all.iter().any(|instance| instance.params.ends_tunnels())
     }
 
     /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
     /// if nothing stands there.
-    pub fn row(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
+    pub fn chain(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
         let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_attachments(direction, hop).map(|stand| stand.replicas.clone());
+        let own =
+            flow.own_attachments(direction, hop).map(|attachment| attachment.replicas.clone());
         let after = self.at(flow, direction, hop, LinkEnd::Beginning);
-        let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
-        (!row.is_empty()).then(|| self.add_row(row))
+        let chain: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
+        (!chain.is_empty()).then(|| self.add_chain(chain))
     }
 
     /// The stages at an end of the link with this place on a route, if there is one.
@@ -215,41 +216,40 @@ impl Stages {
     }
 
     /// The row in front of the first link of a way of reports.
-    pub fn first_row(
+    pub fn first_chain(
         &mut self,
         flow: &FlowPlan,
         direction: Direction,
         place: usize,
     ) -> Option<u32> {
-        let row = self.at(flow, direction, place, LinkEnd::Beginning);
-        (!row.is_empty()).then(|| self.add_row(row))
+        let chain = self.at(flow, direction, place, LinkEnd::Beginning);
+        (!chain.is_empty()).then(|| self.add_chain(chain))
     }
 
     /// The row at the end of a way of reports, and who takes them there.
-    pub fn last_row(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
+    pub fn last_chain(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
         let &ReportPath { direction, kind, to, .. } = report;
         let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_attachments(direction, to).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, to).map(|attachment| attachment.replicas.clone());
         let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
-        let taker =
-            there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
-        let row = self.at(flow, direction.opposite(), last, LinkEnd::Far);
-        self.push_row(row, taker)
+        let sink = there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
+        let chain = self.at(flow, direction.opposite(), last, LinkEnd::Far);
+        self.push_chain(chain, sink)
     }
 
-    fn push_row(&mut self, row: Vec<Vec<u32>>, taker: Option<u32>) -> u32 {
-        let number = self.rows.len() as u32;
+    fn push_chain(&mut self, chain: Vec<Vec<u32>>, sink: Option<u32>) -> u32 {
+        let number = self.chains.len() as u32;
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
-        let writes_header = row.iter().flatten().any(writes);
-        let alone = match &row[..] {
-            [turns] if turns.len() == 1 => self.fast_path_of(turns[0]),
+        let writes_header = chain.iter().flatten().any(writes);
+        let fast_path = match &chain[..] {
+            [position] if position.len() == 1 => self.fast_path_of(position[0]),
             _ => FastPath::No,
         };
-        self.alone.push(alone);
-        let turns = row.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
-        self.rows.push(StageChain { turns, writes_header, taker, passed_ahead: None });
+        self.fast_paths.push(fast_path);
+        let positions = chain.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
+        self.chains.push(StageChain { positions, writes_header, sink, passed_ahead: None });
         number
     }
 
@@ -266,48 +266,48 @@ impl Stages {
         }
     }
 
-    fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
+    fn add_chain(&mut self, chain: Vec<Vec<u32>>) -> u32 {
         // Whose turn it is goes by flow.
-        let takes_turns = row.iter().any(|stages| stages.len() > 1);
-        if !takes_turns && let Some(known) = self.known.get(&row) {
+        let alternates = chain.iter().any(|stages| stages.len() > 1);
+        if !alternates && let Some(known) = self.known.get(&chain) {
             return *known;
         }
-        let number = self.push_row(row.clone(), None);
-        self.known.insert(row, number);
+        let number = self.push_chain(chain.clone(), None);
+        self.known.insert(chain, number);
         number
     }
 
     /// Lets packets pass a row ahead of time, behind a link.
-    pub fn pass_ahead(&mut self, row: u32, link: u32) {
-        self.rows[row as usize].passed_ahead = Some(link);
+    pub fn pass_ahead(&mut self, chain: u32, link: u32) {
+        self.chains[chain as usize].passed_ahead = Some(link);
     }
 
     /// The link behind which packets pass a row ahead of time, if they do.
     #[inline]
-    pub fn passed_ahead(&self, row: u32) -> Option<u32> {
-        self.rows[row as usize].passed_ahead
+    pub fn passed_ahead(&self, chain: u32) -> Option<u32> {
+        self.chains[chain as usize].passed_ahead
     }
 
     /// Takes all ends of tunnels for any.
     #[cfg(test)]
     pub fn disable_fast_paths(&mut self) {
-        for alone in &mut self.alone {
-            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *alone {
-                *alone = FastPath::Crosses(stage);
+        for fast_path in &mut self.fast_paths {
+            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *fast_path {
+                *fast_path = FastPath::Crosses(stage);
             }
         }
     }
 
     /// The only stage of a row.
     #[inline]
-    pub fn alone(&self, row: u32) -> FastPath {
-        self.alone[row as usize]
+    pub fn fast_path_in(&self, chain: u32) -> FastPath {
+        self.fast_paths[chain as usize]
     }
 
     /// The only stage of a row, if it lets packets pass on the fast path.
-    pub fn has_fast_path(&self, row: u32) -> Option<u32> {
-        let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
-        let &[stage] = &turns.stages[..] else { return None };
+    pub fn has_fast_path(&self, chain: u32) -> Option<u32> {
+        let [position] = &self.chains.get(chain as usize)?.positions[..] else { return None };
+        let &[stage] = &position.stages[..] else { return None };
         self.all[stage as usize].params.capabilities().has_fast_path.then_some(stage)
     }
 
@@ -330,17 +330,17 @@ impl Stages {
     /// the packet does without what follows from that.
     #[inline(always)]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
+        self.follow_user(number, packet.user);
         let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
             Passage::On => true,
-            other => self.follow(number, packet.user, other),
+            other => self.apply(number, packet.user, other),
         }
     }
 
     /// A stage has dropped a packet, or reports. Returns whether the packet goes on.
     #[inline(never)]
-    fn follow(&mut self, number: u32, user: u32, passage: Passage) -> bool {
+    fn apply(&mut self, number: u32, user: u32, passage: Passage) -> bool {
         let StageInstance { drops, params, .. } = &mut self.all[number as usize];
         match passage {
             Passage::On => true,
@@ -360,22 +360,23 @@ impl Stages {
 
     /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a
     /// signal into packets.
-    pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
-        for place in 0..self.rows[row as usize].turns.len() {
-            let turns = &mut self.rows[row as usize].turns[place];
-            let number = turns.stages[turns.next];
-            turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
-            self.come(number, packet.user);
+    pub fn pass(&mut self, chain: u32, packet: &mut Passing) -> Option<bool> {
+        for place in 0..self.chains[chain as usize].positions.len() {
+            let position = &mut self.chains[chain as usize].positions[place];
+            let number = position.stages[position.next];
+            position.next =
+                if position.next + 1 < position.stages.len() { position.next + 1 } else { 0 };
+            self.follow_user(number, packet.user);
             let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
-            let goes_on = match stage.pass(packet, || rng.unit()) {
+            let passes = match stage.pass(packet, || rng.unit()) {
                 Passage::On => true,
-                other => self.follow(number, packet.user, other),
+                other => self.apply(number, packet.user, other),
             };
-            if !goes_on {
+            if !passes {
                 return None;
             }
         }
-        Some(self.rows[row as usize].writes_header)
+        Some(self.chains[chain as usize].writes_header)
     }
 
     /// Whether somebody asks for what the queue of a link drops.
@@ -384,16 +385,16 @@ impl Stages {
     }
 
     /// The queue of a link has dropped a packet.
-    pub fn hear_drop(&mut self, link: u32, packet: &Passing) {
+    pub fn observe_drop(&mut self, link: u32, packet: &Passing) {
         for (_, at) in self.observers.iter().filter(|(of, _)| *of == link) {
-            self.all[*at as usize].stage.hear_drop(packet);
+            self.all[*at as usize].stage.observe_drop(packet);
         }
     }
 
     /// The stage of a row at which tunnels begin or end, or that takes reports of such.
-    pub fn stands_outside(&self, row: u32) -> Option<u32> {
-        let StageChain { turns, taker, .. } = self.rows.get(row as usize)?;
-        let mut all = turns.iter().flat_map(|turns| &turns.stages).chain(taker).copied();
+    pub fn outside_node(&self, chain: u32) -> Option<u32> {
+        let StageChain { positions, sink, .. } = self.chains.get(chain as usize)?;
+        let mut all = positions.iter().flat_map(|position| &position.stages).chain(sink).copied();
         all.find(|at| self.all[*at as usize].params.is_of_tunnels())
     }
 
@@ -409,8 +410,9 @@ impl Stages {
     }
 
     /// To which kind of stage those of a row report.
-    pub fn reports_to(&self, row: u32) -> Option<&'static str> {
-        let mut all = self.rows[row as usize].turns.iter().flat_map(|turns| &turns.stages);
+    pub fn reports_to(&self, chain: u32) -> Option<&'static str> {
+        let mut all =
+            self.chains[chain as usize].positions.iter().flat_map(|position| &position.stages);
         all.find_map(|at| self.all[*at as usize].params.reports_to())
     }
 
@@ -420,15 +422,15 @@ impl Stages {
     }
 
     /// A report has come to a stage.
-    pub fn tell(&mut self, number: u32, report: &Report) {
+    pub fn notify(&mut self, number: u32, report: &Report) {
         self.all[number as usize].stage.take(report);
         self.send_after(number, report.user);
     }
 
     /// A report has come to the end of a row. Returns whether a stage there has taken it.
-    pub fn take(&mut self, row: u32, report: impl FnOnce() -> Report) -> bool {
-        let Some(taker) = self.rows[row as usize].taker else { return false };
-        self.tell(taker, &report());
+    pub fn take(&mut self, chain: u32, report: impl FnOnce() -> Report) -> bool {
+        let Some(sink) = self.chains[chain as usize].sink else { return false };
+        self.notify(sink, &report());
         true
     }
 

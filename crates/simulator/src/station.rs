@@ -264,7 +264,7 @@ impl Station {
     }
 
     /// What the packet in transmission was counted for in advance: packet-ns and byte-ns.
-    pub fn time_to_come(&self, now: Time) -> [u128; 2] {
+    pub fn remaining_time(&self, now: Time) -> [u128; 2] {
         let Some(sending) = self.sending else { return [0; 2] };
         let rest = u128::from(sending.departs.since(now).as_nanos());
         [rest, rest * u128::from(sending.len)]

@@ -27,7 +27,7 @@ pub struct Hop {
     /// The packet passes stages before this link.
     pub staged: bool,
     /// Packets that wait behind it for their arrival there may come along: see [`PacketTrain`].
-    pub leads: bool,
+    pub leads_train: bool,
     /// What comes after it.
     pub then: NextHop,
 }
@@ -242,12 +242,12 @@ impl TopologyAnalysis {
             _ => NextHop::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop { link, staged: staged(i), leads: false, then: after(i) })
+            .map(|(i, &link)| Hop { link, staged: staged(i), leads_train: false, then: after(i) })
             .collect();
         let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
-        hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
+        hops.push(Hop { link: NO_LINK, staged: ends_staged, leads_train: false, then });
         for place in 1..route.len() {
-            hops[place].leads = self.has_train(route[place])
+            hops[place].leads_train = self.has_train(route[place])
                 && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
@@ -270,9 +270,9 @@ impl TopologyAnalysis {
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
             let is_chained = next.is_some_and(|next| self.chained(link, next));
             let then = if is_chained { NextHop::Link } else { NextHop::Event };
-            Hop { link, staged, leads: false, then }
+            Hop { link, staged, leads_train: false, then }
         };
-        let end = Hop { link: NO_LINK, staged: true, leads: false, then: NextHop::Host };
+        let end = Hop { link: NO_LINK, staged: true, leads_train: false, then: NextHop::Host };
         links.clone().map(hop).chain([end]).collect()
     }
 }

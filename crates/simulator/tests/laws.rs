@@ -366,14 +366,15 @@ fn most_tokens(params: &ConexPolicerParams, seconds: f64) -> f64 {
 
 /// What stages have dropped, but for those of links that lead back.
 fn dropped_by_stages(plan: &Plan, output: &RunOutput, back: &BTreeSet<u32>) -> u64 {
-    let leads_back = |stage: &str| {
+    let is_on_reverse_path = |stage: &str| {
         let of =
             |number: &u32| stage.starts_with(&format!("{}.e", plan.links[*number as usize].name));
         back.iter().any(of)
     };
     let table = &output.stages;
-    let drops = (0..table.value.len())
-        .filter(|&row| table.count[row].starts_with("dropped: ") && !leads_back(&table.stage[row]));
+    let drops = (0..table.value.len()).filter(|&row| {
+        table.count[row].starts_with("dropped: ") && !is_on_reverse_path(&table.stage[row])
+    });
     drops.map(|row| table.value[row]).sum()
 }
 
@@ -600,10 +601,10 @@ proptest! {
     #![proptest_config(exact(200))]
 
     /// On a way that never reorders, what was sent before something that has arrived is lost: unless
-    /// a timer guessed, RACK repairs no more than what the queue and the wire have lost, lost
+    /// a timer guessed, RACK retransmits no more than what the queue and the wire have lost, lost
     /// retransmissions included, however often one is lost.
     #[test]
-    fn rack_repairs_nothing_in_vain(
+    fn rack_retransmits_nothing_spuriously(
         (flows, buffer, delay_ms) in (1..12u32, 2..80u32, 1..60u32),
         loss in prop_oneof![Just(0.0), 0.0..0.1],
         seed in 0..1000u64,

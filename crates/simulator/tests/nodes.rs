@@ -128,7 +128,7 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
     assert!(emulation.send_back(end, 5, Asked { len: 71, ..PLAIN }, at(30)));
     let back = next(&mut emulation);
     assert_eq!((back.packet, back.place.map(|place| place.node)), (5, Some(begin.node)));
-    emulation.tell(begin.node, &report);
+    emulation.notify(begin.node, &report);
     emulation.send_on(begin, 6, Asked { len: 42, ..PLAIN }, back.at);
     let answer = next(&mut emulation);
     assert_eq!((answer.packet, answer.place.map(|place| place.node)), (6, Some(end.node)));

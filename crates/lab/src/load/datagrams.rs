@@ -134,7 +134,7 @@ impl<'a> DatagramFlow<'a> {
         while let Some(datagram) = self.sockets.receive(end)? {
             if self.application.listens() {
                 let now = machine.clock.now();
-                self.at(now, machine, |own, present| own.heard(end, datagram, present))?;
+                self.at(now, machine, |own, present| own.on_datagram(end, datagram, present))?;
             }
         }
         Ok(())

@@ -38,7 +38,7 @@ struct Client {
     /// Connection requests beyond the first; `None` until it is connected.
     repeated_requests: Option<u64>,
     /// Not yet written; `None` for without end.
-    left_bytes: Option<u64>,
+    remaining_bytes: Option<u64>,
 }
 
 struct Transfer {
@@ -94,9 +94,9 @@ impl<'a> TcpFlow<'a> {
         let socket = self.endpoints.connect()?;
         let watched = poller.add(&socket, self.token(Role::Client), Ready::OUT);
         watched.map_err(|error| self.endpoints.error("epoll", &error))?;
-        let left_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
+        let remaining_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
         let repeated_requests = None;
-        self.client = Some(Client { socket, repeated_requests, left_bytes });
+        self.client = Some(Client { socket, repeated_requests, remaining_bytes });
         Ok(())
     }
 
@@ -197,9 +197,9 @@ impl<'a> TcpFlow<'a> {
         if client.repeated_requests.is_none() {
             client.repeated_requests = Some(TcpInfo::read(&client.socket)?.counts.retransmits);
         }
-        if client.left_bytes != Some(0) {
+        if client.remaining_bytes != Some(0) {
             client.write()?;
-            if client.left_bytes == Some(0) {
+            if client.remaining_bytes == Some(0) {
                 client.socket.shutdown(Shutdown::Write)?;
                 poller.change(&client.socket, token, Ready::IN)?;
             }
@@ -238,13 +238,14 @@ impl Client {
 
     fn write(&mut self) -> io::Result<()> {
         for _ in 0..TURN {
-            let len = self.left_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
+            let len =
+                self.remaining_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
             if len == 0 {
                 return Ok(());
             }
             match (&self.socket).write(&ZEROS[..len]) {
                 Ok(written) => {
-                    self.left_bytes = self.left_bytes.map(|left| left - written as u64);
+                    self.remaining_bytes = self.remaining_bytes.map(|left| left - written as u64);
                 }
                 Err(error) => return pending(error),
             }

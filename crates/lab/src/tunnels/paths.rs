@@ -19,9 +19,9 @@ pub struct Path {
     /// and the one where it ends.
     pub end: usize,
     /// Where that stands where it begins,
-    pub entered_at: NodePlace,
+    pub ingress: NodePlace,
     /// and where it ends.
-    pub left_at: NodePlace,
+    pub egress: NodePlace,
 }
 
 /// All tunnels.
@@ -47,7 +47,7 @@ impl Paths {
         emulation: &Emulation<'_, PacketStore>,
     ) -> Result<Self, LabError> {
         let mut paths = Paths { of_flows: vec![Vec::new(); plan.flows.len()], ..Paths::default() };
-        for [entered_at, left_at] in emulation.tunnels() {
+        for [ingress, egress] in emulation.tunnels() {
             let mut number = |place: NodePlace| {
                 let name = emulation.node_name(place.node);
                 let found = nodes.iter().position(|node| node.name == name);
@@ -56,9 +56,9 @@ impl Paths {
                 paths.nodes.insert(place.node, found);
                 Ok(found)
             };
-            let (begin, end) = (number(entered_at)?, number(left_at)?);
-            let path = Path { begin, end, entered_at, left_at };
-            let own = &mut paths.of_flows[entered_at.flow as usize];
+            let (begin, end) = (number(ingress)?, number(egress)?);
+            let path = Path { begin, end, ingress, egress };
+            let own = &mut paths.of_flows[ingress.flow as usize];
             // Who comes back takes the way that he took before.
             if !own.contains(&path) {
                 own.push(path);
@@ -76,7 +76,7 @@ impl Paths {
     /// The tunnel that begins at a place.
     pub fn beginning_at(&self, place: NodePlace) -> Option<Path> {
         let own = &self.of_flows[place.flow as usize];
-        own.iter().find(|path| path.entered_at.hop == place.hop).copied()
+        own.iter().find(|path| path.ingress.hop == place.hop).copied()
     }
 
     /// A tunnel from one node to another.
@@ -103,8 +103,7 @@ impl Paths {
             ]
         });
         routes.into_iter().flatten().flat_map(move |(direction, paths)| {
-            let there =
-                move |path: &&Path| path.entered_at.direction == direction && path.end == end;
+            let there = move |path: &&Path| path.ingress.direction == direction && path.end == end;
             paths.into_iter().flatten().filter(there).copied()
         })
     }

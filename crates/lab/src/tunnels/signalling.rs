@@ -8,7 +8,7 @@ use tidegate_simulator::Emulation;
 use tidegate_wire::gtpu::{self, Header, Kind, PORT, element};
 
 use super::paths::Path;
-use super::{Came, OUTER_LEN, Tunnels};
+use super::{OUTER_LEN, Origin, Tunnels};
 use crate::packet_store::PacketStore;
 use crate::report;
 
@@ -56,8 +56,8 @@ impl Tunnels<'_> {
         };
         // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
         let is_end = *from.ip() == self.nodes[path.end].address;
-        let end = path.left_at.end.filter(|_| is_end).unwrap_or(u32::MAX);
-        let user = self.plan.flows[path.entered_at.flow as usize].user;
+        let end = path.egress.end.filter(|_| is_end).unwrap_or(u32::MAX);
+        let user = self.plan.flows[path.ingress.flow as usize].user;
         let customer = self.plan.users[user].customer;
         let sent = Report {
             user: customer as u32,
@@ -65,11 +65,11 @@ impl Tunnels<'_> {
             tunnel: Some(Box::new(report::from_wire(reported, end))),
             ..Report::default()
         };
-        emulation.tell(path.entered_at.node, &sent);
+        emulation.notify(path.ingress.node, &sent);
     }
 
     /// No more comes in a tunnel, if there is one of this number between here and where the message is from.
-    pub(super) fn take_end_marker(&mut self, Came { node, from, .. }: Came, teid: u32) {
+    pub(super) fn take_end_marker(&mut self, Origin { node, from, .. }: Origin, teid: u32) {
         let begin = self.node_of(IpAddr::V4(*from.ip()));
         let path = begin.and_then(|begin| self.paths.numbered(begin, teid));
         self.counts.add(match path {

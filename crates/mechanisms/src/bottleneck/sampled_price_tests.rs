@@ -147,14 +147,14 @@ fn marked(params: AqmParams, encoding: Encoding, count: u32, gap_us: u64) -> Vec
         let arrival = Arrival { now, len, activity, user, backlog_packets, backlog_bytes, idle };
         assert_eq!(aqm.probability(&arrival), 0.0, "packets are judged as they leave");
     }
-    let leave = |left: u32| {
+    let depart = |left: u32| {
         let (packet, sojourn) = (false, Span::ZERO);
         let backlog_bytes = u64::from(left) * 1000;
         let head = Head { packet, sojourn, backlog_packets: left, backlog_bytes };
         let now = us(gap_us * u64::from(count - left));
         aqm.dequeue(now, || 0.5, || Some(head), |_| Some(true)).expect("nothing is lost")
     };
-    (0..count).rev().map(leave).collect()
+    (0..count).rev().map(depart).collect()
 }
 
 /// By hand: the virtual queue holds 270 packets and serves 10.8 in a millisecond, so that what 280 packets have

@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.
-    fn leave(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
+    fn depart(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
         let now = Time::from_nanos(now_ms * 1_000_000);
         let (sojourn, backlog_bytes) = (Span::ZERO, 0);
         let head = Head { packet: (), sojourn, backlog_packets: backlog, backlog_bytes };
@@ -289,7 +289,7 @@ mod tests {
             let mut backlog = 900.0;
             for now_ms in 1..20_000 {
                 backlog = 10.0 + want / queue.gamma;
-                leave(&mut queue, now_ms, backlog as u32);
+                depart(&mut queue, now_ms, backlog as u32);
             }
             assert!((backlog - 30.0).abs() < 1.0, "{paid}: {backlog}");
         }
@@ -305,12 +305,12 @@ mod tests {
             queue.estimate.as_mut().expect("is there").least_unmarked = 0.5 / packets;
             for now_ms in 1..1_000 {
                 let (price, most) =
-                    (leave(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
+                    (depart(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
                 assert!(queue.gamma <= most + 1e-12, "{over_us} us: {} for {most}", queue.gamma);
                 assert!(price.is_finite() && price >= 0.0, "{price}");
             }
             for now_ms in 1_000..1_100 {
-                assert_eq!(leave(&mut queue, now_ms, 10), 0.0, "{over_us} us");
+                assert_eq!(depart(&mut queue, now_ms, 10), 0.0, "{over_us} us");
             }
         }
     }
@@ -320,7 +320,7 @@ mod tests {
     fn gamma_is_never_below_the_least() {
         let mut queue = queue(20);
         for now_ms in 1..1_000 {
-            assert_eq!(leave(&mut queue, now_ms, 10), 0.0);
+            assert_eq!(depart(&mut queue, now_ms, 10), 0.0);
         }
         assert_eq!(queue.gamma, 0.001);
     }

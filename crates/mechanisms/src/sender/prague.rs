@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_amid_a_repair_are_counted_and_lower_the_window_no_further() {
+    fn marks_amid_a_recovery_are_counted_and_lower_the_window_no_further() {
         let mut prague = prague(None);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         let marks = Marks { delivered: 4, marked: 1, in_recovery: true, ..marks_at(0, 1, 10) };

@@ -191,7 +191,7 @@ impl Stage for ConexAuditor {
         params.losses == LossSign::Queue
     }
 
-    fn hear_drop(&mut self, packet: &Passing) {
+    fn observe_drop(&mut self, packet: &Passing) {
         if !packet.declared.conex || packet.is_ack {
             return;
         }

@@ -189,12 +189,12 @@ impl ConexPolicerParams {
         let mut errors = self.bucket().errors();
         errors.retain(|(key, _)| given(key));
         let limits = self.not_conex == NotConex::Limit;
-        let wrong = match (limits, self.not_conex_rate) {
+        let unusable = match (limits, self.not_conex_rate) {
             (true, None) => Some("missing; not_conex = \"limit\" needs a rate, e.g. \"10 Mb/s\""),
             (false, Some(_)) => Some("has no meaning without not_conex = \"limit\""),
             _ => None,
         };
-        errors.extend(wrong.map(|message| ("not_conex_rate", message.to_owned())));
+        errors.extend(unusable.map(|message| ("not_conex_rate", message.to_owned())));
         let burst = self.limit().map_or(Vec::new(), |limit| limit.errors());
         errors.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
         errors

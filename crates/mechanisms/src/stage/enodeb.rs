@@ -172,7 +172,7 @@ impl Stage for Enodeb {
             Arrival::Stale => count(Other::Stale),
             Arrival::Latest(_) | Arrival::Late => {}
         }
-        let Some(ecn) = ecn_rules.leaving(inner_ecn, packet.ecn) else { return MARKED };
+        let Some(ecn) = ecn_rules.decapsulate(inner_ecn, packet.ecn) else { return MARKED };
         if ecn != Ecn::Ce && packet.ecn == Ecn::Ce {
             count(Other::MarksNotCopied);
         }

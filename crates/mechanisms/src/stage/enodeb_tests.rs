@@ -44,7 +44,7 @@ fn a_packet_leaves_its_tunnel_with_its_length_and_the_ecn_field_of_the_rules() {
             let mut enodeb = Enodeb::new(EnodebParams { ecn_rules: rules, ..params() });
             let mut packet = tunnelled(0, outer, inner);
             let passage = pass(&mut enodeb, &mut packet);
-            match rules.leaving(inner, outer) {
+            match rules.decapsulate(inner, outer) {
                 None => assert_eq!(passage, MARKED),
                 Some(ecn) => {
                     assert_eq!(passage, Passage::On);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::stage::pdn_gateway::Handover;
-use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use crate::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use crate::units::{Factor, Rate, Share, Span, TokenRate, Tokens};
 
 /// Three eNodeBs, by hand.
@@ -23,7 +23,7 @@ fn no_two_enodebs_give_a_number_twice() {
 const USER: u32 = 3;
 
 /// A bucket of ten packets into which nearly nothing comes.
-fn enodeb(buckets: Held) -> EnodebUplink {
+fn enodeb(buckets: BucketScope) -> EnodebUplink {
     let policer = ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
@@ -70,7 +70,7 @@ fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
 /// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.
 #[test]
 fn who_walks_takes_his_bucket_along_and_nobody_elses() {
-    for buckets in [Held::ByUser, Held::ByFlow] {
+    for buckets in [BucketScope::ByUser, BucketScope::ByFlow] {
         let [mut first, mut next] = [(); 2].map(|()| enodeb(buckets));
         assert_eq!([send(&mut first, USER, 6), send(&mut first, USER + 1, 5)], [6, 5]);
         walk(&mut first, &mut next);
@@ -84,7 +84,7 @@ fn who_walks_takes_his_bucket_along_and_nobody_elses() {
 /// Of a bucket of all together nobody takes a part along.
 #[test]
 fn a_bucket_of_all_together_stays() {
-    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::Together));
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::Together));
     send(&mut first, USER, 6);
     walk(&mut first, &mut next);
     assert_eq!([send(&mut next, USER, 20), send(&mut first, USER + 1, 20)], [10, 4]);
@@ -93,7 +93,7 @@ fn a_bucket_of_all_together_stays() {
 /// What was met is owed wherever he is, and a report on a tunnel that he has left is charged where he is.
 #[test]
 fn what_is_owed_goes_along_and_what_is_told_later_follows() {
-    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::ByUser));
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::ByUser));
     send(&mut first, USER, 5);
     let reported = |received, marked_before| {
         let last_sequence = received as u16 - 1;

@@ -233,7 +233,7 @@ pub trait Stage: Sized {
     }
 
     /// The queue of the link at an end of which it stands has dropped a packet.
-    fn hear_drop(&mut self, packet: &Passing) {
+    fn observe_drop(&mut self, packet: &Passing) {
         let _ = packet;
     }
 
@@ -370,9 +370,9 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.take(report),)+ }
             }
 
-            /// See [`Stage::hear_drop`].
-            pub fn hear_drop(&mut self, packet: &Passing) {
-                match self { $(AnyStage::$name(stage) => stage.hear_drop(packet),)+ }
+            /// See [`Stage::observe_drop`].
+            pub fn observe_drop(&mut self, packet: &Passing) {
+                match self { $(AnyStage::$name(stage) => stage.observe_drop(packet),)+ }
             }
 
             /// See [`Stage::state_bytes`].

@@ -275,7 +275,7 @@ impl Stage for PdnGateway {
         let re_inserted = self.re_inserts.then(|| copied || user.re_insert());
         let sequence = self.tunnels[place(teid)].send();
         packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
-        packet.ecn = self.ecn_rules.entering(packet.ecn);
+        packet.ecn = self.ecn_rules.encapsulate(packet.ecn);
         packet.len = packet.len + Tunnel::overhead(self.re_inserts);
         Passage::On
     }
@@ -284,8 +284,8 @@ impl Stage for PdnGateway {
         let Some(reported) = report.tunnel.as_deref() else { return };
         let user = self.users.of(report.user, User::default);
         let ledger = reported.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
-        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
-        let news = match ledger.filter(|_| is_his) {
+        let is_own = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
+        let news = match ledger.filter(|_| is_own) {
             Some(ledger) => ledger.take(reported),
             None => Err(Refusal::NoTunnel),
         };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use crate::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use crate::stage::{Declared, Ecn, Enodeb, EnodebParams, ReEcn, TunnelReport};
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Factor, Probability, Rate, Share, Span, TokenRate, Tokens, Whole};
@@ -27,7 +27,7 @@ fn bucket(depth: u64) -> ReEcnPolicerParams {
         fill_rate: TokenRate::Packets { thousandths_per_sec: 1 },
         depth: Tokens::Packets { thousandths: 1000 * depth },
         initial: None,
-        buckets: Held::ByUser,
+        buckets: BucketScope::ByUser,
         tokens: Taken::Positive,
         sanction: Sanction::Discard,
         k: Factor(1.0),
@@ -99,7 +99,7 @@ fn a_packet_gets_a_header_a_number_and_what_its_own_says_stays_inside() {
             let mut own = Passing { ecn: inner, declared: conex, ..packet() };
             assert_eq!(pass(&mut gateway, &mut own), Passage::On);
             let tunnel = Tunnel { teid: 1, sequence, inner_ecn: inner, re_inserted: Some(false) };
-            let (ecn, len, tunnel) = (rules.entering(inner), Bytes::new(1544), Some(tunnel));
+            let (ecn, len, tunnel) = (rules.encapsulate(inner), Bytes::new(1544), Some(tunnel));
             assert_eq!(own, Passing { ecn, len, tunnel, declared: conex, ..packet() });
         }
     }
@@ -291,15 +291,15 @@ fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
         assert_eq!(send(&mut gateway, 10), 0, "each of them takes a token");
         (send(&mut gateway, 10), others(&mut gateway))
     };
-    assert_eq!(left(Held::Together), (10, 0), "dropped and passed");
-    assert_eq!(left(Held::ByUser), (10, 10));
+    assert_eq!(left(BucketScope::Together), (10, 0), "dropped and passed");
+    assert_eq!(left(BucketScope::ByUser), (10, 10));
 }
 
 /// Reports are on the tunnel, and its flows pay by their share of packets: the one that sends three of four has met three of
 /// four marks.
 #[test]
 fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
-    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(100) }]);
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(100) }]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     let own = |flow| Passing { flow, ..packet() };
     let send = |gateway: &mut PdnGateway, rounds: u32| {
@@ -322,7 +322,7 @@ fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
 /// Each flow's bucket is its own: one that it empties leaves the other's as it was.
 #[test]
 fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
-    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(10) }]);
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(10) }]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     assert_eq!(send(&mut gateway, 10), 0);
     gateway.take(&reported(tunnel_report(10, 10, 0)));

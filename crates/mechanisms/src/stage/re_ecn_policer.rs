@@ -61,7 +61,7 @@ parameters! {
         /// b_start: what is there at first. Default: a full bucket.
         pub initial: Option<Tokens>,
         /// Who has a bucket.
-        pub buckets: Held = "by-flow",
+        pub buckets: BucketScope = "by-flow",
         /// What takes tokens.
         pub tokens: Taken = "data",
         /// What becomes of packets that find the bucket empty.
@@ -86,7 +86,7 @@ parameters! {
 
 words! {
     /// Who has a bucket.
-    pub enum Held {
+    pub enum BucketScope {
         /// Each flow.
         ByFlow = "by-flow",
         /// Each user, for all his flows together.
@@ -171,7 +171,7 @@ impl ReEcnPolicerParams {
         errors.retain(|(key, _)| *key != "floor");
         let data = self.tokens == Taken::Data;
         let least = Slots::<Account>::LEAST_BYTES;
-        let wrong = [
+        let checks = [
             (
                 self.k.0 > MOST_K + ROUNDED,
                 "k",
@@ -194,7 +194,7 @@ impl ReEcnPolicerParams {
                 "counts packets, but tokens = \"data\" are bytes: give e.g. \"5 Mb/s\"".to_owned(),
             ),
             (
-                self.measures && self.buckets != Held::ByFlow,
+                self.measures && self.buckets != BucketScope::ByFlow,
                 "measures",
                 "users have no round-trip time of their own: leave it out, or buckets = \"by-flow\""
                     .to_owned(),
@@ -210,8 +210,8 @@ impl ReEcnPolicerParams {
                 format!("not from {least} B, which a few flows take, to 1 GB"),
             ),
         ];
-        let wrong = wrong.into_iter().filter(|(is_wrong, ..)| *is_wrong);
-        errors.extend(wrong.map(|(_, key, message)| (key, message)));
+        let failed = checks.into_iter().filter(|(fails, ..)| *fails);
+        errors.extend(failed.map(|(_, key, message)| (key, message)));
         errors
     }
 }
@@ -284,7 +284,7 @@ struct Counts {
     /// The bucket seen last, as it was left, where it is not his own.
     left: Option<Account>,
     /// Where it is: tokens per second that come in until his next packet.
-    comes_in: Option<u64>,
+    fill_rate_now: Option<u64>,
 }
 
 const EMPTY: Passage = Passage::Drop("bucket empty");
@@ -313,9 +313,9 @@ impl Stage for ReEcnPolicer {
             measures: params.measures,
             round_trip_s: params.least_round_trip_s(),
             accounts: match params.buckets {
-                Held::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
-                Held::ByUser => Accounts::ByUser(ByUser::new()),
-                Held::Together => Accounts::Together(None),
+                BucketScope::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
+                BucketScope::ByUser => Accounts::ByUser(ByUser::new()),
+                BucketScope::Together => Accounts::Together(None),
             },
             counts: ByUser::new(),
         }
@@ -384,8 +384,8 @@ impl Counts {
     const fn beginning(now: Time) -> Self {
         let none = [0; 2];
         let (positive, credit, all, outside) = (none, none, none, none);
-        let (sanctioned, left, comes_in) = (None, None, None);
-        Counts { positive, credit, all, outside, first: now, sanctioned, left, comes_in }
+        let (sanctioned, left, fill_rate_now) = (None, None, None);
+        Counts { positive, credit, all, outside, first: now, sanctioned, left, fill_rate_now }
     }
 
     const fn see(&mut self, says: ReEcn, len: Bytes) {
@@ -416,7 +416,7 @@ impl ReEcnPolicer {
         }
         let (law, round_trip_s) = (&self.law, self.round_trip_s);
         let begin = || Account::beginning(packet, law, round_trip_s);
-        let is_his = matches!(self.accounts, Accounts::ByUser(_));
+        let by_user = matches!(self.accounts, Accounts::ByUser(_));
         let account = match &mut self.accounts {
             Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
             Accounts::ByFlow(slots) => find_or_add(slots, packet.key(), begin),
@@ -425,7 +425,7 @@ impl ReEcnPolicer {
         if self.measures {
             account.measure(packet, round_trip_s);
         }
-        account.see(packet, law, counts.comes_in);
+        account.see(packet, law, counts.fill_rate_now);
         let p_drop = match account.is_empty(packet, law) {
             false => 0.0,
             true if self.sanction == Sanction::Discard => 1.0,
@@ -437,8 +437,8 @@ impl ReEcnPolicer {
         }
         // What comes in from now on is known. Worked out at the next packet, whose verdict waits for it, it would
         // take as long as a root and two divisions do; here nothing waits.
-        match is_his {
-            true => counts.comes_in = Some(account.comes_in(law)),
+        match by_user {
+            true => counts.fill_rate_now = Some(account.fill_rate_now(law)),
             false => counts.left = Some(*account),
         }
         if dropped {
@@ -465,7 +465,7 @@ impl ReEcnPolicer {
     /// Lets go of the buckets of a user, whose flows are those of which `owns` holds. A bucket of all together stays.
     pub fn hand_out(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Carried {
         if let Some(counts) = self.counts.get_mut(user) {
-            (counts.left, counts.comes_in) = (None, None);
+            (counts.left, counts.fill_rate_now) = (None, None);
         }
         Carried(match &mut self.accounts {
             Accounts::ByUser(accounts) => accounts.take(user).into_iter().collect(),

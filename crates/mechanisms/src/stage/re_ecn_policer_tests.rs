@@ -16,7 +16,7 @@ fn params() -> ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000_000)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
         initial: None,
-        buckets: Held::ByFlow,
+        buckets: BucketScope::ByFlow,
         tokens: Taken::Data,
         sanction: Sanction::Discard,
         k: Factor(MOST_K),
@@ -271,7 +271,7 @@ fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
 #[test]
 fn a_user_has_one_bucket_for_all_his_flows() {
     let rate = TokenRate::Bits(Rate::from_bps(0));
-    for (buckets, want) in [(Held::ByUser, 10), (Held::ByFlow, 50)] {
+    for (buckets, want) in [(BucketScope::ByUser, 10), (BucketScope::ByFlow, 50)] {
         let given = ReEcnPolicerParams { fill_rate: rate, buckets, ..params() };
         let mut policer = ReEcnPolicer::new(given);
         let all = (0..500).map(|n| Passing { flow: n % 5, ..packet(0.0, ReEcn::Neutral) });
@@ -281,17 +281,17 @@ fn a_user_has_one_bucket_for_all_his_flows() {
 
 #[test]
 fn what_does_not_fit_is_told_at_once() {
-    let wrong = ReEcnPolicerParams {
+    let invalid = ReEcnPolicerParams {
         k: Factor(1.3),
         round_trip: None,
         initial: Some(Tokens::Bytes(Bytes::new(15_001))),
         memory: Bytes::new(1),
         ..params()
     };
-    let keys: Vec<_> = wrong.errors().into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<_> = invalid.errors().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["initial", "k", "round_trip", "memory"]);
     assert!(Parameters::errors(&params()).is_empty());
-    let user = ReEcnPolicerParams { buckets: Held::ByUser, measures: true, ..params() };
+    let user = ReEcnPolicerParams { buckets: BucketScope::ByUser, measures: true, ..params() };
     assert_eq!(user.errors()[0].0, "measures");
 }
 

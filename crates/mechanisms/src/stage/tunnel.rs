@@ -56,7 +56,7 @@ words! {
 
 impl EcnRules {
     /// The outer field of a packet that enters.
-    pub const fn entering(self, inner: Ecn) -> Ecn {
+    pub const fn encapsulate(self, inner: Ecn) -> Ecn {
         match (self, inner) {
             (EcnRules::ReEcn | EcnRules::Rfc7713, Ecn::NotEct) => Ecn::Ect0,
             _ => inner,
@@ -64,7 +64,7 @@ impl EcnRules {
     }
 
     /// The field of the packet that leaves; `None` if it is dropped.
-    pub const fn leaving(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    pub const fn decapsulate(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
         match (inner, outer) {
             (Ecn::NotEct, Ecn::Ce) if !matches!(self, EcnRules::ReEcn) => None,
             (Ecn::NotEct, _) => Some(Ecn::NotEct),
@@ -91,9 +91,9 @@ mod tests {
             (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
             (Ce, [Some(Ce), Some(Ce), Some(Ce), Some(Ce)]),
         ];
-        for (inner, leaving) in table {
-            assert_eq!(ALL.map(|outer| EcnRules::Rfc6040.leaving(inner, outer)), leaving);
-            assert_eq!(EcnRules::Rfc6040.entering(inner), inner);
+        for (inner, decapsulate) in table {
+            assert_eq!(ALL.map(|outer| EcnRules::Rfc6040.decapsulate(inner, outer)), decapsulate);
+            assert_eq!(EcnRules::Rfc6040.encapsulate(inner), inner);
         }
     }
 
@@ -101,10 +101,14 @@ mod tests {
     #[test]
     fn rfc_7713_marks_everything_in_a_tunnel_and_loses_what_is_not_capable() {
         for inner in ALL {
-            assert_eq!(EcnRules::Rfc7713.entering(inner), EcnRules::ReEcn.entering(inner));
+            assert_eq!(EcnRules::Rfc7713.encapsulate(inner), EcnRules::ReEcn.encapsulate(inner));
             for outer in ALL {
-                let left = EcnRules::Rfc7713.leaving(inner, outer);
-                assert_eq!(left, EcnRules::Rfc6040.leaving(inner, outer), "{inner:?} in {outer:?}");
+                let left = EcnRules::Rfc7713.decapsulate(inner, outer);
+                assert_eq!(
+                    left,
+                    EcnRules::Rfc6040.decapsulate(inner, outer),
+                    "{inner:?} in {outer:?}"
+                );
             }
         }
     }
@@ -113,12 +117,12 @@ mod tests {
     #[test]
     fn re_ecn_marks_everything_in_a_tunnel_and_nobody_outside() {
         for inner in ALL {
-            assert_ne!(EcnRules::ReEcn.entering(inner), Ecn::NotEct);
+            assert_ne!(EcnRules::ReEcn.encapsulate(inner), Ecn::NotEct);
             for outer in ALL {
-                let left = EcnRules::ReEcn.leaving(inner, outer);
+                let left = EcnRules::ReEcn.decapsulate(inner, outer);
                 let wanted = match inner {
                     Ecn::NotEct => Some(Ecn::NotEct),
-                    _ => EcnRules::Rfc6040.leaving(inner, outer),
+                    _ => EcnRules::Rfc6040.decapsulate(inner, outer),
                 };
                 assert_eq!(left, wanted, "{inner:?} in {outer:?}");
             }

@@ -42,13 +42,13 @@ impl Endpoint {
             (State::Open, false, true) => self.on_packet(packet),
             // Again: the answer was lost.
             (State::Answered, true, false) => {
-                self.hear_request(packet);
+                self.agree_on_request(packet);
                 self.send_request(Cause::Request);
                 Ok(())
             }
             // Again: the acknowledgement was (RFC 9293, section 3.10.7.4).
             (State::Open, true, true) => {
-                self.hear_answer_again(packet);
+                self.agree_on_repeated_answer(packet);
                 self.send_own_ack();
                 Ok(())
             }
@@ -70,7 +70,7 @@ impl Endpoint {
         if packet.len > 0 {
             return Err("data in a connection request (fast open)".to_owned());
         }
-        let mode = self.hear_request(packet);
+        let mode = self.agree_on_request(packet);
         let agreed = Agreed::with(&self.settings, packet, mode);
         self.peer_isn = packet.seq;
         self.state = State::Answered;
@@ -92,7 +92,7 @@ impl Endpoint {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an answer to another request".to_owned());
         }
-        let agreed = self.hear_answer(packet);
+        let agreed = self.agree_on_answer(packet);
         self.peer_isn = packet.seq;
         // What was asked for is known to be agreed only now; the request itself is not sent again.
         self.open_host(agreed)?;
@@ -110,7 +110,7 @@ impl Endpoint {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an acknowledgement of another answer".to_owned());
         }
-        self.hear_last_of_handshake(packet);
+        self.agree_on_last_of_handshake(packet);
         // Its flags are no counter yet.
         self.ts_is_newer = false;
         self.establish(packet);

@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// A request arrives. Returns how marks are told of from now on.
-    pub(super) fn hear_request(&mut self, packet: &Packet) -> Mode {
+    pub(super) fn agree_on_request(&mut self, packet: &Packet) -> Mode {
         let heard = self.heard(packet);
         self.marks.server.on_request(heard, codepoint(packet));
         self.marks.server.mode()
@@ -135,7 +135,7 @@ impl Endpoint {
     }
 
     /// The answer to the host's request arrives. Returns what is agreed.
-    pub(super) fn hear_answer(&mut self, packet: &Packet) -> Agreed {
+    pub(super) fn agree_on_answer(&mut self, packet: &Packet) -> Agreed {
         let ace = ace_of(&packet.flags);
         self.marks.outcome = match self.settings.ecn_asks {
             Mode::Accurate => self.marks.client.on_answer(ace),
@@ -155,7 +155,7 @@ impl Endpoint {
     }
 
     /// The first packet after the handshake arrives.
-    pub(super) fn hear_last_of_handshake(&mut self, packet: &Packet) {
+    pub(super) fn agree_on_last_of_handshake(&mut self, packet: &Packet) {
         let blocks = packet.options.iter().flatten().any(|o| matches!(o, TcpOption::Sack(_)));
         let plain = packet.len == 0 && !blocks;
         let checks = self.settings.ecn_fallback;
@@ -165,7 +165,7 @@ impl Endpoint {
     }
 
     /// The peer answers again what has been agreed: the ACK tells of the last answer (RFC 9768, section 3.1.5).
-    pub(super) fn hear_answer_again(&mut self, packet: &Packet) {
+    pub(super) fn agree_on_repeated_answer(&mut self, packet: &Packet) {
         if self.counts_marks() {
             self.marks.reflects = Some(codepoint(packet));
         }

@@ -54,10 +54,10 @@ mod tests {
     use crate::Scenario;
 
     fn lints(place: &str, aqm: &str) -> Vec<String> {
-        doubts_of("", place, aqm)
+        lints_of("", place, aqm)
     }
 
-    fn doubts_of(user: &str, place: &str, aqm: &str) -> Vec<String> {
+    fn lints_of(user: &str, place: &str, aqm: &str) -> Vec<String> {
         let text = format!(
             "version = 1\npacket_size = \"1000 B\"\nprice_encoding = \"maximum\"\n{place}\naqm = {aqm}\n[users.a]\n{user}\n"
         );
@@ -110,12 +110,12 @@ mod tests {
             format!("[parking_lot]\nhops = 2\nrate = \"1 Mb/s\"\nbuffer = {buffers}")
         };
         for buffers in [r#""20 packets""#, r#"["20 packets", "10 packets"]"#] {
-            let reported = doubts_of(ENDS, &lot(buffers), &red("30 packets"));
+            let reported = lints_of(ENDS, &lot(buffers), &red("30 packets"));
             let beyond =
                 reported.iter().filter(|lint| lint.contains("are beyond the buffer, 20 packets"));
             assert!(beyond.count() == 1 && reported.len() == 1, "{reported:?}");
         }
-        let reported = doubts_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
+        let reported = lints_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
         assert!(reported.len() == 1 && reported[0].contains("buffer, 10 packets"), "{reported:?}");
     }
 }

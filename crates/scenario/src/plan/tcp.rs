@@ -340,9 +340,9 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
         (tcp.initial_rto > tcp.max_rto, "initial_rto", "is above max_rto"),
         (tcp.initial_rto == Span::ZERO, "initial_rto", "must not be zero"),
     ];
-    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
+    let failed = checks.into_iter().filter(|(fails, ..)| *fails);
     let mut errors: Vec<ParameterError> =
-        wrong.map(|(_, key, message)| (key, message.to_owned())).collect();
+        failed.map(|(_, key, message)| (key, message.to_owned())).collect();
     let renos = matches!(tcp.congestion_control, SenderParams::Reno(_));
     if tcp.loss_recovery == RecoveryPlan::Tahoe && !renos {
         let message =

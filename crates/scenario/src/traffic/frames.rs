@@ -143,8 +143,8 @@ fn is_a_video(own: &MpegModel) -> Vec<ParameterError> {
     let message =
         format!("must lie between 1 and {LARGEST_OVER_SMALLEST}: B frames are the smallest");
     let sizes = [("full", own.full.0), ("predicted", own.predicted.0)];
-    let wrong = sizes.iter().filter(|(_, size)| !(1.0..=LARGEST_OVER_SMALLEST).contains(size));
-    wrong.map(|(key, _)| (*key, message.clone())).collect()
+    let invalid = sizes.iter().filter(|(_, size)| !(1.0..=LARGEST_OVER_SMALLEST).contains(size));
+    invalid.map(|(key, _)| (*key, message.clone())).collect()
 }
 
 fn can_be_sent(own: &Frames) -> Vec<ParameterError> {
@@ -256,8 +256,8 @@ const LARGEST_MEAN_BYTES: f64 = 12_000.0;
 
 fn can_adapt(price: &PriceAdaptation) -> Vec<ParameterError> {
     let mut errors = Vec::new();
-    let mut note = |wrong: bool, key, message: &str| {
-        if wrong {
+    let mut note = |invalid: bool, key, message: &str| {
+        if invalid {
             errors.push((key, message.to_owned()));
         }
     };

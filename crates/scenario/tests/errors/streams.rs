@@ -2,7 +2,7 @@
 
 use super::messages;
 
-const WRONG: &str = r#"
+const INVALID: &str = r#"
 version = 1
 warm_up = "1 s"
 duration = "10 s"
@@ -58,7 +58,7 @@ const EXPECTED: [&str; 15] = [
 
 #[test]
 fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
-    let reported = messages(WRONG);
+    let reported = messages(INVALID);
     for expected in EXPECTED {
         assert!(
             reported.iter().any(|one| one == expected),
@@ -73,7 +73,7 @@ fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
 /// of two kinds.
 #[test]
 fn what_decides_about_calls_has_to_be_able_to() {
-    let network = WRONG.split("[users.times]").next().expect("has users");
+    let network = INVALID.split("[users.times]").next().expect("has users");
     let call = "kind = \"calls\", rate = \"200 kb/s\", every = \"1 s\", holding = \"10 s\"";
     let price = "kind = \"price\", willingness = \"40 kb/s\", better = [{ rate = \"400 kb/s\" }]";
     let of =

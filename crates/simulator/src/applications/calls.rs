@@ -161,7 +161,7 @@ impl OverDatagrams for Calls {
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
+    fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
         let (kind, number) = Kind::of(datagram.number);
         if at == End::Receiver {
             match kind {

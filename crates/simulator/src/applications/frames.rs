@@ -114,7 +114,7 @@ impl OverDatagrams for Frames {
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
+    fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
         let Some(adapting) = &mut self.adapting else { return };
         let (_, number) = Kind::of(datagram.number);
         match at {

@@ -64,7 +64,7 @@ pub trait Application: Sized {
     fn closed(&mut self, _id: ConnectionId, _system: &mut System) {}
 
     /// A datagram has arrived at one end; told if it listens.
-    fn heard(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
+    fn on_datagram(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
 
     /// The measured time begins: counts that are told at its end begin anew.
     fn measure(&mut self, _now: Time) {}
@@ -108,19 +108,19 @@ pub enum Event {
     Acknowledged(End, ConnectionId),
     /// See [`Application::closed`].
     Closed(ConnectionId),
-    /// See [`Application::heard`].
-    Heard(End, Datagram),
+    /// See [`Application::on_datagram`].
+    Received(End, Datagram),
 }
 
 impl Event {
-    fn tell(self, application: &mut impl Application, system: &mut System) {
+    fn notify(self, application: &mut impl Application, system: &mut System) {
         match self {
             Event::Start => application.start(system),
             Event::Wake => application.wake(system),
             Event::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
             Event::Acknowledged(at, id) => application.acknowledged(at, id, system),
             Event::Closed(id) => application.closed(id, system),
-            Event::Heard(at, datagram) => application.heard(at, datagram, system),
+            Event::Received(at, datagram) => application.on_datagram(at, datagram, system),
         }
     }
 }
@@ -208,7 +208,7 @@ macro_rules! applications {
             pub fn on_event(&mut self, event: Event, system: &mut System) {
                 match self {
                     $( $(#[$attribute])*
-                    AnyApplication::$name(own) => event.tell(own.as_mut(), system), )+
+                    AnyApplication::$name(own) => event.notify(own.as_mut(), system), )+
                 }
             }
         }

@@ -172,7 +172,7 @@ impl System<'_, '_> {
             if let Some(place) = self.sim.network.delayed_acks.place_of(self.route.flow) {
                 let address = &mut connection.forward.address;
                 address.seat = Seat::in_line(place);
-                self.sim.timers.acks.stand_in_line(place, address.timer());
+                self.sim.timers.acks.join_line(place, address.timer());
             }
             if let Some(half) = connection.half_from(at) {
                 half.sender.open(&mut self.sim.ctx(half.address));

@@ -106,7 +106,7 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place, number, asked, flags_of(place.direction), at)
+        self.resume_at(place, number, asked, flags_of(place.direction), at)
     }
 
     /// A message between nodes goes on behind a place, where one of them stands or another: it takes the way of the
@@ -118,7 +118,7 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place, number, asked, flags::ACK, at)
+        self.resume_at(place, number, asked, flags::ACK, at)
     }
 
     /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
@@ -133,11 +133,11 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// A report has come to a node.
-    pub fn tell(&mut self, node: u32, report: &Report) {
-        self.network.stages.tell(node, report);
+    pub fn notify(&mut self, node: u32, report: &Report) {
+        self.network.stages.notify(node, report);
     }
 
-    fn leave(
+    fn resume_at(
         &mut self,
         NodePlace { flow, hop, .. }: NodePlace,
         number: u64,
@@ -165,8 +165,8 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// A packet that has left in front of a node.
-    pub(super) fn left(&mut self) -> Option<Delivery> {
-        let (at, packed) = self.network.left.pop()?;
+    pub(super) fn exited(&mut self) -> Option<Delivery> {
+        let (at, packed) = self.network.exited.pop()?;
         let packet = packed.packet(at);
         let direction =
             if packet.has(flags::ACK) { Direction::Reverse } else { Direction::Forward };

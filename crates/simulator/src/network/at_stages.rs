@@ -16,8 +16,9 @@ pub(super) const NO_STAGE: u32 = u32::MAX;
 impl<C: Contents> Network<C> {
     /// By hop, the stage in front of it that lets packets pass on the fast path: [`NO_STAGE`] if none does.
     pub(super) fn fast_path_stages(&self) -> Vec<u32> {
-        let alone = |row: &u32| if C::OUTSIDE { None } else { self.stages.has_fast_path(*row) };
-        self.rows.iter().map(|row| alone(row).unwrap_or(NO_STAGE)).collect()
+        let fast_path =
+            |chain: &u32| if C::OUTSIDE { None } else { self.stages.has_fast_path(*chain) };
+        self.chains.iter().map(|chain| fast_path(chain).unwrap_or(NO_STAGE)).collect()
     }
 
     /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
@@ -30,20 +31,20 @@ impl<C: Contents> Network<C> {
         if stage != NO_STAGE && flags & (REPORT | OPTIONS | TUNNEL) == 0 {
             return self.pass_on_fast_path(stage, packed, now);
         }
-        let row = self.rows[hop];
+        let chain = self.chains[hop];
         if !C::OUTSIDE && flags & (REPORT | OPTIONS) == 0 {
-            match self.stages.alone(row) {
-                FastPath::Crosses(stage) => return self.cross((row, stage), packed, now),
+            match self.stages.fast_path_in(chain) {
+                FastPath::Crosses(stage) => return self.cross((chain, stage), packed, now),
                 FastPath::BeginsTunnels(stage) => {
-                    return self.enter_tunnel((row, stage), packed, now);
+                    return self.enter_tunnel((chain, stage), packed, now);
                 }
                 FastPath::EndsTunnels(stage) => {
-                    return self.leave_tunnel((row, stage), packed, now);
+                    return self.exit_tunnel((chain, stage), packed, now);
                 }
                 FastPath::No => {}
             }
         }
-        self.pass_one_by_one(row, packed, now)
+        self.pass_one_by_one(chain, packed, now)
     }
 
     /// The same where little of the packet may matter.
@@ -60,7 +61,7 @@ impl<C: Contents> Network<C> {
             FastVerdict::Pass => packed.payload(),
             FastVerdict::Signal(signal) => signal.to_bits(),
             FastVerdict::Full => {
-                return self.pass_one_by_one(self.rows[packed.hop() as usize], packed, now);
+                return self.pass_one_by_one(self.chains[packed.hop() as usize], packed, now);
             }
         };
         Some(Rewritten::new(payload, flags, len))
@@ -71,15 +72,15 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn enter_tunnel(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
         use flags::{CE, ECT, ECT_1, TUNNEL};
         if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.payload() != 0 {
-            return self.cross((row, stage), packed, now);
+            return self.cross((chain, stage), packed, now);
         }
-        debug_assert!(self.stages.passed_ahead(row).is_none(), "such a stage is passed on time");
+        debug_assert!(self.stages.passed_ahead(chain).is_none(), "such a stage is passed on time");
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
@@ -99,17 +100,17 @@ impl<C: Contents> Network<C> {
 
     /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
     #[inline(never)]
-    fn leave_tunnel(
+    fn exit_tunnel(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
         use flags::{CE, ECT, ECT_1, INNER_CE, INNER_ECT, INNER_ECT_1, TUNNEL};
         if packed.flags() & (TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE) != TUNNEL {
-            return self.cross((row, stage), packed, now);
+            return self.cross((chain, stage), packed, now);
         }
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let user = self.flow_states[packed.flow() as usize].owner.user;
@@ -119,11 +120,11 @@ impl<C: Contents> Network<C> {
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
-        let goes_on = self.stages.cross(stage, &mut crossing);
+        let passes = self.stages.cross(stage, &mut crossing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
-        if !goes_on {
+        if !passes {
             self.lose(&packed, now);
             return None;
         }
@@ -136,22 +137,22 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn cross(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let header = self.options.tunnel_of(&packed);
         let mut crossing = stages::crossing(&packed, header, (user, tunnel_end), now);
-        let goes_on = self.stages.cross(stage, &mut crossing);
+        let passes = self.stages.cross(stage, &mut crossing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
-        if !goes_on {
+        if !passes {
             self.lose(&packed, now);
             return None;
         }
@@ -168,29 +169,29 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn pass_one_by_one(
         &mut self,
-        row: u32,
+        chain: u32,
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
-        if C::TUNNELS_OUTSIDE && self.stages.stands_outside(row).is_some() {
+        if C::TUNNELS_OUTSIDE && self.stages.outside_node(chain).is_some() {
             self.ledger.delivered += 1;
-            self.left.push((now, packed));
+            self.exited.push((now, packed));
             return None;
         }
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let mut passing = self.seen(&packed, now);
         let signal = passing.signal;
-        let passed = self.stages.pass(row, &mut passing);
+        let passed = self.stages.pass(chain, &mut passing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
         let Some(wrote_header) = passed else {
             self.lose(&packed, now);
             return None;
         };
-        if packed.has(flags::REPORT) && self.is_taken(row, &packed) {
+        if packed.has(flags::REPORT) && self.is_consumed(chain, &packed) {
             return None;
         }
         if passing.signal.to_bits() != signal.to_bits() {
@@ -231,7 +232,7 @@ impl<C: Contents> Network<C> {
     /// Stages at the ends of a link hear what its queue has dropped.
     pub(super) fn report_drop(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         let passing = self.seen(packed, now);
-        self.stages.hear_drop(link, &passing);
+        self.stages.observe_drop(link, &passing);
     }
 
     /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
@@ -251,12 +252,12 @@ impl<C: Contents> Network<C> {
 
     /// A packet that comes ahead of time to stages that count is held if it is there after counters are read next.
     #[inline]
-    fn is_held(&mut self, row: u32, packed: &PackedPacket, now: Time) -> bool {
-        let is_held = now >= self.read_next && self.stages.passed_ahead(row).is_some();
-        if is_held {
+    fn is_deferred(&mut self, chain: u32, packed: &PackedPacket, now: Time) -> bool {
+        let is_deferred = now >= self.read_next && self.stages.passed_ahead(chain).is_some();
+        if is_deferred {
             self.deferred.push((now, *packed));
         }
-        is_held
+        is_deferred
     }
 
     /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
@@ -275,7 +276,7 @@ impl<C: Contents> Network<C> {
     /// Stages of a row have answered a packet: their reports leave, but none that answers a report. Where the packet
     /// has passed ahead of time they come from the end of the link, at their time.
     #[cold]
-    fn send_reports(&mut self, row: u32, answered: &PackedPacket, now: Time) {
+    fn send_reports(&mut self, chain: u32, answered: &PackedPacket, now: Time) {
         for (kind, report) in core::mem::take(&mut self.stages.pending_reports) {
             let path = self.reports.path(answered.flow(), answered.hop(), kind);
             let Some(hop) = path.filter(|_| !answered.has(flags::REPORT)) else { continue };
@@ -291,7 +292,7 @@ impl<C: Contents> Network<C> {
                 flags: flags::REPORT | back,
                 ..Packet::default()
             };
-            match self.stages.passed_ahead(row) {
+            match self.stages.passed_ahead(chain) {
                 None => self.send(PackedPacket::of(&packet), now),
                 Some(link) => {
                     self.ledger.injected += 1;
@@ -303,16 +304,16 @@ impl<C: Contents> Network<C> {
 
     /// Whether a stage takes a report that has passed a row, which ends its way.
     #[cold]
-    fn is_taken(&mut self, row: u32, packed: &PackedPacket) -> bool {
-        let taken = self.stages.take(row, || self.reports.take(packed.number()));
+    fn is_consumed(&mut self, chain: u32, packed: &PackedPacket) -> bool {
+        let taken = self.stages.take(chain, || self.reports.take(packed.number()));
         self.ledger.delivered += u64::from(taken);
         taken
     }
 
     /// The node outside that has what comes to a hop: a tunnel's beginning or end, by the number of its stage.
     pub fn node_at(&self, hop: u32) -> Option<u32> {
-        let row = self.rows.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
-        self.stages.stands_outside(*row)
+        let chain = self.chains.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
+        self.stages.outside_node(*chain)
     }
 
     /// The hops of a way, from its first on, in front of which nodes outside stand.
@@ -329,7 +330,7 @@ impl<C: Contents> Network<C> {
 
     /// First hop of the way of reports that answer packets of a flow at a hop.
     pub fn report_path(&self, flow: u32, hop: u32) -> Option<u32> {
-        let kind = self.stages.reports_to(self.rows[hop as usize])?;
+        let kind = self.stages.reports_to(self.chains[hop as usize])?;
         self.reports.path(flow, hop, kind)
     }
 
@@ -344,7 +345,7 @@ impl<C: Contents> Network<C> {
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(packed, user, 0.0, now) };
-        let passed = self.stages.pass(self.rows[packed.hop() as usize], &mut passing).is_some();
+        let passed = self.stages.pass(self.chains[packed.hop() as usize], &mut passing).is_some();
         self.losses[packed.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
         (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))

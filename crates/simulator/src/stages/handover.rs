@@ -26,7 +26,7 @@ impl UserLocation {
 impl Stages {
     /// A packet of a user comes to a stage, and with it what another has of him.
     #[inline]
-    pub(super) fn come(&mut self, number: u32, user: u32) {
+    pub(super) fn follow_user(&mut self, number: u32, user: u32) {
         if self.all[number as usize].hands_over && self.at.at[user as usize] != Some(number) {
             self.bring(number, user);
         }

@@ -61,7 +61,7 @@ impl Address {
     pub fn new(flow: u32, connection: u32, timer: TimerId, routes: Routes) -> Self {
         let seat = Seat::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
-        address.lead(routes);
+        address.reroute(routes);
         address
     }
 
@@ -77,7 +77,7 @@ impl Address {
     }
 
     /// It enters the network by these ways from now on.
-    pub fn lead(&mut self, Routes { forward, reverse }: Routes) {
+    pub fn reroute(&mut self, Routes { forward, reverse }: Routes) {
         (self.data, self.acks) =
             if self.is_backward() { (reverse, forward) } else { (forward, reverse) };
     }

@@ -145,9 +145,9 @@ impl Half {
             return self.answer(packed, ctx);
         }
         let packet = &packed.packet(ctx.now);
-        let leaves_at = self.ack_leaves_at();
-        if self.receiver.ack_timer().is_some_and(|timer| timer.leaves_before(packet.at)) {
-            self.acknowledge_late(leaves_at, ctx);
+        let sent_at = self.ack_sent_at();
+        if self.receiver.ack_timer().is_some_and(|timer| timer.is_sent_before(packet.at)) {
+            self.acknowledge_late(sent_at, ctx);
         }
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(ctx);
@@ -237,14 +237,14 @@ impl Half {
 
     /// When the acknowledgement leaves that waits for a second segment; [`Time::NEVER`] if none does.
     #[inline]
-    fn ack_leaves_at(&mut self) -> Time {
-        self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.leaves_at())
+    fn ack_sent_at(&mut self) -> Time {
+        self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.sent_at())
     }
 
     /// The wake-up comes that the receiver has asked for, or one that is left over from a connection that had this place
     /// before.
     pub fn on_wake_of_receiver(&mut self, ctx: &mut HostContext) {
-        match self.ack_leaves_at() {
+        match self.ack_sent_at() {
             Time::NEVER => {}
             later if later > ctx.now => ctx.set_ack_timer(later),
             at => self.acknowledge_late(at, ctx),

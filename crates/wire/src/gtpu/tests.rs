@@ -295,8 +295,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        for repaired in [false, true] {
-            if repaired && bytes.len() >= 8 {
+        for length_fixed in [false, true] {
+            if length_fixed && bytes.len() >= 8 {
                 bytes[0] = 0x30 | bytes[0] & 0b111;
                 let len = (bytes.len() - 8) as u16;
                 bytes[2..4].copy_from_slice(&len.to_be_bytes());

@@ -327,10 +327,10 @@ mod tests {
         ) {
             let mut queue = queue(5, Outside::Behind);
             let (mut inside, mut ms) = (0i64, 0);
-            for (user, declares, gap_ms, leave) in steps {
+            for (user, declares, gap_ms, depart) in steps {
                 ms += gap_ms;
                 inside += 1 - offer(&mut queue, (user, 0), declares, ms).len() as i64;
-                if leave && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
+                if depart && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(queue.backlog().0), inside);

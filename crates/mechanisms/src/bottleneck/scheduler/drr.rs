@@ -287,9 +287,9 @@ mod tests {
         ) {
             let mut drr = drr(1500, 8);
             let (mut inside, mut last) = (0i64, [-1i64; 4]);
-            for (handle, (user, len, leave)) in steps.into_iter().enumerate() {
+            for (handle, (user, len, depart)) in steps.into_iter().enumerate() {
                 inside += 1 - offer(&mut drr, user, len, handle as u32).len() as i64;
-                if leave && let Some(packet) = take(&mut drr, Time::ZERO) {
+                if depart && let Some(packet) = take(&mut drr, Time::ZERO) {
                     inside -= 1;
                     let last = &mut last[packet.user as usize];
                     prop_assert!(i64::from(packet.handle) > *last);

@@ -174,8 +174,8 @@ proptest! {
         let (mut queues, mut lcg) = (dual_host(1514, room), Lcg(seed));
         let (mut seen, mut last) = (BTreeSet::new(), [-1i64; 9]);
         let (mut now_ms, mut arrived) = (0, 0);
-        for (handle, (flow, len, leave)) in steps.into_iter().enumerate() {
-            now_ms += u64::from(leave) * 3;
+        for (handle, (flow, len, depart)) in steps.into_iter().enumerate() {
+            now_ms += u64::from(depart) * 3;
             let line = Line { now: at(now_ms), ..IDLE };
             let packet = Queued {
                 user: flow / 3, flow, len, may_mark: marks && flow % 2 == 0, arrived: line.now,
@@ -184,7 +184,7 @@ proptest! {
             arrived += 1;
             let lose = |packet: Queued, _| assert!(seen.insert(packet.handle));
             queues.enqueue(packet, &line, || lcg.draw(), lose);
-            if leave > 0 {
+            if depart > 0 {
                 let sent = queues.dequeue(line.now, || lcg.draw(), |packet, loss| {
                     assert_eq!(loss, DropReason::Aqm);
                     assert!(seen.insert(packet.handle));

@@ -277,10 +277,10 @@ mod tests {
         ) {
             let mut policy = policy(5);
             let (mut inside, mut now) = (0i64, Time::ZERO);
-            for (user, gap_s, leave) in steps {
+            for (user, gap_s, depart) in steps {
                 now += Span::from_secs(gap_s);
                 inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
-                if leave && take(&mut policy, now).is_some() {
+                if depart && take(&mut policy, now).is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(policy.backlog().0), inside);

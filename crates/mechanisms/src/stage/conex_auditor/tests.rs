@@ -203,10 +203,12 @@ fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     // A gap is none here, nor is an acknowledgement anybody's debt, nor what takes no part.
     auditor.pass(&mut packet(1, 9, CREDIT), || 0.0);
     let ack = Passing { is_ack: true, ..packet(2, 10, CONEX) };
-    [ack, packet(2, 10, Declared::default())].iter().for_each(|packet| auditor.hear_drop(packet));
+    [ack, packet(2, 10, Declared::default())]
+        .iter()
+        .for_each(|packet| auditor.observe_drop(packet));
     assert_eq!(packets(&auditor, "loss_balance_bytes"), 0.0);
     for ms in 3..15 {
-        auditor.hear_drop(&hidden(packet(ms, ms, CONEX)));
+        auditor.observe_drop(&hidden(packet(ms, ms, CONEX)));
     }
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -12.0);
     assert_eq!(packets(&auditor, "balance_bytes"), 6.0 - 12.0);
@@ -221,7 +223,7 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     for ms in 0..100 {
         assert_eq!(auditor.pass(&mut unmarkable(ms), || 0.0), Passage::On, "nothing is lost yet");
     }
-    auditor.hear_drop(&unmarkable(100));
+    auditor.observe_drop(&unmarkable(100));
     let dropped = (101..300)
         .filter(|&ms| {
             auditor.pass(&mut unmarkable(ms), || 0.5) == Passage::Drop("nothing declared")
@@ -230,7 +232,7 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     // A packet counts a hundred times; all are dropped until what is left of that is half the slack, two packets.
     assert_eq!(dropped, 98);
     // Whoever gives credit has a state of his own from the first packet on, though that is lost.
-    auditor.hear_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
+    auditor.observe_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
     assert_eq!(auditor.undeclared, 3000.0);
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -1.0);
 }

@@ -143,14 +143,14 @@ impl Account {
         }
     }
 
-    /// A packet has come: what comes in until then does at the rate from before, `comes_in` where that is known, and
+    /// A packet has come: what comes in until then does at the rate from before, `fill_rate_now` where that is known, and
     /// what it says counts from now on.
-    pub fn see(&mut self, packet: &Policed, law: &Law, comes_in: Option<u64>) {
+    pub fn see(&mut self, packet: &Policed, law: &Law, fill_rate_now: Option<u64>) {
         // Whatever comes into a full one.
         let is_full = self.bucket.fill_before() == law.rule.depth();
         let rule = match is_full {
             true => law.rule,
-            false => law.rule.filled_at(comes_in.unwrap_or_else(|| self.comes_in(law))),
+            false => law.rule.filled_at(fill_rate_now.unwrap_or_else(|| self.fill_rate_now(law))),
         };
         self.bucket.fill(&rule, packet.now);
         if packet.is_request {
@@ -250,7 +250,7 @@ impl Account {
 
     /// The same in whole tokens, as a bucket takes it.
     #[inline]
-    pub fn comes_in(&self, law: &Law) -> u64 {
+    pub fn fill_rate_now(&self, law: &Law) -> u64 {
         if self.interval == 0.0 {
             return law.most;
         }

@@ -1,6 +1,6 @@
 //! What comes into a bucket, worked out in two ways.
 
-use super::super::{Held, Outside, Sanction};
+use super::super::{BucketScope, Outside, Sanction};
 use super::*;
 use crate::units::{Factor, Rate, Share};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn law(most_bps: u64, k: f64, round_trip: Span) -> Law {
         fill_rate: TokenRate::Bits(Rate::from_bps(most_bps)),
         depth: Tokens::Bytes(Bytes::new(500_000)),
         initial: None,
-        buckets: Held::ByUser,
+        buckets: BucketScope::ByUser,
         tokens: Taken::Data,
         sanction: Sanction::Probability,
         k: Factor(k),
@@ -37,8 +37,8 @@ fn account(law: &Law, size: f32, interval: f32, since: u32) -> Account {
 fn what_is_whole_is_not_told_by_what_is_near() {
     let law = law(1_000_000, 1.0, Span::from_secs(8));
     let [whole, above] = [49.0, 50.0].map(|interval| account(&law, 1.0, interval, 0));
-    assert_eq!((whole.at_hand(&law), whole.comes_in(&law)), (None, 7));
-    assert_eq!((above.at_hand(&law), above.comes_in(&law)), (Some(7), 7));
+    assert_eq!((whole.at_hand(&law), whole.fill_rate_now(&law)), (None, 7));
+    assert_eq!((above.at_hand(&law), above.fill_rate_now(&law)), (Some(7), 7));
 }
 
 proptest! {

@@ -187,7 +187,7 @@ impl Sender {
         match self.recovery.inflation(&ack, self.detection.duplicates(), &self.outstanding) {
             WindowInflation::None => {}
             WindowInflation::One => self.window.widen(),
-            WindowInflation::Endpoints => self.window.come_down_to_threshold(),
+            WindowInflation::Endpoints => self.window.deflate_to_threshold(),
         }
         let by_count = self.window.limits_by_count() || self.recovery.repeats();
         let by_count = by_count && self.recovery.phase() != Phase::Recovery;
@@ -213,7 +213,7 @@ impl Sender {
             }
             _ => {}
         }
-        self.reduce_or_leave(&ack, &lost, departed, now);
+        self.reduce_or_exit(&ack, &lost, departed, now);
         if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && ack.advances() {
             self.deflate(ack.acknowledged, departed);
         }
@@ -372,7 +372,7 @@ impl Sender {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, ctx.now + wait, ctx);
-        } else if (ack.advances() && !self.recovery.leaves_timer())
+        } else if (ack.advances() && !self.recovery.keeps_timer())
             || self.timer.restarts_on_each_ack()
             || self.head_is_younger(ack, ctx.now)
         {

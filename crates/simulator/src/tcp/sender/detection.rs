@@ -352,7 +352,7 @@ mod tests {
 
     /// RFC 8985, section 7.4.
     #[test]
-    fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {
+    fn a_probe_has_recovered_a_loss_if_more_than_its_repetition_is_acknowledged() {
         for (again, end, una, retransmitted) in
             [(true, 10, 11, true), (true, 10, 10, false), (false, 11, 12, false)]
         {

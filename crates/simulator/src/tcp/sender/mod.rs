@@ -255,8 +255,8 @@ impl Sender {
     }
 
     /// What it leaves to the flow's next connection to declare.
-    pub fn leaves(&self) -> Met {
-        self.conex.as_ref().map_or_else(Met::default, |conex| conex.leaves())
+    pub fn undeclared(&self) -> Met {
+        self.conex.as_ref().map_or_else(Met::default, |conex| conex.undeclared())
     }
 
     /// It goes on for earlier connections of its flow.

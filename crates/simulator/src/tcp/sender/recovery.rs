@@ -321,7 +321,7 @@ impl Recovery {
     }
 
     /// New data is acknowledged. Returns whether the timer goes on as it was set.
-    pub fn leaves_timer(&mut self) -> bool {
+    pub fn keeps_timer(&mut self) -> bool {
         let partial = self.rules.have(Rule::IsImpatient) && self.points.phase == Phase::Recovery;
         partial && core::mem::replace(&mut self.had_partial_ack, true)
     }

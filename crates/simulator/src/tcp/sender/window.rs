@@ -371,7 +371,7 @@ impl SendWindow {
     }
 
     /// Comes down to the threshold, if it is above that.
-    pub fn come_down_to_threshold(&mut self) {
+    pub fn deflate_to_threshold(&mut self) {
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 

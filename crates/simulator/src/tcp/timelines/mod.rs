@@ -101,7 +101,7 @@ fn connections_open_and_slow_start_doubles_the_window() {
 }
 
 #[test]
-fn selective_acknowledgements_repair_losses_within_one_window() {
+fn selective_acknowledgements_recover_losses_within_one_window() {
     replay(include_str!("fast_recovery.trace"));
 }
 
@@ -126,7 +126,7 @@ fn a_pause_of_the_application_shrinks_the_window() {
 }
 
 #[test]
-fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
+fn without_selective_acknowledgements_one_loss_is_recovered_per_round_trip() {
     replay(include_str!("without_sack.trace"));
 }
 

@@ -79,7 +79,7 @@ pub struct Retransmission {
 
 /// A packet with payload that leaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving {
+pub struct Departure {
     /// Its segment.
     pub segment: u64,
     /// Its payload.
@@ -165,7 +165,7 @@ impl Conex {
     }
 
     /// What it leaves to the flow's next connection, now that everything has arrived.
-    pub fn leaves(&self) -> Met {
+    pub fn undeclared(&self) -> Met {
         let Met { loss, mark } = self.gauges;
         match self.carrier {
             CarrierPlan::NewDataOrNext => Met { loss: loss.max(0), mark: mark.max(0) },
@@ -302,8 +302,8 @@ impl Conex {
     }
 
     /// What a packet with payload declares that leaves now, as flags.
-    pub fn declare(&mut self, leaving: &Leaving) -> u32 {
-        let Leaving { segment, bytes, again, in_flight, now } = *leaving;
+    pub fn declare(&mut self, departure: &Departure) -> u32 {
+        let Departure { segment, bytes, again, in_flight, now } = *departure;
         let amount = self.amount(1, bytes);
         let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
         let mut declared = 0;
