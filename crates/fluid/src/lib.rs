@@ -28,9 +28,9 @@ mod trajectory;
 
 pub use policy::{AbcPolicy, AfcpPolicy, Policy, TwoQueues};
 pub use price::Price;
-pub use red::{Red, RedAdaptation, Spacing};
-pub use signal_law::{Memory, PiController, Queue, SignalLaw};
-pub use source::{Customer, Group, Law};
+pub use red::{FluidRed, RedAdaptation, Spacing};
+pub use signal_law::{FluidQueue, PiController, SignalLaw, SignalState};
+pub use source::{Customer, Law, SourceGroup};
 pub use trajectory::{FluidError, Integration, Trajectory, run};
 
 /// Links, and the sources that pass them.
@@ -39,7 +39,7 @@ pub struct FluidNetwork {
     /// Queues that are looked at.
     pub links: Vec<FluidLink>,
     /// Who sends.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SourceGroup>,
     /// Whether queues may fall below zero, as in the dissertation; a real one stays empty.
     pub free_queue: bool,
 }

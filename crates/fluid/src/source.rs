@@ -4,7 +4,7 @@ use crate::price::signalled_price;
 
 /// Equal sources.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct SourceGroup {
     /// What they do.
     pub law: Law,
     /// How many.
@@ -83,7 +83,7 @@ pub enum Law {
     },
 }
 
-impl Group {
+impl SourceGroup {
     /// Round trip with this delay in queues, in seconds; not below half of it without.
     pub fn rtt_s(&self, delay_s: f64) -> f64 {
         self.base_rtt_s + delay_s.max(-self.base_rtt_s / 2.0)

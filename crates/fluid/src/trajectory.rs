@@ -1,7 +1,7 @@
 //! Integrates a fluid from its initial state, and keeps its trajectory.
 
 use crate::FluidNetwork;
-use crate::flow::{Flow, State};
+use crate::flow::{NetworkEquations, State};
 
 /// How a trajectory begins, and how it is followed.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ pub fn run(network: &FluidNetwork, integration: &Integration) -> Result<Trajecto
     let steps = (integration.duration_s / integration.step_s).round() as usize;
     let keep_every = integration.keep_every.max(1);
     let mut state = State::of(network, integration);
-    let mut flow = Flow::new(network, integration.step_s, &state);
+    let mut flow = NetworkEquations::new(network, integration.step_s, &state);
     let mut kept = Trajectory::default();
     for step in 0..=steps {
         if step.is_multiple_of(keep_every) {

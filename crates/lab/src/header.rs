@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tidegate_mechanisms::stage::{Declared, Ecn};
-use tidegate_simulator::Header;
+use tidegate_simulator::CongestionHeader;
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
 use tidegate_wire::packet::{self, View};
 use tidegate_wire::re_ecn::{self, Codepoint};
@@ -20,18 +20,18 @@ pub enum Fault {
 }
 
 /// What a packet says, and what is wrong with it.
-pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), Fault>) {
+pub fn read(bytes: &[u8], view: &View) -> (CongestionHeader, Result<(), Fault>) {
     let (declared, fault) = match declared(bytes, view) {
         Ok((declared, true)) => (declared, Err(Fault::Inconsistent)),
         Ok((declared, false)) => (declared, Ok(())),
         Err(error) => (Declared::default(), Err(Fault::Malformed(error))),
     };
-    (Header { ecn: ecn_of(view.ecn), declared }, fault)
+    (CongestionHeader { ecn: ecn_of(view.ecn), declared }, fault)
 }
 
 /// Writes what a packet says now, where that is something else than what its sender wrote. Returns whether
 /// there was room for all of it.
-pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
+pub fn write(bytes: &mut [u8], view: &View, header: CongestionHeader) -> bool {
     let (before, _) = read(bytes, view);
     match header.ecn {
         same if same == before.ecn => {}
@@ -141,7 +141,7 @@ mod tests {
             for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct] {
                 let mut bytes = bytes.clone();
                 let view = packet::parse(&bytes).expect("a packet");
-                let header = Header { ecn, declared };
+                let header = CongestionHeader { ecn, declared };
                 assert_eq!(write(&mut bytes, &view, header), room);
                 let view = packet::parse(&bytes).expect("still a packet");
                 let (now, fault) = read(&bytes, &view);
@@ -160,7 +160,7 @@ mod tests {
             let view = packet::parse(&bytes).expect("a packet");
             let (header, _) = read(&bytes, &view);
             let mut copy = bytes.clone();
-            assert!(write(&mut copy, &view, Header { ecn: Ecn::Ce, ..header }));
+            assert!(write(&mut copy, &view, CongestionHeader { ecn: Ecn::Ce, ..header }));
             assert_eq!(copy, bytes);
         }
     }

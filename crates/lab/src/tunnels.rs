@@ -27,7 +27,7 @@ use tidegate_wire::packet::{self, View};
 use crate::header::{self, ecn_of, wire_ecn};
 use crate::packet_store::PacketStore;
 use crate::{LabError, system};
-use counts::Counts;
+use counts::MessageCounts;
 use paths::{Path, Paths};
 
 mod counts;
@@ -57,7 +57,7 @@ pub struct Tunnels<'a> {
     plan: &'a Plan,
     nodes: Vec<TunnelEnds<'a>>,
     paths: Paths,
-    counts: Counts,
+    counts: MessageCounts,
     /// The ECN field that each socket sends with.
     sends_with: Vec<Ecn>,
     packet: Vec<u8>,
@@ -74,7 +74,7 @@ struct Origin {
 
 /// What becomes of a packet that has come to a node over the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
+pub enum NodeOutcome {
     /// It is dropped, the node's, or on its way again.
     Done,
     /// The node's kernel did not take it.
@@ -101,7 +101,7 @@ impl<'a> Tunnels<'a> {
             plan,
             nodes: Vec::new(),
             paths: Paths::default(),
-            counts: Counts::default(),
+            counts: MessageCounts::default(),
             sends_with: Vec::new(),
             packet: Vec::new(),
             message: Vec::new(),
@@ -125,7 +125,7 @@ impl<'a> Tunnels<'a> {
     }
 
     /// Messages that nodes got and sent.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &MessageCounts {
         &self.counts
     }
 
@@ -141,18 +141,18 @@ impl<'a> Tunnels<'a> {
         place: NodePlace,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
-    ) -> Arrived {
+    ) -> NodeOutcome {
         let Delivery { packet, header, .. } = delivery;
         self.packet.clear();
         self.packet.extend_from_slice(emulation.contents().take(packet, header));
-        let Ok(view) = packet::parse(&self.packet) else { return Arrived::Rejected };
+        let Ok(view) = packet::parse(&self.packet) else { return NodeOutcome::Rejected };
         let asked = Asked { len: self.packet.len() as u16, header, tunnel: None };
         if let Some(to) = self.node_of(view.destination) {
             return self.pass_on(to, place, view, asked, emulation, now);
         }
         let judged = emulation.judge(place, asked, now);
         if judged.dropped.is_some() {
-            return Arrived::Done;
+            return NodeOutcome::Done;
         }
         if let Some((tunnel, path)) = judged.tunnel.zip(self.paths.beginning_at(place)) {
             let declared = header.declared;
@@ -163,9 +163,11 @@ impl<'a> Tunnels<'a> {
         }
         // One that is in no tunnel passes.
         let number = emulation.contents().put(&self.packet, view);
-        let asked =
-            Asked { header: tidegate_simulator::Header { ecn: judged.ecn, ..header }, ..asked };
-        emulation.go_on(place, number, asked, now).map_or(Arrived::Done, Arrived::Ended)
+        let asked = Asked {
+            header: tidegate_simulator::CongestionHeader { ecn: judged.ecn, ..header },
+            ..asked
+        };
+        emulation.go_on(place, number, asked, now).map_or(NodeOutcome::Done, NodeOutcome::Ended)
     }
 
     /// A message has come to a place where the node stands that it is for, or another.
@@ -177,17 +179,17 @@ impl<'a> Tunnels<'a> {
         asked: Asked,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
-    ) -> Arrived {
+    ) -> NodeOutcome {
         if self.paths.node_at(place) != Some(to) {
             let number = emulation.contents().put(&self.packet, view);
             let Some(ended) = emulation.send_on(place, number, asked, now) else {
-                return Arrived::Done;
+                return NodeOutcome::Done;
             };
             // Two nodes are where it ends, and it is the other's.
             emulation.contents().take(ended.packet, ended.header);
         }
         let taken = rustix::io::write(self.nodes[to].device, &self.packet);
-        if taken.is_ok() { Arrived::Done } else { Arrived::Rejected }
+        if taken.is_ok() { NodeOutcome::Done } else { NodeOutcome::Rejected }
     }
 
     /// The user's packet that has come enters its tunnel.
@@ -196,15 +198,15 @@ impl<'a> Tunnels<'a> {
         path: Path,
         (tunnel, copy): (Tunnel, Option<Declaration>),
         ecn: Ecn,
-    ) -> Arrived {
+    ) -> NodeOutcome {
         let user = self.plan.flows[path.ingress.flow as usize].user;
         if let Some((teid, left)) = self.paths.enter(user, path, tunnel.teid) {
             self.mark_end(teid, left);
         }
         self.enclose(tunnel, copy);
         match self.send(path.begin, ecn, self.nodes[path.end].address, PORT) {
-            true => Arrived::Done,
-            false => Arrived::Rejected,
+            true => NodeOutcome::Done,
+            false => NodeOutcome::Rejected,
         }
     }
 
@@ -379,7 +381,7 @@ impl<'a> Tunnels<'a> {
         let re_inserted = mark::parse(bytes, message).map(declares_congestion);
         let tunnel =
             Tunnel { teid: message.header.teid, sequence, inner_ecn: header.ecn, re_inserted };
-        let outer = tidegate_simulator::Header { ecn, ..header };
+        let outer = tidegate_simulator::CongestionHeader { ecn, ..header };
         let len = (OUTER_LEN + bytes.len()) as u16;
         let asked = Asked { len, header: outer, tunnel: Some(tunnel) };
         let judged = emulation.judge(path.egress, asked, now);
@@ -393,7 +395,7 @@ impl<'a> Tunnels<'a> {
             return None;
         }
         let number = emulation.contents().put(inner, view);
-        let header = tidegate_simulator::Header { ecn: judged.ecn, ..header };
+        let header = tidegate_simulator::CongestionHeader { ecn: judged.ecn, ..header };
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
         emulation.go_on(path.egress, number, asked, now)
     }

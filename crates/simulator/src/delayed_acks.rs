@@ -11,7 +11,7 @@
 
 use tidegate_scenario::plan::Plan;
 
-use crate::deadlines::{Deadlines, Group};
+use crate::deadlines::{Deadlines, SharedBound};
 use crate::topology::EagerDelivery;
 
 /// All lines.
@@ -26,7 +26,7 @@ pub struct DelayedAcks {
 #[derive(Clone, Copy)]
 struct Place {
     /// The line, and where its bound is.
-    line: Group,
+    line: SharedBound,
     bound_at: u32,
     number: u32,
 }
@@ -49,13 +49,13 @@ impl DelayedAcks {
             return DelayedAcks { of_flow: Vec::new(), places: 0 };
         }
         // The first group has nobody, the others begin where as many as they have room for do.
-        let unused = Group::of(0, 1);
+        let unused = SharedBound::of(0, 1);
         let mut places = unused.room();
         let mut line_of_link = vec![(unused, 0); plan.links.len()];
         for (link, &flows) in flows_of_link.iter().enumerate().filter(|(_, flows)| **flows > 1) {
-            let room = Group::of(0, flows).room();
+            let room = SharedBound::of(0, flows).room();
             let first = places.next_multiple_of(room);
-            line_of_link[link] = (Group::of(first, flows), first as u32);
+            line_of_link[link] = (SharedBound::of(first, flows), first as u32);
             places = first + room;
         }
         let all = Deadlines::with_places(places);
@@ -83,7 +83,7 @@ impl DelayedAcks {
     }
 
     /// The line of a flow, if it has one.
-    pub fn line_of(&self, flow: u32) -> Option<Group> {
+    pub fn line_of(&self, flow: u32) -> Option<SharedBound> {
         self.of_flow.get(flow as usize).filter(|own| own.number != NO_LINE).map(|own| own.line)
     }
 
@@ -128,7 +128,7 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), 2, "each user of two flows has one");
         for (flow, place) in (0..5).filter_map(|flow| Some((flow, linux.place_of(flow)?))) {
-            assert_eq!(linux.line_of(flow), Some(Group::of(place as usize, 2)));
+            assert_eq!(linux.line_of(flow), Some(SharedBound::of(place as usize, 2)));
         }
         let classic = lines("classic");
         assert_eq!([0, 4].map(|flow| classic.place_of(flow)), [None; 2], "nothing is delayed");

@@ -14,19 +14,19 @@ use crate::contents::Contents;
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
-use crate::network::{Ledger, Network, Routes};
+use crate::network::{Network, PacketTotals, Routes};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::readings::Counted;
 use crate::series::Series;
-use crate::stages::{self, Header, StageCounts};
+use crate::stages::{self, CongestionHeader, StageCounts};
 use crate::tables;
 
 mod tunnels;
 
-pub use tunnels::{Asked, Judged, NodePlace};
+pub use tunnels::{Asked, NodePlace, NodeVerdict};
 
 /// A packet that has reached the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Delivery {
     /// When it was due there.
     pub at: Time,
     /// What its header is to say: what its sender wrote, and marks and stages on the way.
-    pub header: Header,
+    pub header: CongestionHeader,
     /// Where the node outside stands to which it has come; `None` at the end of its route.
     pub place: Option<NodePlace>,
 }
@@ -109,7 +109,7 @@ pub struct Emulated {
     /// Packets times links over the whole time.
     pub hops: u64,
     /// Packets by what became of them, over the whole time.
-    pub ledger: Ledger,
+    pub ledger: PacketTotals,
 }
 
 impl<'a, C: Contents> Emulation<'a, C> {
@@ -151,7 +151,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         direction: Direction,
         packet: u64,
         len: u16,
-        header: Header,
+        header: CongestionHeader,
         at: Time,
     ) {
         let routes = self.routes[flow as usize];

@@ -6,17 +6,17 @@ use tidegate_scenario::plan::Plan;
 use crate::ack_timers::AckTimers;
 use crate::applications::site::Site;
 use crate::applications::{
-    Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
+    AnyApplication, ApplicationEvent, Datagram, FlowRecord, Route, System, TransferRecord, add,
 };
 #[cfg(test)]
 use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
-use crate::event_queue::Prospect;
+use crate::event_queue::TimerStatus;
 use crate::memory::prefetch;
 use crate::network::{Network, Routes};
 use crate::output::ApplicationTable;
 use crate::packet::{PackedPacket, Packet, flags};
-use crate::tcp::sender::{Declared, Met, SenderCounts};
+use crate::tcp::sender::{CongestionGauges, DeclarationTotals, SenderCounts};
 use crate::tcp::{Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
@@ -30,7 +30,7 @@ pub struct Endpoints<'a> {
     /// Those of the flows, as they are now, and those of the plan's moves.
     routes: Vec<Routes>,
     applications: Vec<AnyApplication>,
-    accounts: Vec<Account>,
+    accounts: Vec<FlowRecord>,
     connections: Connections,
     /// Transfers that are finished, with their flows.
     pub records: Vec<(u32, TransferRecord)>,
@@ -63,7 +63,7 @@ impl<'a> Endpoints<'a> {
             seed,
             routes,
             awaited: applications.iter().filter(|own| own.is_awaited()).count(),
-            accounts: applications.iter().map(|_| Account::default()).collect(),
+            accounts: applications.iter().map(|_| FlowRecord::default()).collect(),
             applications,
             connections: Connections::with_capacity(tcp_flows),
             records: Vec::new(),
@@ -136,7 +136,7 @@ impl<'a> Endpoints<'a> {
         if listened && bytes > 0 {
             connection.accept(&mut sim);
             let at = if backward { End::Sender } else { End::Receiver };
-            self.notify(packet.flow, Event::Arrived(at, id, bytes), &mut sim);
+            self.notify(packet.flow, ApplicationEvent::Arrived(at, id, bytes), &mut sim);
         }
         if backward { 0 } else { bytes }
     }
@@ -202,7 +202,7 @@ impl<'a> Endpoints<'a> {
         if self.applications[packet.flow as usize].listens() {
             let at = if backward { End::Sender } else { End::Receiver };
             let datagram = Datagram { number: packet.number, marked: packet.has(flags::CE) };
-            self.notify(packet.flow, Event::Received(at, datagram), &mut sim);
+            self.notify(packet.flow, ApplicationEvent::Received(at, datagram), &mut sim);
         }
         if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
     }
@@ -221,7 +221,7 @@ impl<'a> Endpoints<'a> {
     #[cold]
     fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, sim: &mut SimContext) {
         let at = if backward { End::Receiver } else { End::Sender };
-        self.notify(flow, Event::Acknowledged(at, id), sim);
+        self.notify(flow, ApplicationEvent::Acknowledged(at, id), sim);
         self.close_if_done(flow, id, sim);
     }
 
@@ -235,18 +235,18 @@ impl<'a> Endpoints<'a> {
         connection.closed = true;
         let left = connection.forward.sender.undeclared();
         let account = &mut self.accounts[flow as usize];
-        if left != Met::default() {
+        if left != CongestionGauges::default() {
             account.past_mut().left += left;
         }
         let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
             account.past_mut().add(&gone.forward.sender);
         }
-        self.notify(flow, Event::Closed(id), sim);
+        self.notify(flow, ApplicationEvent::Closed(id), sim);
     }
 
     /// Tells an application what has happened.
-    pub fn notify(&mut self, flow: u32, event: Event, sim: &mut SimContext) {
+    pub fn notify(&mut self, flow: u32, event: ApplicationEvent, sim: &mut SimContext) {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
@@ -285,9 +285,9 @@ impl<'a> Endpoints<'a> {
     /// What is known of a wake-up that comes at `at`: what it would look after is mostly set for later by
     /// then, so that it can come at that time instead.
     #[inline]
-    pub fn foresee(&mut self, wake: Wake, at: Time) -> Prospect {
-        let Wake::Retransmit(half) = wake else { return Prospect::Due };
-        self.half(TimerId(half)).map_or(Prospect::Void, |half| half.sender.foresee(at))
+    pub fn foresee(&mut self, wake: Wake, at: Time) -> TimerStatus {
+        let Wake::Retransmit(half) = wake else { return TimerStatus::Due };
+        self.half(TimerId(half)).map_or(TimerStatus::Void, |half| half.sender.foresee(at))
     }
 
     /// Asks for the timer of a sender.
@@ -330,7 +330,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// What each flow's sender has declared so far; none where nobody declares anything.
-    pub fn declared(&self) -> Vec<Declared> {
+    pub fn declared(&self) -> Vec<DeclarationTotals> {
         if !self.plan.flows.iter().any(|flow| flow.declares()) {
             return Vec::new();
         }

@@ -3,9 +3,9 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
-use crate::applications::{AnyApplication, Event};
+use crate::applications::{AnyApplication, ApplicationEvent};
 use crate::endpoints::Endpoints;
-use crate::event_queue::{Prospect, Timers};
+use crate::event_queue::{TimerStatus, Timers};
 use crate::intervals;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
@@ -315,10 +315,10 @@ impl<'a> Engine<'a> {
         }
         let wake = timers.next_wake().expect("a timer is due");
         match ends.foresee(wake, *now) {
-            Prospect::Later(at) => return timers.put_off(wake, at),
+            TimerStatus::Later(at) => return timers.put_off(wake, at),
             prospect => {
                 timers.pop_planned();
-                if prospect == Prospect::Void {
+                if prospect == TimerStatus::Void {
                     return;
                 }
             }
@@ -328,8 +328,8 @@ impl<'a> Engine<'a> {
             Wake::Sample => self.sample(),
             Wake::Move(number) => ends.reroute(number as usize),
             Wake::Offer(number) => ends.offer(number as usize),
-            Wake::Start(flow) => ends.notify(flow, Event::Start, &mut sim),
-            Wake::Application(flow) => ends.notify(flow, Event::Wake, &mut sim),
+            Wake::Start(flow) => ends.notify(flow, ApplicationEvent::Start, &mut sim),
+            Wake::Application(flow) => ends.notify(flow, ApplicationEvent::Wake, &mut sim),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut sim),
             Wake::DelayedAck(_) => unreachable!("receivers have timers of their own"),
         }

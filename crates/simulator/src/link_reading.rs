@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
-use crate::ahead::{Ahead, Signals, Unsent};
+use crate::ahead::{Ahead, SignalCounts, Unsent};
 use crate::link::Link;
 
 use crate::probe::{Accepted, LinkProbe, Monitor};
@@ -19,7 +19,7 @@ pub struct LinkReadings {
     /// What links have accepted and not sent yet, where they have any such, in the order of links.
     unsent: Vec<(u32, Unsent)>,
     /// Drops and marks that were counted too early, where there are any, in the order of links.
-    early: Vec<(u32, Signals)>,
+    early: Vec<(u32, SignalCounts)>,
 }
 
 /// The counters of a link at a point in time.
@@ -29,7 +29,7 @@ pub struct LinkReading<'a> {
     pub accepted: Accepted,
     more: Option<&'a More>,
     unsent: Option<&'a Unsent>,
-    early: Signals,
+    early: SignalCounts,
 }
 
 /// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
@@ -90,7 +90,7 @@ impl LinkReadings {
         let place = self.unsent.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let unsent = place.ok().map(|place| &self.unsent[place].1);
         let place = self.early.binary_search_by_key(&(link as u32), |(number, _)| *number);
-        let early = place.map_or(Signals::default(), |place| self.early[place].1);
+        let early = place.map_or(SignalCounts::default(), |place| self.early[place].1);
         LinkReading { accepted: self.accepted.at(link), more, unsent, early }
     }
 

@@ -14,7 +14,7 @@ use tidegate_scenario::plan::{
     Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
 };
 
-use crate::ahead::{Ahead, Signal};
+use crate::ahead::{Ahead, LinkSignal};
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
@@ -58,7 +58,7 @@ const NO_HOST: u32 = u32::MAX;
 
 /// Packets by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
+pub struct PacketTotals {
     /// Entered the network.
     pub injected: u64,
     /// Handed to an endpoint.
@@ -78,7 +78,7 @@ pub struct Network<C = InPacket> {
     /// Delayed acknowledgements of receivers that are served ahead of time.
     pub delayed_acks: DelayedAcks,
     /// Packets by what became of them.
-    pub ledger: Ledger,
+    pub ledger: PacketTotals,
     /// Packets lost for any reason, by flow.
     losses: Vec<u64>,
     /// What packets carry beyond what the network knows of them.
@@ -161,7 +161,7 @@ impl<C: Contents> Network<C> {
             transit: Transit::new(topology.lanes(plan), stations.len()),
             options: OptionStore::default(),
             delayed_acks: DelayedAcks::of(plan, early),
-            ledger: Ledger::default(),
+            ledger: PacketTotals::default(),
             losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
@@ -369,19 +369,19 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written }) => {
                 let marked = written == Written::Mark;
                 if marked {
-                    self.note_signal(number, Signal::Mark, now);
+                    self.note_signal(number, LinkSignal::Mark, now);
                 }
                 Some((at, marked))
             }
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
                 self.note_pending(number, packed.flow(), packed.len(), now, at);
-                self.note_signal(number, Signal::Drop(DropReason::Wire), now);
+                self.note_signal(number, LinkSignal::Drop(DropReason::Wire), now);
                 self.lose(&packed, now);
                 None
             }
             Err(reason) => {
-                self.note_signal(number, Signal::Drop(reason), now);
+                self.note_signal(number, LinkSignal::Drop(reason), now);
                 self.stop(number, &packed, now);
                 None
             }

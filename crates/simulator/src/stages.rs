@@ -11,7 +11,9 @@ use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportPath};
 use crate::output::StageTable;
 use crate::random::{Stream, stream_label};
 use handover::UserLocation;
-pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
+pub use sight::{
+    CongestionHeader, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn,
+};
 
 mod handover;
 mod sight;
@@ -321,7 +323,7 @@ impl Stages {
         user: u32,
         flags: u32,
     ) -> FastVerdict {
-        let Header { ecn, declared } = header_of(flags);
+        let CongestionHeader { ecn, declared } = header_of(flags);
         let fast_path = PacketSummary { now, len: Bytes::new(len.into()), user, ecn, declared };
         self.all[stage as usize].stage.fast_path(&fast_path)
     }

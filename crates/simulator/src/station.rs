@@ -5,7 +5,7 @@
 //! waits, and the packet in transmission.
 
 use tidegate_mechanisms::bottleneck::Moment;
-use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Scheduler};
+use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
@@ -140,7 +140,7 @@ impl Station {
             declares: packed.re_inserted(),
             arrived: now,
         };
-        let line = Line {
+        let line = TransmitterState {
             now,
             idle: if self.is_idle() { now.since(self.idle_since) } else { Span::ZERO },
             in_transmission: self

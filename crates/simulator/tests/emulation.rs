@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::LinkTable;
-use tidegate_simulator::{Contents, Direction, Emulated, Emulation, Header, run};
+use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulated, Emulation, run};
 
 /// Two senders at constant rates, together above the link's, one with a meter and twice the other.
 const SCENARIO: &str = r#"
@@ -85,7 +85,7 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         let packet_store = emulation.contents();
         packet_store.activities.push(0.0);
         let number = packet_store.activities.len() as u64 - 1;
-        emulation.inject(flow, Direction::Forward, number, len, Header::default(), at);
+        emulation.inject(flow, Direction::Forward, number, len, CongestionHeader::default(), at);
     }
     while emulation.next_time() <= end {
         delivered += u64::from(emulation.advance().is_some());

@@ -274,7 +274,7 @@ fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own()
 #[test]
 fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
-    let drops_with = |handover: &str, seed: u64| {
+    let counts_with = |handover: &str, seed: u64| {
         let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);
         let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
         let output = run(&plan_with(BOTH_DIRECTIONS, &set), seed);
@@ -290,7 +290,7 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
     };
     // Marks that were reported last; with nothing handed over, all that a first eNodeB heard of too late.
     let [keep, anew] = ["keep", "anew"]
-        .map(|handover| (1..=5).map(|seed| drops_with(handover, seed)).sum::<u64>());
+        .map(|handover| (1..=5).map(|seed| counts_with(handover, seed)).sum::<u64>());
     assert!(3 * keep < anew, "{keep} left where they are handed over, {anew} where not");
 }
 

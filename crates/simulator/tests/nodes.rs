@@ -4,7 +4,9 @@ use tidegate_mechanisms::stage::{Ecn, Tunnel};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Asked, Contents, Delivery, Direction, Emulation, Header, NodePlace};
+use tidegate_simulator::{
+    Asked, CongestionHeader, Contents, Delivery, Direction, Emulation, NodePlace,
+};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -70,8 +72,11 @@ fn places(emulation: &Emulation<'_, Bare>) -> [NodePlace; 2] {
     *emulation.tunnels().first().expect("there is a tunnel")
 }
 
-const PLAIN: Asked =
-    Asked { len: 1500, header: Header { ecn: Ecn::NotEct, declared: NOTHING }, tunnel: None };
+const PLAIN: Asked = Asked {
+    len: 1500,
+    header: CongestionHeader { ecn: Ecn::NotEct, declared: NOTHING },
+    tunnel: None,
+};
 const NOTHING: tidegate_mechanisms::stage::Declared = tidegate_mechanisms::stage::Declared {
     conex: false,
     loss: false,
@@ -94,8 +99,11 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     let judged = emulation.judge(begin, PLAIN, there.at);
     let tunnel = judged.tunnel.expect("it has entered one");
     assert_eq!((tunnel.teid, tunnel.sequence, judged.ecn), (1, 0, Ecn::Ect0));
-    let outer =
-        Asked { len: 1544, header: Header { ecn: judged.ecn, ..PLAIN.header }, tunnel: None };
+    let outer = Asked {
+        len: 1544,
+        header: CongestionHeader { ecn: judged.ecn, ..PLAIN.header },
+        tunnel: None,
+    };
     assert!(emulation.go_on(begin, 8, outer, there.at).is_none());
     let out = next(&mut emulation);
     assert_eq!((out.packet, out.place.map(|place| place.node)), (8, Some(end.node)));

@@ -6,7 +6,7 @@ use crate::common;
 
 use common::plan_with;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::{Contents, Direction, Emulation, Header, run};
+use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulation, run};
 
 /// Packets without content.
 struct Bare;
@@ -72,7 +72,7 @@ fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
         }
         let number = numbers[flow as usize];
         numbers[flow as usize] += 1;
-        emulation.inject(flow, Direction::Forward, number, 1500, Header::default(), at);
+        emulation.inject(flow, Direction::Forward, number, 1500, CongestionHeader::default(), at);
     }
     arrived
 }

@@ -8,10 +8,10 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{PausePlan, Plan, Traffic};
 use tidegate_simulator::random::Stream;
 
-use super::endpoint::Endpoints;
-use super::poller::{Poller, Ready, Role, Token};
+use super::endpoint::FlowEndpoints;
+use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::TransferReport;
-use super::tcp_info::{Counts, TcpInfo};
+use super::tcp_info::{TcpCounts, TcpInfo};
 use crate::LabError;
 
 /// What is sent; the network does not look at it.
@@ -21,13 +21,13 @@ const TURN: usize = 16;
 
 /// Both applications.
 pub struct TcpFlow<'a> {
-    endpoints: Endpoints<'a>,
+    endpoints: FlowEndpoints<'a>,
     listener: Socket,
     client: Option<Client>,
     accepted: Option<Socket>,
     transfer: Option<Transfer>,
     /// Of connections that are closed.
-    past: Counts,
+    past: TcpCounts,
     /// Payload that reached the server's application.
     pub received_bytes: u64,
 }
@@ -54,7 +54,7 @@ impl<'a> TcpFlow<'a> {
     /// A flow whose server listens.
     pub fn new(
         plan: &Plan,
-        endpoints: Endpoints<'a>,
+        endpoints: FlowEndpoints<'a>,
         seed: u64,
         poller: &Poller,
     ) -> Result<Self, LabError> {
@@ -71,7 +71,7 @@ impl<'a> TcpFlow<'a> {
             _ => None,
         };
         let listener = endpoints.listen()?;
-        let token = Token { flow: number, role: Role::Listener };
+        let token = SocketToken { flow: number, role: Role::Listener };
         let watched = poller.add(&listener, token, Ready::IN);
         watched.map_err(|error| endpoints.error("epoll", &error))?;
         Ok(TcpFlow {
@@ -80,7 +80,7 @@ impl<'a> TcpFlow<'a> {
             client: None,
             accepted: None,
             transfer,
-            past: Counts::NONE,
+            past: TcpCounts::NONE,
             received_bytes: 0,
         })
     }
@@ -140,14 +140,14 @@ impl<'a> TcpFlow<'a> {
     }
 
     /// What has been sent so far, over all connections.
-    pub fn counts(&self) -> Result<Counts, LabError> {
+    pub fn counts(&self) -> Result<TcpCounts, LabError> {
         let Some(client) = &self.client else { return Ok(self.past) };
         let counts = client.counts().map_err(|error| self.endpoints.error("TCP_INFO", &error))?;
         Ok(self.past.plus(counts))
     }
 
-    fn token(&self, role: Role) -> Token {
-        Token { flow: self.endpoints.number, role }
+    fn token(&self, role: Role) -> SocketToken {
+        SocketToken { flow: self.endpoints.number, role }
     }
 
     fn record(&self, completion: Option<Span>) -> Option<TransferReport> {
@@ -231,7 +231,7 @@ impl<'a> TcpFlow<'a> {
 
 impl Client {
     /// What it has sent. Until it is connected, that is requests alone.
-    fn counts(&self) -> io::Result<Counts> {
+    fn counts(&self) -> io::Result<TcpCounts> {
         let counts = TcpInfo::read(&self.socket)?.counts;
         Ok(counts.with_requests(self.repeated_requests.unwrap_or(counts.retransmits)))
     }

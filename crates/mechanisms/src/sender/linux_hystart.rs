@@ -20,7 +20,7 @@
 //! of the round's samples instead of their mean; both as in Linux. For senders that do not pace.
 
 use super::Ack;
-use super::slow_start::{Opinion, WatchSlowStart};
+use super::slow_start::{SlowStartAction, WatchSlowStart};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::units::{Span, Time};
@@ -68,8 +68,8 @@ impl WatchSlowStart for LinuxHyStart {
         LinuxHyStart::default()
     }
 
-    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
-        Opinion { segments: None, exit: self.ends(ack, cwnd) }
+    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> SlowStartAction {
+        SlowStartAction { segments: None, exit: self.ends(ack, cwnd) }
     }
 }
 

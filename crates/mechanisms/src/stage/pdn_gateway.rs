@@ -41,7 +41,7 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
-use ledger::{Ledger, Refusal, ReportedCounts};
+use ledger::{Refusal, ReportedCounts, TunnelLedger};
 
 mod ledger;
 
@@ -145,7 +145,7 @@ pub struct PdnGateway {
     copies: bool,
     policers: Vec<ReEcnPolicer>,
     /// TEID 1 is the first of them.
-    tunnels: Vec<Ledger>,
+    tunnels: Vec<TunnelLedger>,
     users: ByUser<User>,
 }
 
@@ -319,7 +319,7 @@ impl Stage for PdnGateway {
         let of_policers: usize = self.policers.iter().map(ReEcnPolicer::state_bytes).sum();
         let places = self.users.iter().map(|(_, user)| user.tunnels.len());
         let of_places = places.sum::<usize>() * size_of::<(u32, u32)>();
-        let of_tunnels = self.tunnels.len() * size_of::<Ledger>();
+        let of_tunnels = self.tunnels.len() * size_of::<TunnelLedger>();
         self.users.state_bytes() + of_places + of_tunnels + of_policers
     }
 
@@ -367,7 +367,7 @@ impl User {
 
     /// The tunnel to an eNodeB, which is begun if there is none.
     #[inline]
-    fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+    fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<TunnelLedger>) -> u32 {
         match self.here {
             (at, teid) if at == end && teid != 0 => teid,
             _ => self.move_to(end, tunnels),
@@ -375,14 +375,14 @@ impl User {
     }
 
     #[cold]
-    fn move_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+    fn move_to(&mut self, end: u32, tunnels: &mut Vec<TunnelLedger>) -> u32 {
         if !self.tunnels.is_empty() {
             self.count(Count::Moved);
         }
         if let Some(known) = self.tunnels.iter().position(|(at, _)| *at == end) {
             self.tunnels[..=known].rotate_right(1);
         } else {
-            tunnels.push(Ledger::beginning(end));
+            tunnels.push(TunnelLedger::beginning(end));
             self.tunnels.insert(0, (end, tunnels.len() as u32));
         }
         self.here = self.tunnels[0];
@@ -416,7 +416,7 @@ impl User {
     }
 
     /// What reports have told of all his tunnels: packets received, marked before, lost here.
-    fn reported(&self, tunnels: &[Ledger]) -> [u64; 3] {
+    fn reported(&self, tunnels: &[TunnelLedger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {
             let ReportedCounts { received, marked_before, dropped_here, .. } =

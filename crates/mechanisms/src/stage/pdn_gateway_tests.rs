@@ -493,5 +493,5 @@ fn wireless_loss_is_no_congestion_unless_it_is_said_to_be() {
 
 #[test]
 fn a_gateway_remembers_144_bytes_of_a_user_and_40_of_a_tunnel() {
-    assert!(size_of::<Option<User>>() <= 144 && size_of::<Ledger>() <= 40);
+    assert!(size_of::<Option<User>>() <= 144 && size_of::<TunnelLedger>() <= 40);
 }

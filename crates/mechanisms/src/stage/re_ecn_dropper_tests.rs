@@ -18,7 +18,7 @@ fn passes(dropper: &mut ReEcnDropper, flow: u32, says: ReEcn) -> bool {
 }
 
 fn balance(dropper: &mut ReEcnDropper, flow: u32) -> i32 {
-    let key = Key::of(&packet(flow, ReEcn::Neutral));
+    let key = FlowKey::of(&packet(flow, ReEcn::Neutral));
     dropper.flows.find(key).expect("is known").balance
 }
 

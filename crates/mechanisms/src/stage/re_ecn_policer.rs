@@ -39,7 +39,7 @@
 //! Acknowledgements are not looked at.
 
 use super::by_user::ByUser;
-use super::slots::{Key, Slots};
+use super::slots::{FlowKey, Slots};
 use super::{Capabilities, Passage, Passing, ReEcn, Stage};
 use crate::bottleneck::falls;
 use crate::mechanism::About;
@@ -47,7 +47,7 @@ use crate::parameters::ParameterError;
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Bytes, Factor, Share, Span, Time, TokenRate, Tokens};
 use crate::{parameters, words};
-use account::{Account, Law};
+use account::{Account, AccountRules};
 
 mod account;
 
@@ -219,7 +219,7 @@ impl ReEcnPolicerParams {
 /// State of one policer.
 #[derive(Clone, Debug)]
 pub struct ReEcnPolicer {
-    law: Law,
+    law: AccountRules,
     sanction: Sanction,
     outside: Outside,
     measures: bool,
@@ -266,8 +266,8 @@ impl Policed {
         Policed { now, len, user, flow, connection, is_request, says }
     }
 
-    fn key(&self) -> Key {
-        Key::new(self.flow, self.connection)
+    fn key(&self) -> FlowKey {
+        FlowKey::new(self.flow, self.connection)
     }
 }
 
@@ -307,7 +307,7 @@ impl Stage for ReEcnPolicer {
     fn new(params: ReEcnPolicerParams) -> Self {
         let rule = params.bucket().rule();
         ReEcnPolicer {
-            law: Law::new(&params, rule),
+            law: AccountRules::new(&params, rule),
             sanction: params.sanction,
             outside: params.outside,
             measures: params.measures,
@@ -371,7 +371,7 @@ const NAMES: [[&str; 2]; 4] = [
 
 fn find_or_add(
     slots: &mut Slots<Account>,
-    key: Key,
+    key: FlowKey,
     begin: impl FnOnce() -> Account,
 ) -> &mut Account {
     if slots.find(key).is_none() {
@@ -457,7 +457,7 @@ impl ReEcnPolicer {
         p: f64,
         positive: bool,
     ) -> f64 {
-        let law = Law::new(params, params.bucket().rule());
+        let law = AccountRules::new(params, params.bucket().rule());
         let round_trip_s = params.least_round_trip_s();
         Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
     }

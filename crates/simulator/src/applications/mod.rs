@@ -28,7 +28,7 @@ pub use carrier::Carrier;
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;
-pub use system::{Account, Route, System, TransferRecord, add};
+pub use system::{FlowRecord, Route, System, TransferRecord, add};
 
 pub use crate::connections::{ConnectionId, End};
 
@@ -97,7 +97,7 @@ pub struct Datagram {
 
 /// What happens to an application: one for each of its methods.
 #[derive(Clone, Copy, Debug)]
-pub enum Event {
+pub enum ApplicationEvent {
     /// See [`Application::start`].
     Start,
     /// See [`Application::wake`].
@@ -112,15 +112,17 @@ pub enum Event {
     Received(End, Datagram),
 }
 
-impl Event {
+impl ApplicationEvent {
     fn notify(self, application: &mut impl Application, system: &mut System) {
         match self {
-            Event::Start => application.start(system),
-            Event::Wake => application.wake(system),
-            Event::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
-            Event::Acknowledged(at, id) => application.acknowledged(at, id, system),
-            Event::Closed(id) => application.closed(id, system),
-            Event::Received(at, datagram) => application.on_datagram(at, datagram, system),
+            ApplicationEvent::Start => application.start(system),
+            ApplicationEvent::Wake => application.wake(system),
+            ApplicationEvent::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
+            ApplicationEvent::Acknowledged(at, id) => application.acknowledged(at, id, system),
+            ApplicationEvent::Closed(id) => application.closed(id, system),
+            ApplicationEvent::Received(at, datagram) => {
+                application.on_datagram(at, datagram, system)
+            }
         }
     }
 }
@@ -205,7 +207,7 @@ macro_rules! applications {
             }
 
             /// Tells it what has happened.
-            pub fn on_event(&mut self, event: Event, system: &mut System) {
+            pub fn on_event(&mut self, event: ApplicationEvent, system: &mut System) {
                 match self {
                     $( $(#[$attribute])*
                     AnyApplication::$name(own) => event.notify(own.as_mut(), system), )+

@@ -10,7 +10,7 @@ use tidegate_scenario::plan::Direction;
 use super::{Delivery, Emulation};
 use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, TunnelHeader, flags};
-use crate::stages::{self, Header};
+use crate::stages::{self, CongestionHeader};
 
 /// A place on the way of a flow where a node outside stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,14 +33,14 @@ pub struct Asked {
     /// Bytes of the packet as it comes.
     pub len: u16,
     /// What its header says; the outer one in a tunnel.
-    pub header: Header,
+    pub header: CongestionHeader,
     /// What the tunnel's header says, if it is in one.
     pub tunnel: Option<Tunnel>,
 }
 
 /// What the stages of a node say.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct NodeVerdict {
     /// Why it was dropped, which has been counted; else it goes on.
     pub dropped: Option<&'static str>,
     /// Its ECN field from then on.
@@ -89,13 +89,13 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// What the stages of a place say of a packet of its flow.
-    pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
+    pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> NodeVerdict {
         let Asked { len, header, tunnel } = asked;
         let NodePlace { flow, hop, direction, .. } = place;
         let flags = stages::flags_of(header, None, flags_of(direction) | flags::ECT);
         let packed = PackedPacket::of(&Packet { flow, hop, len, flags, ..Packet::default() });
         let (dropped, passing, report) = self.network.judge(packed, tunnel, at.max(self.now));
-        Judged { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
+        NodeVerdict { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
     /// A packet goes on behind a place. Returns it if its way ends there.

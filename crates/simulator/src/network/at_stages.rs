@@ -7,7 +7,7 @@ use super::Network;
 use crate::connections::ConnectionId;
 use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, Rewritten, TunnelHeader, flags};
-use crate::stages::{self, FastPath, Header};
+use crate::stages::{self, CongestionHeader, FastPath};
 use crate::topology::{Hop, NO_LINK, NextHop};
 
 /// No stage lets packets pass on the fast path.
@@ -207,7 +207,7 @@ impl<C: Contents> Network<C> {
                 flags = self.write_tunnel(&mut packed, tunnel);
             }
             let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
-            flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
+            flags = stages::flags_of(CongestionHeader { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
         Some(Rewritten::new(packed.payload(), flags, len))

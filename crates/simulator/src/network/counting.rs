@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Time;
 
 use super::Network;
-use crate::ahead::{Pending, Signal};
+use crate::ahead::{LinkSignal, Pending};
 use crate::contents::Contents;
 use crate::link_reading::{LinkReadings, ReadLinks};
 
@@ -30,7 +30,7 @@ impl<C: Contents> Network<C> {
 
     /// A link drops or marks a packet: keeps that for the reading, if the packet arrives after it.
     #[inline(always)]
-    pub(super) fn note_signal(&mut self, link: u32, signal: Signal, now: Time) {
+    pub(super) fn note_signal(&mut self, link: u32, signal: LinkSignal, now: Time) {
         if now > self.next_reading {
             self.ahead.signal(now, link, signal);
         }

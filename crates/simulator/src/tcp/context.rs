@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Time;
 
-use crate::ack_timers::Seat;
+use crate::ack_timers::AckSlot;
 use crate::connections::ConnectionId;
 use crate::event_queue::Timers;
 use crate::network::{Network, Routes};
@@ -53,13 +53,13 @@ pub struct Address {
     data: u32,
     acks: u32,
     /// Where the receiving end waits with an acknowledgement that is delayed, which also tells the direction of data.
-    pub seat: Seat,
+    pub seat: AckSlot,
 }
 
 impl Address {
     /// Of a half of a connection.
     pub fn new(flow: u32, connection: u32, timer: TimerId, routes: Routes) -> Self {
-        let seat = Seat::of(timer);
+        let seat = AckSlot::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
         address.reroute(routes);
         address

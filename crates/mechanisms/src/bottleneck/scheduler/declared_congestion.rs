@@ -23,7 +23,7 @@
 //! as far as the tunnels' beginnings may be.
 
 use super::two_classes::{Class, TwoClasses};
-use super::{About, Discipline, Line, Place, Queued};
+use super::{About, Discipline, Place, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters::ParameterError;
 use crate::units::{Rate, Span, Time};
@@ -140,7 +140,7 @@ impl Discipline for DeclaredCongestion {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) {
@@ -229,7 +229,7 @@ mod tests {
         ms: u64,
     ) -> Vec<u32> {
         let mut lost = Vec::new();
-        let line = Line { now: Time::ZERO + Span::from_millis(ms), ..IDLE };
+        let line = TransmitterState { now: Time::ZERO + Span::from_millis(ms), ..IDLE };
         let never = || panic!("draws nothing");
         queue.enqueue(
             Queued { user, declares, ..packet(handle) },

@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Time};
@@ -102,7 +102,7 @@ impl Discipline for Drr {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

@@ -43,7 +43,7 @@
 use std::collections::VecDeque;
 
 use super::fq_codel::turns_and_signals_go_on;
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -159,7 +159,7 @@ impl Discipline for DualHost {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

@@ -124,7 +124,7 @@ fn a_flow_decays_before_it_is_at_rest() {
     take(&mut queues, at(0)).expect("waits");
     let probes = [(50, State::Decaying), (99, State::Decaying), (100, State::AtRest)];
     for (flow, (ms, state)) in (1..).zip(probes) {
-        let line = Line { now: at(ms), ..IDLE };
+        let line = TransmitterState { now: at(ms), ..IDLE };
         queues.enqueue(Queued { flow, arrived: at(ms), ..packet(flow) }, &line, || 0.0, |_, _| {});
         take(&mut queues, at(ms)).expect("waits");
         assert_eq!(queues.flows[0].state, state, "after {ms} ms");
@@ -176,7 +176,7 @@ proptest! {
         let (mut now_ms, mut arrived) = (0, 0);
         for (handle, (flow, len, depart)) in steps.into_iter().enumerate() {
             now_ms += u64::from(depart) * 3;
-            let line = Line { now: at(now_ms), ..IDLE };
+            let line = TransmitterState { now: at(now_ms), ..IDLE };
             let packet = Queued {
                 user: flow / 3, flow, len, may_mark: marks && flow % 2 == 0, arrived: line.now,
                 ..packet(handle as u32)

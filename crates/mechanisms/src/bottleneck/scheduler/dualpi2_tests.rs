@@ -43,7 +43,7 @@ fn scalable(handle: u32, us: u64) -> Queued {
 fn offer(dual: &mut DualPi2, packet: Queued) -> usize {
     let mut lost = 0;
     let never = || panic!("draws nothing");
-    dual.enqueue(packet, &Line { now: packet.arrived, ..IDLE }, never, |_, loss| {
+    dual.enqueue(packet, &TransmitterState { now: packet.arrived, ..IDLE }, never, |_, loss| {
         assert_eq!(loss, DropReason::Full);
         lost += 1;
     });

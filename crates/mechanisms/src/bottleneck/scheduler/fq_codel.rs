@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use super::queue::mark_or;
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
@@ -132,7 +132,7 @@ impl Discipline for FqCodel {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

@@ -215,7 +215,7 @@ proptest! {
         let (mut now_ms, mut arrived) = (0, 0);
         for (handle, (flow, len, depart)) in steps.into_iter().enumerate() {
             now_ms += u64::from(depart) * 3;
-            let line = Line { now: at(now_ms), ..IDLE };
+            let line = TransmitterState { now: at(now_ms), ..IDLE };
             let packet = Queued {
                 flow, len, may_mark: marks && flow % 2 == 0, arrived: line.now, ..packet(handle as u32)
             };

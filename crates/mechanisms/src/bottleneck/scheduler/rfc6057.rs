@@ -21,7 +21,7 @@
 //! effort.
 
 use super::two_classes::{Class, TwoClasses};
-use super::{About, Discipline, Line, Place, Queued};
+use super::{About, Discipline, Place, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -102,7 +102,7 @@ impl Discipline for Rfc6057 {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) {
@@ -205,7 +205,7 @@ mod tests {
 
     fn offer(policy: &mut Rfc6057, user: u32, handle: u32, now: Time) -> Vec<u32> {
         let mut lost = Vec::new();
-        let line = Line { now, ..IDLE };
+        let line = TransmitterState { now, ..IDLE };
         let never = || panic!("draws nothing");
         policy.enqueue(Queued { user, ..packet(handle) }, &line, never, |packet, _| {
             lost.push(packet.handle);

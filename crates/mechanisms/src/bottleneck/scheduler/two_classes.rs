@@ -1,6 +1,6 @@
 //! Two classes of packets in one buffer: all that is first leaves before anything behind.
 
-use super::{Capacity, Line, Queue, Queued};
+use super::{Capacity, Queue, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 
 /// Strict priority of one first-in-first-out queue over another.
@@ -31,7 +31,7 @@ impl TwoClasses {
         &mut self,
         packet: Queued,
         class: Class,
-        line: &Line,
+        line: &TransmitterState,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
         while !self.capacity.fits(self.backlog(), line, 1, packet.bytes()) {

@@ -333,7 +333,7 @@ fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
     for flow in 0..1_000 {
         auditor.pass(&mut Passing { flow, ..packet(0, 0, CONEX) }, || 0.999);
     }
-    assert_eq!(auditor.state_bytes() as u64, Slots::<Flow>::LEAST_BYTES);
+    assert_eq!(auditor.state_bytes() as u64, Slots::<AuditedFlow>::LEAST_BYTES);
     let other = Passing { flow: 7, ..packet(1, 0, CONEX) };
     assert_eq!(judged(&auditor, other), (0, ""), "no congestion, no debt");
     for _ in 0..2 {

@@ -4,7 +4,7 @@ use crate::stage::report::TunnelReport;
 
 /// A tunnel, from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ledger {
+pub struct TunnelLedger {
     /// Address of its end.
     end: u32,
     /// Packets that have entered; the next has this number, modulo 2¹⁶.
@@ -54,10 +54,10 @@ impl Refusal {
     ];
 }
 
-impl Ledger {
+impl TunnelLedger {
     /// Of a tunnel to this address, before its first packet.
     pub fn beginning(end: u32) -> Self {
-        Ledger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
+        TunnelLedger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
     }
 
     /// A packet enters. Returns its number, as its header has it.

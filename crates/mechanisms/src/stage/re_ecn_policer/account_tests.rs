@@ -5,7 +5,7 @@ use super::*;
 use crate::units::{Factor, Rate, Share};
 use proptest::prelude::*;
 
-fn law(most_bps: u64, k: f64, round_trip: Span) -> Law {
+fn law(most_bps: u64, k: f64, round_trip: Span) -> AccountRules {
     let params = ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(most_bps)),
         depth: Tokens::Bytes(Bytes::new(500_000)),
@@ -21,10 +21,10 @@ fn law(most_bps: u64, k: f64, round_trip: Span) -> Law {
         outside: Outside::Police,
         memory: Bytes::new(64_000_000),
     };
-    Law::new(&params, params.bucket().rule())
+    AccountRules::new(&params, params.bucket().rule())
 }
 
-fn account(law: &Law, size: f32, interval: f32, since: u32) -> Account {
+fn account(law: &AccountRules, size: f32, interval: f32, since: u32) -> Account {
     let (now, len, user, flow) = (Time::ZERO, Bytes::new(1500), 0, 0);
     let (connection, is_request, says) = (0, false, ReEcn::Neutral);
     let first = Policed { now, len, user, flow, connection, is_request, says };

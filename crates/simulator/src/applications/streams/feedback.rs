@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Bytes, Share, Span, Time};
 
 use super::super::{Carrier, End};
-use super::label::Kind;
+use super::label::DatagramKind;
 
 /// A report on the wire: IPv4, UDP and a receiver report of RTCP with three counters.
 const REPORT: Bytes = Bytes::new(72);
@@ -33,7 +33,7 @@ struct Counters {
 }
 
 /// Both ends of the way on which counters come back.
-pub struct Feedback {
+pub struct StreamFeedback {
     interval: Span,
     price_weight: f64,
     /// The receiver's.
@@ -48,10 +48,10 @@ pub struct Feedback {
     price: Option<(f64, Time)>,
 }
 
-impl Feedback {
+impl StreamFeedback {
     /// Reports so often, of which the newest has this weight in the price.
     pub fn new(interval: Span, price_weight: Share) -> Self {
-        Feedback {
+        StreamFeedback {
             interval,
             price_weight: price_weight.0,
             counted: Counters::default(),
@@ -89,7 +89,12 @@ impl Feedback {
         }
         self.reported = self.counted;
         self.unconfirmed.push_back((self.reports, self.counted));
-        carrier.send_datagram(End::Receiver, Kind::Stream.label(self.reports), REPORT, false);
+        carrier.send_datagram(
+            End::Receiver,
+            DatagramKind::Stream.label(self.reports),
+            REPORT,
+            false,
+        );
         self.reports += 1;
         let due = carrier.now() + self.interval;
         self.due = Some(due);
@@ -143,8 +148,8 @@ impl Feedback {
 mod tests {
     use super::*;
 
-    fn weighing(weight: f64) -> Feedback {
-        Feedback::new(Span::from_millis(100), Share(weight))
+    fn weighing(weight: f64) -> StreamFeedback {
+        StreamFeedback::new(Span::from_millis(100), Share(weight))
     }
 
     /// Ten sent, two of them lost, and one of the eight marked.

@@ -75,7 +75,7 @@ fn is_plausible(sent: Codepoint, arrived: Codepoint) -> bool {
 
 /// What a sender has to know of a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct HandshakeOutcome {
     /// How marks are reported.
     pub mode: Mode,
     /// Its packets may be ECN-capable.
@@ -86,17 +86,17 @@ pub struct Outcome {
     pub marked: bool,
 }
 
-impl Outcome {
+impl HandshakeOutcome {
     /// Of an end that has come to this mode, and nothing is amiss.
     pub fn plain(mode: Mode) -> Self {
-        Outcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
+        HandshakeOutcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
     }
 
     /// The same, with what is told of the ECN field of a packet that was sent as `sent`.
     fn with_feedback(self, ace: Ace, sent: Codepoint, checks: bool) -> Self {
         let Some(arrived) = reported(ace) else { return self };
         let valid = !checks || is_plausible(sent, arrived);
-        Outcome {
+        HandshakeOutcome {
             capable: self.capable && valid,
             marked: valid && arrived == Codepoint::Ce,
             ..self
@@ -128,8 +128,8 @@ impl Client {
     }
 
     /// What the answer means.
-    pub fn on_answer(&self, answer: Ace) -> Outcome {
-        let outcome = Outcome::plain(Mode::agreed(answer));
+    pub fn on_answer(&self, answer: Ace) -> HandshakeOutcome {
+        let outcome = HandshakeOutcome::plain(Mode::agreed(answer));
         match outcome.mode {
             Mode::Accurate => outcome.with_feedback(answer, self.sent, self.falls_back),
             Mode::None | Mode::Classic => outcome,
@@ -198,11 +198,11 @@ impl Server {
     }
 
     /// What its sender has to know before it is known whether the client has got an answer.
-    pub fn outcome(&self) -> Outcome {
-        let outcome = Outcome::plain(self.mode);
+    pub fn outcome(&self) -> HandshakeOutcome {
+        let outcome = HandshakeOutcome::plain(self.mode);
         match self.mode {
             // A server must not be ECN-capable if the client may not be in its mode (section 3.1.5).
-            Mode::Accurate => Outcome { capable: !self.bare, ..outcome },
+            Mode::Accurate => HandshakeOutcome { capable: !self.bare, ..outcome },
             Mode::None | Mode::Classic => outcome,
         }
     }
@@ -210,11 +210,17 @@ impl Server {
     /// What it has to know once the answer, which was sent as `sent`, is acknowledged: `plain`, without data
     /// and SACK blocks, the ACK reports the answer (section 3.2.2.1). `checks` whether the network may have
     /// done what is told of.
-    pub fn on_acknowledged(&self, ace: Ace, sent: Codepoint, plain: bool, checks: bool) -> Outcome {
+    pub fn on_acknowledged(
+        &self,
+        ace: Ace,
+        sent: Codepoint,
+        plain: bool,
+        checks: bool,
+    ) -> HandshakeOutcome {
         let outcome = self.outcome();
         match (outcome.mode, plain) {
             (Mode::Accurate, true) if ace == Ace::NONE => {
-                Outcome { capable: false, deaf: true, ..outcome }
+                HandshakeOutcome { capable: false, deaf: true, ..outcome }
             }
             (Mode::Accurate, true) => outcome.with_feedback(ace, sent, checks),
             _ => outcome,

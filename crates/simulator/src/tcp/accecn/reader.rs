@@ -20,7 +20,7 @@
 //! nothing is made good.
 
 use super::received::{BYTES_MODULUS, FIRST_BYTES, FIRST_PACKETS};
-use super::{Ace, Outcome};
+use super::{Ace, HandshakeOutcome};
 use crate::packet::ReceivedBytes;
 
 /// ACE counts modulo this.
@@ -72,9 +72,9 @@ enum Trust {
 
 /// Counters of a sender.
 #[derive(Clone, Debug)]
-pub struct Reader {
+pub struct MarkReader {
     mss: u64,
-    outcome: Outcome,
+    outcome: HandshakeOutcome,
     trust: Trust,
     /// The peer's timestamp has moved on.
     newer: bool,
@@ -91,12 +91,12 @@ pub struct Reader {
     in_step: bool,
 }
 
-impl Reader {
+impl MarkReader {
     /// For segments of `mss` bytes.
     pub fn new(mss: u64) -> Self {
-        Reader {
+        MarkReader {
             mss,
-            outcome: Outcome::default(),
+            outcome: HandshakeOutcome::default(),
             trust: Trust::Unseen,
             newer: false,
             mean_delivered: 0,
@@ -110,7 +110,7 @@ impl Reader {
 
     /// The handshake is over. A marked answer is the first that the client's counter reports; a marked request
     /// counts nowhere.
-    pub fn begin(&mut self, outcome: Outcome, answered: bool) {
+    pub fn begin(&mut self, outcome: HandshakeOutcome, answered: bool) {
         self.outcome = outcome;
         self.marked = u64::from(outcome.marked && answered);
     }
@@ -285,9 +285,9 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    fn reader() -> Reader {
-        let mut reader = Reader::new(MSS);
-        reader.begin(Outcome::plain(Mode::Accurate), false);
+    fn reader() -> MarkReader {
+        let mut reader = MarkReader::new(MSS);
+        reader.begin(HandshakeOutcome::plain(Mode::Accurate), false);
         reader
     }
 
@@ -451,8 +451,12 @@ mod tests {
     /// Section 3.2.2.1.
     #[test]
     fn a_deaf_sender_believes_nothing() {
-        let mut reader = Reader::new(MSS);
-        let outcome = Outcome { deaf: true, capable: false, ..Outcome::plain(Mode::Accurate) };
+        let mut reader = MarkReader::new(MSS);
+        let outcome = HandshakeOutcome {
+            deaf: true,
+            capable: false,
+            ..HandshakeOutcome::plain(Mode::Accurate)
+        };
         reader.begin(outcome, false);
         assert_eq!(reader.read(&ack(3, 4)), ReportedMarks::default());
         assert!(!reader.may_be_capable());

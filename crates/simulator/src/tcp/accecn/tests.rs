@@ -18,9 +18,9 @@ const MSS: u32 = 1_460;
 /// A packet arrives so much after the one before.
 const STEP: Span = Span::from_micros(500);
 
-fn pair(when: OptionPlan) -> (MarkCounters, Reader) {
-    let mut reader = Reader::new(u64::from(MSS));
-    reader.begin(Outcome::plain(Mode::Accurate), false);
+fn pair(when: OptionPlan) -> (MarkCounters, MarkReader) {
+    let mut reader = MarkReader::new(u64::from(MSS));
+    reader.begin(HandshakeOutcome::plain(Mode::Accurate), false);
     (MarkCounters::new(when), reader)
 }
 
@@ -34,7 +34,11 @@ fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
 }
 
 /// Lets the packets of one ACK arrive, and reads that.
-fn exchange(received: &mut MarkCounters, reader: &mut Reader, marked: &[bool]) -> ReportedMarks {
+fn exchange(
+    received: &mut MarkCounters,
+    reader: &mut MarkReader,
+    marked: &[bool],
+) -> ReportedMarks {
     for &marked in marked {
         received.note(if marked { Codepoint::Ce } else { Codepoint::Ect0 }, MSS);
     }

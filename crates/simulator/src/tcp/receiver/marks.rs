@@ -6,7 +6,7 @@ use tidegate_scenario::plan::OptionPlan;
 use super::Receiver;
 use crate::packet::{Packet, ReceivedBytes, SackBlocks, flags};
 use crate::tcp::accecn::handshake::Mode;
-use crate::tcp::accecn::{Ace, Codepoint, Fitted, OptionRoom, Outcome};
+use crate::tcp::accecn::{Ace, Codepoint, Fitted, HandshakeOutcome, OptionRoom};
 
 impl Receiver {
     /// The connection request is answered: with these flags, and counters if there are any. Until a segment arrives in
@@ -52,10 +52,10 @@ impl Receiver {
     }
 
     /// How the handshake has ended for whoever sends data the other way.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> HandshakeOutcome {
         let mode = if self.ecn { Mode::Classic } else { Mode::None };
         let counted = self.counted.as_ref();
-        counted.map_or(Outcome::plain(mode), |counted| counted.server().outcome())
+        counted.map_or(HandshakeOutcome::plain(mode), |counted| counted.server().outcome())
     }
 
     /// Whether marks are counted.

@@ -13,7 +13,7 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
 use super::feedback::{AckSample, Feedback};
 use super::outstanding::{LossDetection, LostRetransmissions, Outstanding, SegmentHistory};
-use super::phase::{Phase, Points};
+use super::phase::{Phase, RecoveryPoints};
 use super::rack::Rack;
 use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
@@ -157,7 +157,7 @@ impl Detection {
     pub fn judge(
         &mut self,
         out: &Outstanding,
-        points: &Points,
+        points: &RecoveryPoints,
         feedback: &Feedback,
         now: Time,
     ) -> Option<LossDetection> {
@@ -214,7 +214,7 @@ impl Detection {
     }
 }
 
-fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
+fn head_is_lost(duplicates: u32, out: &Outstanding, points: &RecoveryPoints) -> bool {
     match points.phase {
         // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
         Phase::Open | Phase::Reducing => {
@@ -240,15 +240,15 @@ fn judge_holes(duplicates: u32, forward: Option<u32>, out: &Outstanding) -> Loss
 mod tests {
     use super::*;
     use crate::packet::SackBlocks;
-    use crate::tcp::sender::samples::Reading;
+    use crate::tcp::sender::samples::AckReading;
     use crate::tcp::tests::classic_with;
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
     }
 
-    fn points(phase: Phase, end: u64, recover: u64) -> Points {
-        Points { phase, end, recover, partial_acks: true }
+    fn points(phase: Phase, end: u64, recover: u64) -> RecoveryPoints {
+        RecoveryPoints { phase, end, recover, partial_acks: true }
     }
 
     /// A sender's detection, with ten segments out that left at 0, 1, … 9 ms.
@@ -273,9 +273,14 @@ mod tests {
         }
 
         /// An ACK of nothing new that reports this block, and what it shows to be lost.
-        fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> LossDetection {
+        fn duplicate(
+            &mut self,
+            block: (u64, u64),
+            points: &RecoveryPoints,
+            now: Time,
+        ) -> LossDetection {
             let blocks: SackBlocks = [block, (0, 0), (0, 0)];
-            let reading = Reading { now, min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now, min_rtt: Span::from_millis(100) };
             let mut samples = None;
             self.out.take(0, &blocks, reading, &mut samples);
             let ack =
@@ -333,12 +338,12 @@ mod tests {
         let wait = |before: u64| {
             let mut bench = Bench::new("rack");
             (10..before).for_each(|_| _ = bench.out.add(0, ms(9)));
-            let reading = Reading { now: ms(10), min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now: ms(10), min_rtt: Span::from_millis(100) };
             bench.out.take(before, &SackBlocks::default(), reading, &mut None);
             (0..10).for_each(|n| _ = bench.out.add(0, ms(200 + 10 * n)));
             bench.out.repeat(before, ms(300));
             let mut samples = None;
-            let reading = Reading { now: ms(400), ..reading };
+            let reading = AckReading { now: ms(400), ..reading };
             bench.out.take(before + 1, &SackBlocks::default(), reading, &mut samples);
             let ack =
                 AckSample { acknowledged: 1, samples: samples.as_ref(), ..AckSample::default() };

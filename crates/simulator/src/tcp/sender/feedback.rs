@@ -4,9 +4,9 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
-use super::ecn::{Ecn, Unnamed};
+use super::ecn::{EcnSender, Unnamed};
 use super::outstanding::{ArrivedData, Outstanding};
-use super::samples::{Reading, Samples};
+use super::samples::{AckReading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::round_trip::RoundTrip;
@@ -161,8 +161,8 @@ impl Feedback {
     }
 
     #[inline]
-    fn reading(&self, now: Time) -> Reading {
-        Reading { now, min_rtt: self.min_rtt }
+    fn reading(&self, now: Time) -> AckReading {
+        AckReading { now, min_rtt: self.min_rtt }
     }
 
     /// Reads an ACK of new data while nothing is amiss; `samples` is where round-trip times lie, if there are any.
@@ -230,7 +230,7 @@ impl Feedback {
         packet: &Packet,
         (sack, options): (&SackBlocks, &Options),
         stage: RecoveryState,
-        ecn: &mut Ecn,
+        ecn: &mut EcnSender,
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
@@ -445,14 +445,14 @@ mod tests {
     }
 
     /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
-    fn reader(options: &str, memory: SegmentHistory) -> (Feedback, Ecn, Outstanding) {
+    fn reader(options: &str, memory: SegmentHistory) -> (Feedback, EcnSender, Outstanding) {
         let plan = classic_with(options);
         let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
         for n in 0..10 {
             let segment = out.add(0, ms(n));
             feedback.on_sent(segment, ms(n));
         }
-        (feedback, Ecn::new(&plan, 1_460), out)
+        (feedback, EcnSender::new(&plan, 1_460), out)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const READING: Reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
+const READING: AckReading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
 
 /// Ten segments of 1000 bytes, but for the fourth, which has 100, and the eighth, which has 300.
 fn ten(memory: SegmentHistory) -> Outstanding {

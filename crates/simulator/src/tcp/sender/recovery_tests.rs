@@ -5,14 +5,14 @@ use tidegate_mechanisms::units::Span;
 use super::*;
 use crate::packet::SackBlocks;
 use crate::tcp::sender::outstanding::SegmentHistory;
-use crate::tcp::sender::samples::{Reading, Samples};
+use crate::tcp::sender::samples::{AckReading, Samples};
 use crate::tcp::tests::classic_with;
 
 /// A recovery with these options, and segments up to `una` of `nxt` acknowledged.
 fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
     let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));
-    let reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
+    let reading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
     out.take(una, &SackBlocks::default(), reading, &mut None);
     let mut recovery = Recovery::new(&classic_with(options));
     recovery.open();

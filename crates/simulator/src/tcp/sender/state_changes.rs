@@ -8,7 +8,7 @@ use super::outstanding::Lost;
 use super::phase::Phase;
 use super::recovery::RecoveryOutcome;
 use crate::tcp::HostContext;
-use crate::tcp::reduction::Progress;
+use crate::tcp::reduction::AckProgress;
 use crate::tcp::round_trip::RoundTrip;
 use crate::tcp::scoreboard::DUP_THRESH;
 
@@ -181,7 +181,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn reduce(&mut self, ack: &AckSample, lost: &Lost) {
         if !self.window.is_reduced_at_once() {
-            self.window.reduce(Progress {
+            self.window.reduce(AckProgress {
                 delivered: ack.departed,
                 in_flight: self.in_flight(),
                 safe: ack.advances() && !lost.any(),

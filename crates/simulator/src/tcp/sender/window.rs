@@ -15,7 +15,7 @@ use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use super::phase::Phase;
 use crate::build;
-use crate::tcp::reduction::{Progress, Reduction};
+use crate::tcp::reduction::{AckProgress, Reduction};
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// How far the window was used in the last round trip.
@@ -330,7 +330,7 @@ impl SendWindow {
 
     /// An ACK during a reduction.
     #[inline(never)]
-    pub fn reduce(&mut self, progress: Progress) {
+    pub fn reduce(&mut self, progress: AckProgress) {
         let Window { cwnd, ssthresh } = self.window;
         self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
     }
