@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::{Declared, Ecn};
 use tidegate_simulator::CongestionHeader;
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
 use tidegate_wire::packet::{self, View};
-use tidegate_wire::re_ecn::{self, Codepoint};
+use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 use tidegate_wire::{self as wire, WireError};
 
 /// What is wrong with what a packet declares.
@@ -50,7 +50,7 @@ fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
     if view.source.is_ipv4() {
         let codepoint = re_ecn::read(bytes)?;
         let declared = Declared { re: codepoint.fields().1, ..Declared::default() };
-        return Ok((declared, codepoint == Codepoint::Unused));
+        return Ok((declared, codepoint == ReEcnCodepoint::Unused));
     }
     let found = packet::find_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
     Ok(found.map_or_else(Default::default, |(conex, _)| {
@@ -74,7 +74,7 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
     match view.source {
         IpAddr::V4(_) => {
             let (ecn, _) = re_ecn::read(bytes)?.fields();
-            re_ecn::write(bytes, Codepoint::of(ecn, re))?;
+            re_ecn::write(bytes, ReEcnCodepoint::of(ecn, re))?;
             Ok(!conex)
         }
         IpAddr::V6(_) => {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(conex(0xC1), (took_part, Err(Fault::Inconsistent)));
         assert_eq!(conex(0xC0), (took_part, Ok(())));
         assert_eq!(conex(0x00), (Declared::default(), Ok(())));
-        re_ecn::write(&mut v4, Codepoint::Unused).expect("a packet");
+        re_ecn::write(&mut v4, ReEcnCodepoint::Unused).expect("a packet");
         let (header, fault) = read(&v4, &packet::parse(&v4).expect("a packet"));
         assert_eq!((header.ecn, header.declared.re), (Ecn::Ect0, true));
         assert_eq!(fault, Err(Fault::Inconsistent));

@@ -21,7 +21,7 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Asked, Delivery, Emulation, NodePlace};
 use tidegate_wire as wire;
 use tidegate_wire::conex::{Conex, Declaration};
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, element, mark};
+use tidegate_wire::gtpu::{self, Header, MessageKind, PORT, element, mark};
 use tidegate_wire::packet::{self, View};
 
 use crate::header::{self, ecn_of, wire_ecn};
@@ -213,7 +213,8 @@ impl<'a> Tunnels<'a> {
     /// The packet in a message of its tunnel, with a copy of what its option declares, if that is copied.
     fn enclose(&mut self, tunnel: Tunnel, copy: Option<Declaration>) {
         let Tunnel { teid, sequence, re_inserted, .. } = tunnel;
-        let header = Header { kind: Kind::Data, teid, sequence: Some(sequence), n_pdu: None };
+        let header =
+            Header { kind: MessageKind::Data, teid, sequence: Some(sequence), n_pdu: None };
         // A packet that says it itself takes nothing of what is owed.
         let own = copy.is_some_and(|Declaration { loss, mark, .. }| loss || mark);
         let content = re_inserted.map(|met| mark::emit(mark::with_copy(met && !own, copy)));
@@ -272,7 +273,7 @@ impl<'a> Tunnels<'a> {
     fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<(Path, Tunnel)> {
         let outer = gtpu::tunnel::open(bytes).ok().flatten()?;
         let Header { kind, teid, sequence, .. } = outer.message.header;
-        if kind != Kind::Data {
+        if kind != MessageKind::Data {
             return None;
         }
         let inner = packet::parse(outer.payload(bytes)).ok()?;
@@ -325,28 +326,36 @@ impl<'a> Tunnels<'a> {
         };
         if message.not_understood(bytes, &[mark::EXTENSION]).is_some() {
             self.counts.add("extension headers not understood");
-            self.answer(node, from, Kind::SupportedExtensions, &element::KNOWN_EXTENSIONS, None);
+            self.answer(
+                node,
+                from,
+                MessageKind::SupportedExtensions,
+                &element::KNOWN_EXTENSIONS,
+                None,
+            );
             return None;
         }
         let payload = &bytes[message.payload.clone()];
         match message.header.kind {
-            Kind::Data => return self.data(origin, bytes, &message, emulation, now),
-            Kind::EchoRequest => {
+            MessageKind::Data => return self.data(origin, bytes, &message, emulation, now),
+            MessageKind::EchoRequest => {
                 self.counts.add("echo requests");
                 self.take_report(node, payload, bytes.len(), from, emulation);
                 self.answer(
                     node,
                     from,
-                    Kind::EchoResponse,
+                    MessageKind::EchoResponse,
                     &element::RECOVERY,
                     message.header.sequence,
                 );
             }
-            Kind::EchoResponse => self.counts.add("echo responses"),
-            Kind::ErrorIndication => self.counts.add("error indications"),
-            Kind::EndMarker => self.take_end_marker(origin, message.header.teid),
-            Kind::SupportedExtensions => self.counts.add("notifications of extension headers"),
-            Kind::Other(_) => self.counts.add("of other kinds"),
+            MessageKind::EchoResponse => self.counts.add("echo responses"),
+            MessageKind::ErrorIndication => self.counts.add("error indications"),
+            MessageKind::EndMarker => self.take_end_marker(origin, message.header.teid),
+            MessageKind::SupportedExtensions => {
+                self.counts.add("notifications of extension headers")
+            }
+            MessageKind::Other(_) => self.counts.add("of other kinds"),
         }
         None
     }

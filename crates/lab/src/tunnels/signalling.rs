@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use tidegate_mechanisms::stage::{Ecn, Report};
 use tidegate_mechanisms::units::Bytes;
 use tidegate_simulator::Emulation;
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, element};
+use tidegate_wire::gtpu::{self, Header, MessageKind, PORT, element};
 
 use super::paths::Path;
 use super::{OUTER_LEN, Origin, Tunnels};
@@ -16,7 +16,7 @@ impl Tunnels<'_> {
     /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
     /// what did has left before.
     pub(super) fn mark_end(&mut self, teid: u32, left: Path) {
-        let header = Header { kind: Kind::EndMarker, teid, sequence: None, n_pdu: None };
+        let header = Header { kind: MessageKind::EndMarker, teid, sequence: None, n_pdu: None };
         self.message.clear();
         let fits = gtpu::emit(header, &[], &[], &mut self.message);
         fits.expect("a message of eight bytes fits into a packet");
@@ -28,7 +28,7 @@ impl Tunnels<'_> {
     pub(super) fn send_report(&mut self, node: usize, sent: &Report, to: Ipv4Addr) {
         let Some(tunnel) = &sent.tunnel else { return };
         let sequence = Some(sent.number as u16);
-        let header = Header { kind: Kind::EchoRequest, teid: 0, sequence, n_pdu: None };
+        let header = Header { kind: MessageKind::EchoRequest, teid: 0, sequence, n_pdu: None };
         let mut element = Vec::new();
         gtpu::report::emit(&report::to_wire(tunnel), &mut element);
         self.message.clear();
@@ -82,7 +82,7 @@ impl Tunnels<'_> {
         &mut self,
         node: usize,
         to: SocketAddrV4,
-        kind: Kind,
+        kind: MessageKind,
         payload: &[u8],
         sequence: Option<u16>,
     ) {
@@ -99,7 +99,7 @@ impl Tunnels<'_> {
         self.answer(
             node,
             SocketAddrV4::new(*to.ip(), PORT),
-            Kind::ErrorIndication,
+            MessageKind::ErrorIndication,
             &elements,
             None,
         );

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn header(sequence: Option<u16>, n_pdu: Option<u8>) -> Header {
-    Header { kind: Kind::Data, teid: 0x1234_5678, sequence, n_pdu }
+    Header { kind: MessageKind::Data, teid: 0x1234_5678, sequence, n_pdu }
 }
 
 fn message(header: Header, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
@@ -38,9 +38,10 @@ fn the_layout_is_that_of_the_specification() {
 #[test]
 fn every_kind_survives_the_round_trip() {
     for number in 0..=u8::MAX {
-        assert_eq!(u8::from(Kind::from(number)), number);
-        let bytes = message(Header { kind: Kind::from(number), ..header(None, None) }, &[], &[]);
-        assert_eq!(parsed(&bytes).header.kind, Kind::from(number));
+        assert_eq!(u8::from(MessageKind::from(number)), number);
+        let bytes =
+            message(Header { kind: MessageKind::from(number), ..header(None, None) }, &[], &[]);
+        assert_eq!(parsed(&bytes).header.kind, MessageKind::from(number));
     }
 }
 
