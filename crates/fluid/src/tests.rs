@@ -139,7 +139,7 @@ fn shorter_steps_change_next_to_nothing() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told() {
+fn a_network_that_cannot_be_integrated_is_reported() {
     let good = bottleneck(Law::RENO, RED, 0.05);
     let at = integration(10.0, 0.0, 1.0);
     let error = |bottleneck: &FluidNetwork, integration: &Integration| {
@@ -245,7 +245,7 @@ fn adaptive_red_brings_the_mean_queue_between_its_marks() {
 }
 
 #[test]
-fn who_sends_at_a_constant_rate_leaves_the_rest_to_others() {
+fn a_sender_that_sends_at_a_constant_rate_leaves_the_rest_to_others() {
     let mut bottleneck = bottleneck(Law::RENO, RED, 0.04);
     let constant = Law::Cbr { rate_pps: 100.0 };
     bottleneck.groups.push(group(constant, 40.0, 0.04));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_declares_congestion_is_refused() {
+    fn a_sender_that_declares_congestion_is_rejected() {
         let conex = own("users.a = { count = 3, tcp.conex = \"rfc7786\" }\nusers.b.flows = 1");
         assert_eq!(conex.len(), 1, "{conex:?}");
         assert!(conex[0].starts_with("a: no kernel's TCP declares congestion"), "{conex:?}");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_no_kernel_is_told_of_are_named() {
+    fn options_that_no_kernel_is_set_to_are_named() {
         let reported =
             |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
         assert_eq!(reported(""), Vec::<String>::new());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_declaration_is_told_and_nothing_is_declared() {
+    fn an_invalid_declaration_is_reported_and_nothing_is_declared() {
         let [mut v6, _] = packets();
         let twice = [17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0x80];
         v6[40..48].copy_from_slice(&twice);
@@ -178,7 +178,7 @@ mod tests {
 
     /// RFC 7837, section 4: L, E and C say nothing without X, and reserved bits never.
     #[test]
-    fn what_is_inconsistent_is_told_and_read_as_without_it() {
+    fn an_inconsistent_header_is_reported_and_read_as_if_absent() {
         let [v6, mut v4] = packets();
         let conex = |bits: u8| {
             let mut bytes = v6.clone();

@@ -174,7 +174,7 @@ to = "phones"
     }
 
     #[test]
-    fn what_the_lab_does_not_carry_is_told_with_its_place() {
+    fn what_the_lab_does_not_support_is_reported_with_its_place() {
         let beside = TUNNELS
             .replace("{ kind = \"enodeb\" }", "{ kind = \"mark-counter\" }, { kind = \"enodeb\" }");
         let [line] = &not_carried(&plan(&beside))[..] else { panic!("one error") };

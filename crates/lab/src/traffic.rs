@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_told_at_once_with_its_user_and_remedy() {
+    fn all_errors_are_reported_together_with_user_and_remedy() {
         let probes = |size| {
             format!("admission = {{ kind = \"probing\", probes = 5, probe_size = {size} }} }}\n")
         };

@@ -272,7 +272,7 @@ fn udp_v6(options: [u8; 8]) -> Vec<u8> {
 
 /// RFC 7837, section 4: whatever an option says, its packet is forwarded as it came.
 #[test]
-fn what_is_wrong_with_a_declaration_is_counted_and_its_packet_forwarded() {
+fn an_invalid_declaration_is_counted_and_its_packet_forwarded() {
     let stages = "ingress = [{ kind = \"mark-counter\" }]";
     let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
     let sent = [

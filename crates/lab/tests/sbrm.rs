@@ -152,7 +152,7 @@ fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
 }
 
 #[test]
-fn every_mark_is_told_once() {
+fn every_mark_is_reported_once() {
     if common::skipped() {
         return;
     }

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_told_at_once() {
+    fn all_inconsistent_parameters_are_reported_together() {
         let invalid = TokenBucketParams {
             depth: Tokens::Bytes(Bytes::new(64_000)),
             initial: Some(packets(9_000_000_000)),

@@ -47,7 +47,7 @@ fn growth<S: Stage>(mut stage: S, ecn: Ecn) -> (u64, u64) {
 }
 
 #[test]
-fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
+fn a_million_flows_take_the_documented_memory_and_no_more_meanwhile() {
     // The stage that takes less comes first: what it gives back would hide what the other takes.
     let dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(16_000_000) });
     // Credit: a flow is remembered from its first declaration on.

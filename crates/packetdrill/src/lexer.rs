@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_told_with_its_line() {
+    fn an_unterminated_token_is_reported_with_its_line() {
         let error = tokens("a\n`sysctl").unwrap_err();
         assert_eq!(error.to_string(), "line 2: this command has no end; close it with `");
     }

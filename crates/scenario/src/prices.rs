@@ -112,7 +112,7 @@ mod tests {
     const SOURCE: &str = "tcp.congestion_control = \"direct-window\"";
 
     #[test]
-    fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
+    fn a_sender_that_follows_prices_needs_an_encoding() {
         check_messages(&errors(EXPLICIT, PC3, SOURCE), &[]);
         let no_encoding = "does not say how";
         check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_encoding]);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_how_prices_travel_is_not_told_as_if_nothing_were_said() {
+    fn an_error_in_the_price_encoding_is_not_reported_as_missing() {
         let no_base = r#"price_encoding = { kind = "one-bit" }"#;
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
         let wanted = ["line 2: price_encoding.base: missing", "100 packets is not below"];
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn prices_and_activities_do_not_share_a_word() {
+    fn prices_and_activities_do_not_share_a_payload_word() {
         let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
         check_messages(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
         check_messages(&errors(ONE_BIT, PC3, &metered), &[]);
     }
 
     #[test]
-    fn all_that_is_wrong_with_prices_is_told_at_once_at_its_key() {
+    fn all_errors_in_prices_are_reported_together_at_their_keys() {
         let head = r#"price_encoding = { kind = "four-bit", base_3 = 1.01, base_4 = 1.0 }"#;
         let aqm = r#"{ kind = "pc3", target = "10 packets", interval = "0 s" }"#;
         let users =

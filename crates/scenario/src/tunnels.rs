@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
+    fn a_stage_that_looks_into_tunnels_is_in_one_by_its_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
         let none = ["links.last.egress.0: looks into tunnels, and no packet is in one here"];
         check_messages(&errors("", auditor, ""), &none);
@@ -370,7 +370,7 @@ mod tests {
 
     /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
     #[test]
-    fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_told_with_the_largest() {
+    fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_reported_with_the_largest() {
         let with = |gateway: &str, room: u32| {
             reported(&format!(
                 "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nbuffer = \"{room} B\"\n\
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
+    fn an_end_of_tunnels_on_the_reverse_path_is_reported_at_its_place_in_the_file() {
         let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
                     rate = \"1 Mb/s\"\negress = [\"mark-counter\", \"enodeb\"]\n";
         let reported = reported(text);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
+    fn errors_in_the_shape_of_a_mobile_network_are_reported_at_its_keys() {
         let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
         check_messages(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
         check_messages(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);

@@ -278,7 +278,7 @@ mod tests {
         /// Beside a list that is looked through each time: set, set anew for sooner or later, cleared, taken, of all or of a
         /// group, with places that come later, so that there are more levels than at first.
         #[test]
-        fn who_is_due_first_is_taken_first(
+        fn the_earliest_is_taken_first(
             most in prop::sample::select(vec![4_u32, 60, 1_100]),
             steps in prop::collection::vec((0..1_100_u32, 0..1_000_u64, 0..8_u32), 0..300),
         ) {

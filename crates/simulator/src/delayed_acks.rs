@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_the_first_link_back_shares_a_line() {
+    fn receivers_that_share_the_first_reverse_link_share_a_line() {
         let linux = lines("linux");
         let places: Vec<_> = (0..5).filter_map(|flow| linux.place_of(flow)).collect();
         assert_eq!(places.len(), 4, "one flow has its link for itself");

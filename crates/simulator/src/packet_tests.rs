@@ -8,7 +8,7 @@ fn a_packet_stays_small() {
 }
 
 #[test]
-fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
+fn a_packet_is_unpacked_as_it_was_packed() {
     let packet = Packet {
         at: Time::from_nanos(7),
         number: below(NARROW),
@@ -80,7 +80,7 @@ fn options_come_out_as_they_went_in() {
 }
 
 #[test]
-fn a_word_can_be_written_beside_options() {
+fn a_payload_word_can_be_written_beside_options() {
     let mut store = OptionStore::default();
     let sack = [(1, 2), (0, 0), (0, 0)];
     let payload = store.put(Options { sack, ..Options::default() });

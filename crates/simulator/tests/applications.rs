@@ -222,7 +222,7 @@ fn videos_stall_beside_greedy_flows_and_not_without() {
 /// Whoever asks first has his own connection request there and back before he can ask, 81 ms in all with the
 /// question's way; a server that opens the connection has 40 ms less to wait. The rest is the same.
 #[test]
-fn a_player_that_asks_waits_one_way_longer() {
+fn a_player_that_requests_waits_one_one_way_delay_longer() {
     let text = include_str!("../../../scenarios/video.toml");
     let startup = |request: &str| {
         let traffic =

@@ -62,7 +62,7 @@ fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
 /// The paper's purpose, section IV-B: without a policer a user gets as much as he has flows, 36 times; with
 /// one he is held, and those with one flow are not touched.
 #[test]
-fn a_user_with_36_flows_is_held_by_what_his_senders_declare() {
+fn a_user_with_36_flows_is_held_by_what_its_senders_declare() {
     assert!(unfairness(&with(&[&UNPOLICED])) > 25.0);
     let policed = with(&[]);
     let left = unfairness(&policed);
@@ -295,7 +295,7 @@ fn honest_and_cheat(text: &str, overrides: &[(&str, &str)]) -> [f64; 2] {
 
 /// Lies that are found out at once: nothing declared, next to nothing, or credit alone.
 #[test]
-fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
+fn a_sender_that_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
     for cheat in ["\"never\"", "\"credit-alone\"", "{ kind = \"understate\", share = 0.1 }"] {
         let lies = format!("{{ kind = \"rfc7786\", cheat = {cheat} }}");
         let [honest, audited] = honest_and_cheat(AUDIT, &[("users.cheat.tcp.conex", &lies)]);
@@ -328,7 +328,7 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
 
 /// Where nothing is marked, an auditor near the sender sees what is sent again.
 #[test]
-fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
+fn a_sender_that_declares_half_of_its_losses_loses_more_near_the_sender() {
     let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
     let cheats = [("users.cheat.tcp.conex", half), ("users.honest.egress", "[]")];
@@ -345,7 +345,7 @@ fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
 /// So does one that the queue itself tells, or that stands before the end of tunnels, or behind all queues: what these drop is
 /// to be declared, too.
 #[test]
-fn who_declares_half_of_his_losses_loses_more_wherever_they_show() {
+fn a_sender_that_declares_half_of_its_losses_loses_more_wherever_they_show() {
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
     let everywhere = |end: &str, stages: &'static str| {
         ["honest", "cheat", "light"].map(|user| (format!("users.{user}.{end}"), stages))

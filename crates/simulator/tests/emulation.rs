@@ -136,7 +136,7 @@ fn the_parts_of_a_measurement_are_those_of_a_simulation_and_leave_the_whole_as_i
 }
 
 #[test]
-fn the_keeper_of_packets_hears_of_every_end() {
+fn the_packet_store_is_notified_of_every_end() {
     let (emulated, delivered, discarded) = emulate(&plan());
     assert_eq!((emulated.ledger.delivered, emulated.ledger.dropped), (delivered, discarded));
     assert!(discarded > 0);
@@ -144,7 +144,7 @@ fn the_keeper_of_packets_hears_of_every_end() {
 
 /// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
 #[test]
-fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
+fn stages_report_to_each_other_and_to_no_other() {
     let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\
                   egress = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
     let text = SCENARIO.replace("buffer = \"60 packets\"\n", stages);

@@ -201,7 +201,7 @@ to = "G1"
 /// Who walks takes the tunnels of another eNodeB both ways, be it data or ACKs that he sends. What was under way goes on in the one before,
 /// both are reported on, and each report is believed.
 #[test]
-fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
+fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
     let step =
         |at: u32, key: &str, node: u32| format!(r#"{{ at = "{at} s", {key} = "phones{node}" }}"#);
     let moves = |key: &str| {
@@ -255,7 +255,7 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
 
 /// `scenarios/handover-up.toml`, as its comment has it, with buckets of users and of flows.
 #[test]
-fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
+fn a_moving_sender_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = file("scenarios/handover-up.toml");
     let with = |before: &str, after: &str| {
         assert!(text.contains(before));
@@ -272,7 +272,7 @@ fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own()
 
 /// Whatever was met in a tunnel that he has left is re-inserted where he is.
 #[test]
-fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
+fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
     let counts_with = |handover: &str, seed: u64| {
         let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);

@@ -119,7 +119,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
 
 /// What a node drops is a loss of the flow's and a count of the stage's; reports go back to the gateway.
 #[test]
-fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
+fn drops_of_a_node_are_counted_and_messages_go_in_both_directions() {
     let plan = plan();
     let mut emulation = Emulation::new(&plan, 1, Bare);
     let [begin, end] = places(&emulation);
@@ -161,7 +161,7 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
 
 /// Who walks is in another tunnel from then on; what is under way goes on in the one before.
 #[test]
-fn a_user_who_has_moved_takes_the_tunnel_to_where_he_is() {
+fn a_user_that_has_moved_takes_the_tunnel_of_its_current_enodeb() {
     let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\negress = [\"enodeb\"]\n\
                  [links.far-back]\nfrom = \"M\"\nto = \"G\"\nrate = \"10 Mb/s\"\nduplex = false\n\
                  [links.far-cell]\nfrom = \"M\"\nto = \"others\"\nrate = \"100 Mb/s\"\n";

@@ -93,7 +93,7 @@ fn losses_without_congestion_are_not_declared() {
 
 /// Whoever declares nothing of his marks has next to nothing behind a dropper, and without one more than others.
 #[test]
-fn who_declares_nothing_has_nothing_behind_a_dropper() {
+fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
     let audited = with(&[cheat]);
     assert!(mbps(&audited, 4..5) < 0.1, "{}", mbps(&audited, 4..5));
@@ -103,7 +103,7 @@ fn who_declares_nothing_has_nothing_behind_a_dropper() {
 
 /// Whoever declares only while little of his is in flight has less than honest users have.
 #[test]
-fn who_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
+fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     let slow = r#"{ kind = "re-ecn", cheat = { kind = "while-slow", flight = "8 kB" } }"#;
     let output = with(&[("users.other.tcp.conex", slow)]);
     let (own, others) = (mbps(&output, 4..5), mbps(&output, 0..4) / 4.0);

@@ -78,7 +78,7 @@ fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_released_customer_overtakes_his_own_waiting_packets() {
+fn a_released_customer_overtakes_its_own_waiting_packets() {
     // 1,600 packets of the other take until 2.65 s: ten overtake five.
     let arrived = order_of_arrival(5, 1600);
     let (waited, released): (Vec<u64>, Vec<u64>) = ((950..955).collect(), (955..965).collect());

@@ -111,7 +111,7 @@ const ACCURATE: &str = include_str!("../../../scenarios/accurate-ecn.toml");
 /// As long as every ACK arrives, counters tell DCTCP what marked and unmarked segments acknowledged apart do,
 /// with or without the option.
 #[test]
-fn whoever_is_told_of_marks_by_counters_gets_what_others_do() {
+fn a_sender_with_mark_counters_gets_what_others_do() {
     for option in ["each", "changes", "off"] {
         let plan = plan_with(ACCURATE, &[("tcp.accurate_option", option)]);
         for output in runs(&plan, 1..=2) {

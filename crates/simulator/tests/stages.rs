@@ -138,7 +138,7 @@ egress = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-
 
 /// Reports cross the way back: as many more packets as there were reports, all but those still under way.
 #[test]
-fn reports_are_packets_that_take_their_time_on_the_way_back() {
+fn reports_are_packets_with_a_delay_on_the_reverse_path() {
     let with = run(&plan_with(REPORTED, &[]), 1);
     let back = |output: &RunOutput| {
         let place = output.links.name.iter().position(|name| name == "back").expect("is there");

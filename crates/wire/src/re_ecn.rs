@@ -164,7 +164,7 @@ mod tests {
 
     /// RFC 3168, section 5: what a router may do to a packet, which it does not know to take part.
     #[test]
-    fn a_mark_on_the_way_keeps_what_was_declared() {
+    fn a_mark_in_transit_keeps_what_was_declared() {
         for (sent, arrives) in [
             (ReEcnCodepoint::NotMarked, ReEcnCodepoint::Marked),
             (ReEcnCodepoint::ReEcho, ReEcnCodepoint::MarkedReEcho),

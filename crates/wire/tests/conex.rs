@@ -101,7 +101,7 @@ fn n5_inner_headers_are_searched_as_deep_as_is_asked() {
 
 /// The outer option is met first; that inner and outer differ harms nobody.
 #[test]
-fn n6_an_outer_option_is_the_one_that_counts_on_the_way() {
+fn n6_the_outer_option_counts_in_transit() {
     let inner = declaring(HOST, Conex::declaring(MARK));
     let outer = [cdo(IPV6_IN_IP, Conex::declaring(LOSS)), inner.clone()].concat();
     let bytes = ipv6(HOST, DESTINATION_OPTIONS, &outer);

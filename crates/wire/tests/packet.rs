@@ -35,7 +35,7 @@ fn checksum_is_right(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_view_tells_what_a_forwarder_asks() {
+fn a_view_has_what_a_forwarder_needs() {
     for (bytes, v6) in samples().iter().zip([false, true]) {
         let view = view(bytes);
         assert_eq!(view.ecn, Ecn::Ect0);

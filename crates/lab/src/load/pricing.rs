@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_cannot_do_is_said_with_the_remedy() {
+    fn what_a_program_cannot_do_is_reported_with_the_remedy() {
         let one_bit = Some(Encoding::OneBit(0.06));
         let cases = [
             (SenderParams::Sbrm(SbrmParams { slow_start: false, ..sbrm() }), None, "slow_start"),

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_kernel_tells_less_and_never_zero_instead() {
+    fn an_older_kernel_reports_less_and_never_zero_instead() {
         let mut bytes = [0; 248];
         bytes[RTT_US..][..4].copy_from_slice(&20_000u32.to_ne_bytes());
         bytes[SND_CWND] = 10;

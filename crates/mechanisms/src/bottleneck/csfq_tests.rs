@@ -63,7 +63,7 @@ fn thirty_two_constant_rates_get_the_fair_share_each() {
 
 /// Max-min fair over 10 Mb/s with demands of 1, 2, 6 and 12: 1, 2, 3.5 and 3.5 Mb/s.
 #[test]
-fn who_asks_for_less_than_the_fair_share_gets_it_and_the_others_the_rest() {
+fn a_sender_below_the_fair_share_gets_its_demand_and_the_others_the_rest() {
     let (goodput, judge) = goodput(&[1e6, 2e6, 6e6, 12e6], 22, 7);
     for (got, want) in goodput.iter().zip([1e6, 2e6, 3.5e6, 3.5e6]) {
         assert!((got / want - 1.0).abs() < 0.03, "{got} of {want}");

@@ -115,7 +115,7 @@ fn pc3_keeps_its_books() {
 }
 
 #[test]
-fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_told() {
+fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_reported() {
     let (gamma, alpha, weight) = (Factor(0.1), Factor(0.1), Share(0.9));
     let interval = Span::from_millis(1);
     let pc3 = |packets| {

@@ -90,7 +90,7 @@ fn stationary_activity_meets_equation_7_at_any_ratio() {
 
 /// Below the reference rate there is no activity, beyond the packet that empties the bucket.
 #[test]
-fn who_keeps_to_the_reference_rate_is_not_active() {
+fn a_user_at_the_reference_rate_is_not_active() {
     let trace = cbr(&mut meter(1_000, 0.6, 1_500), 1_000, STOP);
     assert!(trace.iter().all(|&(_, activity)| activity == 0.0));
 }

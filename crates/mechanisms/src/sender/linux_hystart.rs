@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_sample_of_a_round_is_the_first_to_tell_a_rise() {
+    fn the_ninth_sample_of_a_round_is_the_first_to_detect_a_rise() {
         for (base_ms, threshold_ms) in [(10, 4), (80, 10), (400, 16)] {
             let ends_at = |rise_us: u64| {
                 let mut hystart = LinuxHyStart::default();

@@ -261,7 +261,7 @@ mod tests {
     /// Below the reference the rate, cwnd/RTT, is that of a flow with the reference: here of round
     /// trips that divide it, for reductions come on whole ones.
     #[test]
-    fn flows_with_short_ways_get_the_rate_of_the_reference() {
+    fn flows_with_short_paths_get_the_rate_of_the_reference() {
         let rate =
             |reference, rtt: Span| mean_window(prague(reference), 0.02, rtt, 8_000) / rtt.as_secs();
         let at_reference = rate(Some(MS(25)), MS(25));

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_may_be_told_by_the_shortest_round_trip() {
+    fn the_rate_may_follow_the_shortest_round_trip() {
         let (mut source, mut window) =
             (source(RateBy::LeastRtt), Window { cwnd: 10.0, ssthresh: 5.0 });
         let prices = 9.0f32.to_bits();

@@ -65,7 +65,7 @@ fn a_packet_leaves_its_tunnel_with_its_length_and_the_ecn_field_of_the_rules() {
 }
 
 #[test]
-fn a_report_tells_the_last_number_all_counters_and_what_befell_packets_since_the_last() {
+fn a_report_has_the_last_number_all_counters_and_the_fate_of_packets_since_the_last() {
     let mut enodeb = Enodeb::new(EnodebParams { radio_loss: Probability(0.5), ..params() });
     let mut last = Passage::On;
     for (ms, sequence, outer, draw) in [
@@ -96,7 +96,7 @@ fn a_report_tells_the_last_number_all_counters_and_what_befell_packets_since_the
 }
 
 #[test]
-fn lists_are_as_long_as_a_packet_has_room_and_counters_tell_of_all() {
+fn lists_are_as_long_as_a_packet_has_room_and_counters_count_all() {
     let mut enodeb = Enodeb::new(params());
     pass(&mut enodeb, &mut at(0, tunnelled(0, Ecn::Ect0, Ecn::Ect0)));
     let last = pass(&mut enodeb, &mut at(100, tunnelled(30_000, Ecn::Ce, Ecn::Ect0)));

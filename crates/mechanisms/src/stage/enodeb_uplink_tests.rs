@@ -69,7 +69,7 @@ fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
 
 /// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.
 #[test]
-fn who_walks_takes_his_bucket_along_and_nobody_elses() {
+fn a_moving_user_keeps_its_bucket_and_gets_no_others() {
     for buckets in [BucketScope::ByUser, BucketScope::ByFlow] {
         let [mut first, mut next] = [(); 2].map(|()| enodeb(buckets));
         assert_eq!([send(&mut first, USER, 6), send(&mut first, USER + 1, 5)], [6, 5]);
@@ -92,7 +92,7 @@ fn a_bucket_of_all_together_stays() {
 
 /// What was met is owed wherever he is, and a report on a tunnel that he has left is charged where he is.
 #[test]
-fn what_is_owed_goes_along_and_what_is_told_later_follows() {
+fn debts_move_with_the_user_and_later_reports_follow() {
     let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::ByUser));
     send(&mut first, USER, 5);
     let reported = |received, marked_before| {
@@ -122,7 +122,7 @@ fn what_is_owed_goes_along_and_what_is_told_later_follows() {
 }
 
 #[test]
-fn buckets_follow_unless_it_is_said_that_they_do_not() {
+fn buckets_follow_unless_handover_says_otherwise() {
     let plain = EnodebUplinkParams::plain(EcnRules::ReEcn);
     assert!(EnodebUplink::hands_over(&plain));
     assert!(!EnodebUplink::hands_over(&EnodebUplinkParams { handover: Handover::Anew, ..plain }));

@@ -197,7 +197,7 @@ fn what_is_reported_is_re_inserted_once_and_the_policer_takes_it_for_positive() 
 
 /// What senders write themselves, also that they write the re-inserted mark, is worth nothing.
 #[test]
-fn a_user_who_declares_or_builds_a_tunnel_himself_changes_no_bucket() {
+fn a_user_that_declares_or_builds_its_own_tunnel_changes_no_bucket() {
     let policers = Tables(vec![bucket(10)]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     send(&mut gateway, 1);
@@ -343,7 +343,7 @@ fn a_report_on_the_tunnel_of_another_user_is_on_none() {
 }
 
 #[test]
-fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
+fn a_user_that_moves_keeps_its_bucket_or_gets_another_by_handover() {
     for (handover, wanted) in [(Handover::Keep, 0.0), (Handover::Anew, 10.0)] {
         let policers = Tables(vec![bucket(10)]);
         let mut gateway = PdnGateway::new(PdnGatewayParams { policers, handover, ..params() });
@@ -363,7 +363,7 @@ fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
 }
 
 #[test]
-fn a_packet_that_does_not_fit_the_path_is_told_with_the_largest_that_does() {
+fn a_packet_that_does_not_fit_the_path_is_reported_with_the_largest_that_does() {
     let small = PdnGatewayParams { mtu: Bytes::new(1500), ..params() };
     assert_eq!(PdnGateway::validate(&small, Bytes::new(1456)), None);
     let (key, message) = PdnGateway::validate(&small, Bytes::new(1457)).expect("does not fit");

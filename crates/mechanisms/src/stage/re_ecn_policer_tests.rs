@@ -151,7 +151,7 @@ fn an_unresponsive_sender_at_twice_what_is_allowed_loses_half() {
 
 /// Whoever declares nothing, outside re-ECN or not, has the fill rate, and never more.
 #[test]
-fn who_declares_nothing_has_what_comes_in() {
+fn a_sender_that_declares_nothing_has_what_comes_in() {
     let rate = TokenRate::Bits(Rate::from_bps(1_200_000));
     for says in [ReEcn::Neutral, ReEcn::Outside] {
         let mut policer = ReEcnPolicer::new(ReEcnPolicerParams { fill_rate: rate, ..params() });
@@ -164,7 +164,7 @@ fn who_declares_nothing_has_what_comes_in() {
 
 /// The rate is B's as long as declarations come, and rises little by little to the fill rate when they do not.
 #[test]
-fn who_stops_to_declare_is_believed_little_by_little() {
+fn a_sender_that_stops_to_declare_is_believed_little_by_little() {
     let fill_rate = TokenRate::Bits(Rate::from_bps(8_000_000));
     let mut policer = ReEcnPolicer::new(ReEcnPolicerParams { fill_rate, ..params() });
     for number in 1..=2_000 {
@@ -269,7 +269,7 @@ fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
 }
 
 #[test]
-fn a_user_has_one_bucket_for_all_his_flows() {
+fn a_user_has_one_bucket_for_all_its_flows() {
     let rate = TokenRate::Bits(Rate::from_bps(0));
     for (buckets, want) in [(BucketScope::ByUser, 10), (BucketScope::ByFlow, 50)] {
         let given = ReEcnPolicerParams { fill_rate: rate, buckets, ..params() };
@@ -280,7 +280,7 @@ fn a_user_has_one_bucket_for_all_his_flows() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_at_once() {
+fn all_inconsistent_parameters_are_reported_together() {
     let invalid = ReEcnPolicerParams {
         k: Factor(1.3),
         round_trip: None,

@@ -115,7 +115,7 @@ mod tests {
 
     /// "Metering Re-ECN", section III, step 1: capable in the tunnel; what is not capable is left intact.
     #[test]
-    fn re_ecn_marks_everything_in_a_tunnel_and_nobody_outside() {
+    fn re_ecn_marks_everything_in_a_tunnel_and_nothing_outside() {
         for inner in ALL {
             assert_ne!(EcnRules::ReEcn.encapsulate(inner), Ecn::NotEct);
             for outer in ALL {

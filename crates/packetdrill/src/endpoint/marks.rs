@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_padding_of_the_option_makes_way_for_that_of_sack_blocks() {
+    fn the_padding_of_the_option_makes_room_for_that_of_sack_blocks() {
         let shown = |fields, before_blocks| {
             let received = ReceivedBytes { fields, ..NOTHING_RECEIVED };
             let options = options_of(&received, before_blocks);

@@ -52,7 +52,7 @@ mod tests {
 
     /// 30 packets of 1500 B take 36 ms at 10 Mb/s.
     #[test]
-    fn a_target_above_what_every_queue_holds_is_doubted() {
+    fn a_target_above_what_every_queue_holds_is_warned_of() {
         let lints = |target: &str| {
             let text = format!(
                 "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.a]\n\

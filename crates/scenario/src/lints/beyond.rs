@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_red_beyond_the_buffer_is_doubted() {
+    fn a_threshold_of_red_beyond_the_buffer_is_warned_of() {
         let at = |buffer: &str| format!("[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"{buffer}\"");
         for (max, buffer) in [("30 packets", "30 packets"), ("30 packets", "30 kB")] {
             assert_eq!(lints(&at(buffer), &red(max)), Vec::<String>::new(), "{max} {buffer}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_queue_of_a_larger_one_than_there_is_is_doubted() {
+    fn a_virtual_queue_of_a_larger_one_than_there_is_is_warned_of() {
         let at = "[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"100 packets\"";
         let own =
             |capacity| format!(r#"{{ kind = "virtual-queue", capacity = "{capacity} packets" }}"#);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn hops_that_are_alike_or_both_too_small_are_told_once() {
+    fn hops_that_are_alike_or_both_too_small_are_reported_once() {
         const ENDS: &str = "from = \"r0\"\nto = \"r2\"";
         let lot = |buffers: &str| {
             format!("[parking_lot]\nhops = 2\nrate = \"1 Mb/s\"\nbuffer = {buffers}")

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
+    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_warned_of() {
         let [nobody, never] =
             ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
         check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
+    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_that_declare_nothing() {
         let with = |more: &str| {
             let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
             lints("\"off\"", "users.a.ingress", &policer)
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_auditor_whose_senders_give_no_credit_is_doubted() {
+    fn an_auditor_whose_senders_give_no_credit_is_warned_of() {
         let auditor = "\"conex-auditor\"";
         check_messages(&lints("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
         check_messages(
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_his_flow_for_another_has_another() {
+    fn a_sender_that_changes_its_flow_has_another() {
         let with = |traffic: &str| {
             let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
             lints_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.ingress", "")
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn re_ecn_where_nobody_declares_by_it_or_gives_no_credit_is_doubted() {
+    fn re_ecn_where_no_sender_declares_by_it_or_gives_no_credit_is_warned_of() {
         let policer = r#"{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "9 kB", round_trip = "9 ms" }"#;
         let with = "\"re-ecn\"\nusers.a.tcp.ecn = true";
         for (stage, message) in

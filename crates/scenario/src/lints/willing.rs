@@ -106,7 +106,7 @@ mod tests {
 
     /// 10 Mb/s carry 1250 packets of 1000 B a second.
     #[test]
-    fn paying_more_by_marks_than_a_link_carries_is_doubted() {
+    fn paying_more_by_marks_than_a_link_carries_is_warned_of() {
         let over = |control: &str, flows: u32, encoding: &str| {
             let text = format!(
                 "version = 1\npacket_size = \"1000 B\"\nprice_encoding = {{ kind = \"{encoding}\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_by_marks_where_nothing_marks_is_doubted() {
+    fn a_sender_that_goes_by_marks_where_nothing_marks_is_warned_of() {
         let lints = |sender: &str, link: &str| {
             let text = format!(
                 "version = 1\nprice_encoding = {{ kind = \"explicit\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_told_with_its_line_and_column() {
+    fn an_invalid_frame_is_reported_with_its_line_and_column() {
         let trace = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
         assert_eq!(
             trace.errors(),

@@ -43,7 +43,7 @@ fn what_is_hardly_meant_is_valid_with_a_warning() {
 }
 
 #[test]
-fn reports_that_nobody_takes_or_that_find_no_way_are_doubted() {
+fn reports_without_receiver_or_path_are_warned_of() {
     let reporter = "egress = [{ kind = \"congestion-reporter\" }]";
     let found = warnings(&with("users.a", reporter));
     let want = "line 7: users.a: the congestion-reporter reports to a mark-counter, and none stands on their \

@@ -113,7 +113,7 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
 
 /// What can be wrong with the loop of re-ECN inside a mobile network and with a policer of its flows, in one file.
 #[test]
-fn all_that_is_wrong_with_a_mobile_network_is_told_at_once_with_line_key_and_remedy() {
+fn all_errors_in_a_mobile_network_are_reported_together_with_line_key_and_remedy() {
     let text = r#"version = 1
 [links.core]
 from = "a"

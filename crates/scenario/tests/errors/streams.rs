@@ -57,7 +57,7 @@ const EXPECTED: [&str; 15] = [
 ];
 
 #[test]
-fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
+fn all_errors_in_calls_and_videos_are_reported_together() {
     let reported = messages(INVALID);
     for expected in EXPECTED {
         assert!(

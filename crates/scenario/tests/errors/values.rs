@@ -5,7 +5,7 @@ use tidegate_scenario::Scenario;
 use super::{BASE, issues, messages, with};
 
 #[test]
-fn each_error_is_told_with_place_expectation_and_remedy() {
+fn each_error_is_reported_with_place_expectation_and_remedy() {
     for (section, line, want) in [
         (
             "bottleneck",
@@ -247,7 +247,7 @@ start = \"1 week\"
 
 /// "Give min_threshold, too" would be beside the point where it is given, if not well.
 #[test]
-fn errors_that_may_follow_from_another_are_not_told() {
+fn errors_that_may_follow_from_another_are_not_reported() {
     let keys = |aqm: &str| -> Vec<String> {
         let issues = issues(&with("bottleneck", &format!("aqm = {{ kind = {aqm} }}")));
         issues.into_iter().map(|issue| issue.key).collect()

@@ -47,7 +47,7 @@ fn every_kind_survives_the_round_trip() {
 
 /// Figure 5.2.1-2.
 #[test]
-fn who_has_to_understand_an_extension_stands_in_its_type() {
+fn the_type_of_an_extension_says_which_nodes_must_understand_it() {
     for (kind, comprehension) in [
         (0x3E, Comprehension::NotRequired),
         (0x40, Comprehension::NotForwarded),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_declared_more_than_the_allowance_and_the_mean_waits_behind() {
+    fn a_sender_that_has_declared_more_than_the_allowance_and_the_mean_waits_behind() {
         let mut queue = queue(100, Outside::Behind);
         offer(&mut queue, (1, 9), Some(false), 0);
         for handle in 0..3 {
@@ -258,7 +258,7 @@ mod tests {
 
     /// The flood has declared 15 kB, and the other 4500: more than the allowance, but less than the mean of 9750.
     #[test]
-    fn who_loses_by_the_congestion_of_others_does_not_wait_behind_it() {
+    fn a_sender_that_loses_by_the_congestion_of_others_does_not_wait_behind_it() {
         let mut queue = queue(100, Outside::Behind);
         (0..10).for_each(|_| assert!(offer(&mut queue, (0, 9), Some(true), 0).is_empty()));
         (0..3).for_each(|_| assert!(offer(&mut queue, (1, 9), Some(true), 0).is_empty()));
@@ -270,7 +270,7 @@ mod tests {
 
     /// Who is alone is the mean.
     #[test]
-    fn who_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
+    fn a_sender_that_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
         let mut queue = queue(100, Outside::Behind);
         offer(&mut queue, (1, 9), Some(false), 0);
         for ms in [0, 1_500, 3_000] {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_who_ran_empty_starts_without_a_deficit() {
+    fn a_customer_that_ran_empty_starts_without_a_deficit() {
         let mut drr = drr(1500, 100);
         offer(&mut drr, 0, 100, 1);
         assert_eq!(served(&mut drr), [1]);

@@ -147,7 +147,7 @@ fn signals_come_as_often_as_their_probability_says() {
 
 /// RFC 9332, appendix A.2: from p_CL = 1 on both queues drop with p_C, ECN or not.
 #[test]
-fn under_overload_marks_give_way_to_drops() {
+fn under_overload_marks_yield_to_drops() {
     for (base, drops) in [(0.499, false), (0.5, true), (0.7, true)] {
         for scalable_packets in [false, true] {
             let mut dual = dual();

@@ -71,7 +71,7 @@ fn queues_take_turns_and_new_ones_go_first() {
 /// Section 4.2: a queue that ran empty stays on the old list for a round, so that sending one packet
 /// after the other does not make it new each time.
 #[test]
-fn who_comes_back_within_a_round_is_not_new_again() {
+fn a_flow_that_returns_within_a_round_is_not_new_again() {
     let mut fq = fq(1514, 100);
     for handle in 0..6 {
         offer(&mut fq, 0, 1500, handle);

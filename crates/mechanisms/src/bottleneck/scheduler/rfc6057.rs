@@ -230,7 +230,7 @@ mod tests {
 
     /// A port's period holds 10 packets, a customer's 5: more than 8, and more than 3.5.
     #[test]
-    fn who_used_much_of_a_busy_port_is_served_last() {
+    fn a_user_that_used_much_of_a_busy_port_is_served_last() {
         assert_eq!(order_after(6, 3), [1, 0], "9 of 10 packets, 6 of 5");
         assert_eq!(order_after(6, 2), [0, 1], "8 of 10 packets is not more than 80 %");
         assert_eq!(order_after(3, 6), [0, 1], "the second was the heavy one");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_is_released_below_half_his_rate_and_not_before() {
+    fn a_customer_is_released_below_half_its_rate_and_not_before() {
         let mut policy = policy(100);
         let send = |policy: &mut Rfc6057, user, count, s| {
             for _ in 0..count {

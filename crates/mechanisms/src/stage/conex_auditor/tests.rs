@@ -328,7 +328,7 @@ fn packets_outside_conex_and_acknowledgements_are_not_looked_at() {
 
 /// RFC 7713: no state without a declaration; the undeclared share a balance.
 #[test]
-fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
+fn a_sender_that_declares_nothing_has_no_state_and_shares_one_balance() {
     let mut auditor = ConexAuditor::new(params());
     for flow in 0..1_000 {
         auditor.pass(&mut Passing { flow, ..packet(0, 0, CONEX) }, || 0.999);
@@ -538,7 +538,7 @@ fn honest_senders_lose_almost_nothing() {
 
 /// Whoever understates loses more packets than he spares declarations; mostly all of them.
 #[test]
-fn whoever_understates_loses_more_than_he_spares() {
+fn a_sender_that_understates_loses_more_than_it_spares() {
     for (habit, at_least) in [
         (Habit::Never, 0.3),
         (Habit::Part(0.1), 0.9),
@@ -565,7 +565,7 @@ fn a_new_flow_gets_no_further_than_its_credit_and_the_slack() {
 /// A million flows that declare once and are gone, beside honest ones: no more than 16 MiB, and those lose
 /// less than 1 %.
 #[test]
-fn a_flood_of_identities_takes_no_more_memory_and_drives_nobody_out() {
+fn a_flood_of_identities_takes_no_more_memory_and_evicts_no_one() {
     let mut auditor = ConexAuditor::new(params());
     let mut dice = Dice(3);
     let (mut sent, mut dropped) = (0, 0);

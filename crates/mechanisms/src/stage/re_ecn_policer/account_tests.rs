@@ -34,7 +34,7 @@ fn account(law: &AccountRules, size: f32, interval: f32, since: u32) -> Account 
 
 /// One bit/s for a root of 1, so that the roots of squares are whole numbers: these are left to the long way.
 #[test]
-fn what_is_whole_is_not_told_by_what_is_near() {
+fn a_whole_number_is_not_recognised_by_its_neighbours() {
     let law = law(1_000_000, 1.0, Span::from_secs(8));
     let [whole, above] = [49.0, 50.0].map(|interval| account(&law, 1.0, interval, 0));
     assert_eq!((whole.at_hand(&law), whole.fill_rate_now(&law)), (None, 7));

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_patient_takes_it_at_once() {
+    fn a_stream_without_patience_takes_it_at_once() {
         assert_eq!(at(&mut adapter(Increase::Always), 0, 0.05), Some(1));
     }
 }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn old_prices_fade_as_if_reports_had_told_of_none() {
+    fn old_prices_fade_as_if_reports_had_none() {
         let mut feedback = weighing(0.1);
         feedback.price = Some((0.5, Time::ZERO));
         feedback.fade(Span::from_millis(200));

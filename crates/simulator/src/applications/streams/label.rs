@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_tells_what_it_was_made_of() {
+    fn a_label_is_read_as_it_was_written() {
         for kind in [DatagramKind::Stream, DatagramKind::Probe, DatagramKind::Marked] {
             for number in [0, 7, (1 << NUMBER) - 1] {
                 assert_eq!(DatagramKind::of(kind.label(number)), (kind, number));

@@ -237,7 +237,7 @@ mod tests {
 
     /// Table 2, its first block, and table 3.
     #[test]
-    fn the_answer_tells_of_the_ecn_field_of_the_request() {
+    fn the_answer_reports_the_ecn_field_of_the_request() {
         for (arrived, code) in CODEPOINTS.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
             let mut server = Server::default();
             server.on_request(Ace::ACCURATE_REQUEST, arrived);
@@ -250,7 +250,7 @@ mod tests {
 
     /// Table 2, the other blocks, and section 3.1.3.
     #[test]
-    fn who_does_not_know_accurate_feedback_gets_what_it_knows() {
+    fn a_peer_without_accurate_feedback_gets_classic_feedback() {
         let mode = |request| {
             let mut server = Server::default();
             server.on_request(Ace::new(request), Codepoint::NotEct);
@@ -286,7 +286,7 @@ mod tests {
 
     /// Section 3.1.5.
     #[test]
-    fn the_first_request_decides_and_the_last_is_told_of() {
+    fn the_first_request_decides_and_the_last_is_reported() {
         for (first, then, mode, ace) in [(7, 0, Mode::Accurate, 4), (0, 7, Mode::None, 0)] {
             let mut server = Server::default();
             server.on_request(Ace::new(first), Codepoint::NotEct);
@@ -300,7 +300,7 @@ mod tests {
 
     /// Section 3.2.2.3: Not-ECT stays Not-ECT, and nothing becomes Not-ECT.
     #[test]
-    fn who_sees_an_ecn_field_changed_that_no_network_may_change_is_not_ecn_capable() {
+    fn a_host_that_sees_a_forbidden_change_of_the_ecn_field_is_not_ecn_capable() {
         let client = Client::new(Codepoint::NotEct, true);
         for (code, capable) in [(2, true), (3, false), (4, false), (6, false), (5, true)] {
             let outcome = client.on_answer(Ace::new(code));
@@ -312,7 +312,7 @@ mod tests {
 
     /// Section 3.2.2.1, table 4.
     #[test]
-    fn the_ack_of_an_answer_tells_of_it_if_it_is_plain() {
+    fn the_ack_of_an_answer_reports_its_ecn_field_if_it_is_plain() {
         let mut server = Server::default();
         server.on_request(Ace::ACCURATE_REQUEST, Codepoint::NotEct);
         server.answer(Cause::Request);

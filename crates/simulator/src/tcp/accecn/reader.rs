@@ -414,7 +414,7 @@ mod tests {
     /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two report marks, and then an ACK
     /// of all. One that was overtaken says nothing.
     #[test]
-    fn duplicates_tell_of_a_packet_each() {
+    fn duplicates_report_a_packet_each() {
         let mut reader = reader();
         reader.read(&ack(0, 1));
         let duplicate = |marked| Arrived { progresses: false, ..ack(marked, 1) };
@@ -428,7 +428,7 @@ mod tests {
 
     /// Where options come with some ACKs only, what was supposed in between is made good.
     #[test]
-    fn bytes_that_were_supposed_are_not_told_again() {
+    fn bytes_that_were_supposed_are_not_reported_again() {
         let mut reader = reader();
         let short = Arrived { delivered_bytes: 1_500, ..ack(1, 2) };
         assert_eq!(reader.read(&short).bytes, 750);

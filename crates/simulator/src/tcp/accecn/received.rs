@@ -321,7 +321,7 @@ mod tests {
 
     /// Section 3.2.3.3: change-triggered, and repeated; Linux' beacon.
     #[test]
-    fn a_sparing_receiver_tells_of_changes_twice_and_else_three_times_in_a_round_trip() {
+    fn a_sparing_receiver_reports_changes_twice_and_else_three_times_in_a_round_trip() {
         let mut received = MarkCounters::new(OptionPlan::Changes);
         let reported = |received: &mut MarkCounters, arrived, at| {
             received.note(arrived, 1_000);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_to_send_the_option_does_not() {
+    fn a_sender_that_is_not_to_send_the_option_does_not() {
         let mut received = MarkCounters::new(OptionPlan::Off);
         received.note(Codepoint::Ce, 1_000);
         assert_eq!(

@@ -147,7 +147,7 @@ fn the_echo_is_of_the_earliest_unacknowledged_segment() {
 
 /// In order, out of order, or filling a hole: an ACK tells the price of the segments that it answers.
 #[test]
-fn prices_are_told_beside_blocks() {
+fn prices_are_reported_beside_blocks() {
     let mut plan = crate::tcp::tests::classic();
     plan.ecn = true;
     let mut rx = Receiver::new(&plan, true, SIZES);

@@ -293,7 +293,8 @@ mod tests {
 
     /// RFC 6582, section 3.2, step 2.
     #[test]
-    fn the_third_duplicate_tells_unless_what_it_repeats_was_sent_before_the_last_recovery_ended() {
+    fn the_third_duplicate_signals_loss_unless_it_repeats_what_was_sent_before_the_last_recovery_ended()
+     {
         for (recover, lost) in [(0, [false, false, true, false]), (7, [false; 4])] {
             let mut bench = Bench::new("newreno");
             let open = points(Phase::Open, 0, recover);
@@ -319,7 +320,7 @@ mod tests {
 
     /// RFC 8985, section 6.2: sent before what has arrived, and a quarter of the round trip late.
     #[test]
-    fn time_tells_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
+    fn time_detects_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
         let mut bench = Bench::new("rack");
         let open = points(Phase::Open, 0, 0);
         let early = bench.duplicate((4, 5), &open, ms(104));

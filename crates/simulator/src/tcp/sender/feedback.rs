@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_times_of_segments_tell_more_than_the_echo_of_a_delayed_ack() {
+    fn the_times_of_segments_report_more_than_the_echo_of_a_delayed_ack() {
         for (options, memory, want) in [
             ("timestamps = true", SegmentHistory::None, 100),
             ("timestamps = true, loss_recovery = \"rack\"", SegmentHistory::SendTimes, 99),
@@ -528,7 +528,7 @@ mod tests {
 
     /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
     #[test]
-    fn duplicates_stand_for_segments_that_nobody_names() {
+    fn duplicates_count_for_segments_that_no_ack_names() {
         let (mut feedback, mut ecn, mut out) =
             reader("loss_recovery = \"newreno\"", SegmentHistory::None);
         let mut read = |number| {
@@ -563,7 +563,7 @@ mod tests {
 
     /// A timeout forgets what duplicates stood for, but not that they have told of it.
     #[test]
-    fn what_was_told_before_a_timeout_is_not_taken_for_marked() {
+    fn what_was_reported_before_a_timeout_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
         let (mut feedback, mut ecn, mut out) = reader(accurate, SegmentHistory::None);
         let mut read = |number, stage, out: &mut Outstanding| {

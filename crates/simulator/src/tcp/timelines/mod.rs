@@ -106,12 +106,12 @@ fn selective_acknowledgements_recover_losses_within_one_window() {
 }
 
 #[test]
-fn the_time_at_which_segments_were_sent_tells_losses() {
+fn losses_are_detected_by_the_time_at_which_segments_were_sent() {
     replay(include_str!("rack.trace"));
 }
 
 #[test]
-fn a_timeout_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
+fn a_timeout_by_time_loses_late_segments_and_is_undone_if_it_was_spurious() {
     replay(include_str!("loss_by_time.trace"));
 }
 

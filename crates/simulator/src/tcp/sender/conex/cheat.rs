@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_honest_while_slow_admits_nothing_of_what_is_met_faster() {
+    fn a_sender_that_is_honest_while_slow_admits_nothing_of_what_is_met_faster() {
         let plan = CheatPlan::WhileSlow(WhileSlow { flight: Bytes::new(3_000) });
         let mut cheat = Cheat::new(&plan).expect("is one");
         let met = CongestionGauges { loss: 0, mark: 1_000 };
