@@ -2,19 +2,19 @@
 //! drawn anew each time but where a seed is given, as in `make test`. That every packet is accounted for,
 //! the engine asserts itself at the end of each.
 
+mod stages;
+
 use crate::common;
 
 use common::scenarios::{any_scenario, exact};
 use common::{link, plan};
 use proptest::prelude::*;
+use stages::{all_stages, dropped_by_stages, policers_take_no_more_than_they_may, stages_mark};
 use std::collections::BTreeSet;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::stage::conex_policer::Buckets;
-use tidegate_mechanisms::stage::{
-    ConexPolicerParams, PolicerCurve, StageParams, Tunnel, TunnelReport,
-};
-use tidegate_mechanisms::units::{Span, TokenRate, Tokens};
+use tidegate_mechanisms::stage::{Tunnel, TunnelReport};
+use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, Traffic};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
@@ -134,7 +134,7 @@ fn seconds(plan: &Plan) -> f64 {
 
 fn largest_packet_bits(plan: &Plan) -> f64 {
     let own = plan.flows.iter().map(|flow| 8.0 * flow.packet_size.as_f64()).fold(0.0, f64::max);
-    if !stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
+    if !all_stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
         return own;
     }
     // Reports have 71 B, and 4 B for each packet that is listed.
@@ -302,80 +302,6 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
             assert_eq!(links.marks[number], 0, "{}", planned.name);
         }
     }
-}
-
-/// Whether stages may mark packets as well.
-fn stages_mark(plan: &Plan) -> bool {
-    let of_links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
-    let of_users = plan.stages.iter().map(|stage| &stage.params);
-    of_links.chain(of_users).any(StageParams::writes_header)
-}
-
-/// Stages and their names in tables.
-fn stages(plan: &Plan) -> Vec<(String, &StageParams)> {
-    let mut all: Vec<_> =
-        plan.stages.iter().map(|stage| (stage.name.clone(), &stage.params)).collect();
-    for link in &plan.links {
-        for (end, row) in [("ingress", &link.ingress), ("egress", &link.egress)] {
-            let named = |(i, params)| (format!("{}.{end}.{i}", link.name), params);
-            all.extend(row.iter().enumerate().map(named));
-        }
-    }
-    all
-}
-
-/// Of a bucket no more tokens are taken than came in, the depth and what it may owe.
-fn policers_take_no_more_than_they_may(plan: &Plan, output: &RunOutput) {
-    let table = &output.stages;
-    for (name, params) in stages(plan) {
-        let StageParams::ConexPolicer(params) = params else { continue };
-        let taken = (0..table.value.len()).filter(|&row| {
-            table.stage[row] == name && table.count[row].starts_with("tokens_taken")
-        });
-        let taken = taken.map(|row| (table.user[row], table.value[row] as f64));
-        let most = most_tokens(params, seconds(plan));
-        let (mut all, mut users) = (0.0, 0);
-        for (user, taken) in taken {
-            assert!(taken <= most, "{name} took {taken} of user {user}, not {most}");
-            (all, users) = (all + taken, users + 1);
-        }
-        let buckets = if params.buckets == Buckets::One { 1.min(users) } else { users };
-        assert!(all <= f64::from(buckets) * most, "{name} took {all} of {buckets} buckets");
-    }
-}
-
-/// r t + d + e, in the bucket's unit: packets, or bytes.
-fn most_tokens(params: &ConexPolicerParams, seconds: f64) -> f64 {
-    let count = |tokens: Tokens| match tokens {
-        Tokens::Packets { thousandths } => thousandths as f64 / 1e3,
-        Tokens::Bytes(bytes) => bytes.as_f64(),
-    };
-    let per_second = match params.fill_rate {
-        TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec as f64 / 1e3,
-        TokenRate::Bits(rate) => rate.as_bps() as f64 / 8.0,
-    };
-    let depth = count(params.depth);
-    let owed = match (params.floor, params.curve) {
-        (Some(floor), _) => count(floor),
-        (None, PolicerCurve::Mild) => depth / 10.0,
-        (None, _) => depth,
-    };
-    // Counts are whole at either end.
-    per_second * seconds + depth + owed + 1.0
-}
-
-/// What stages have dropped, but for those of links that lead back.
-fn dropped_by_stages(plan: &Plan, output: &RunOutput, back: &BTreeSet<u32>) -> u64 {
-    let is_on_reverse_path = |stage: &str| {
-        let of =
-            |number: &u32| stage.starts_with(&format!("{}.e", plan.links[*number as usize].name));
-        back.iter().any(of)
-    };
-    let table = &output.stages;
-    let drops = (0..table.value.len()).filter(|&row| {
-        table.count[row].starts_with("dropped: ") && !is_on_reverse_path(&table.stage[row])
-    });
-    drops.map(|row| table.value[row]).sum()
 }
 
 /// Drops by every reason there is.
@@ -549,8 +475,8 @@ traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
     for seed in 1..=5 {
         let output = tidegate_simulator::run(&plan, seed);
         transfers_take_their_time(&plan, &output);
-        let in_vain = output.flows.retransmits.iter().sum::<u64>();
-        assert!(in_vain > 20, "only {in_vain} in vain");
+        let spurious = output.flows.retransmits.iter().sum::<u64>();
+        assert!(spurious > 20, "only {spurious} in vain");
         let last = output.transfers.start_s.iter().copied().fold(0.0, f64::max);
         assert!(last > 50.0, "the last transfer began after {last} s");
     }

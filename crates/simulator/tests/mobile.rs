@@ -289,9 +289,9 @@ fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
         left
     };
     // Marks that were reported last; with nothing handed over, all that a first eNodeB heard of too late.
-    let [keep, anew] = ["keep", "anew"]
+    let [keep, afresh] = ["keep", "anew"]
         .map(|handover| (1..=5).map(|seed| counts_with(handover, seed)).sum::<u64>());
-    assert!(3 * keep < anew, "{keep} left where they are handed over, {anew} where not");
+    assert!(3 * keep < afresh, "{keep} left where they are handed over, {afresh} where not");
 }
 
 /// Two groups that flood at one gateway, where nothing is full: a bucket of 4 Mb/s for the family, and one for each of the others.

@@ -193,13 +193,13 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
 fn each_trait_of_a_research_tcp_shows() {
     let (keep, careful) =
         (("tcp.after_timeout", "keep-scoreboard"), ("tcp.rearm_on_retransmit", "true"));
-    let in_vain = |traits: &[(&str, &str)]| {
+    let spurious = |traits: &[(&str, &str)]| {
         let drops = [traits, &[("tcp.ecn", "false")], &BY_THE_RFCS].concat();
         let measured = measure("S2-drop", S2, &drops, 5);
         measured.throughput_mbps.value - measured.goodput_mbps.value
     };
     let (neither, timer, back, both) =
-        (in_vain(&[keep, careful]), in_vain(&[keep]), in_vain(&[careful]), in_vain(&[]));
+        (spurious(&[keep, careful]), spurious(&[keep]), spurious(&[careful]), spurious(&[]));
     println!("in vain {neither:.2}, {timer:.2}, {back:.2}, {both:.2} Mb/s");
     assert!(neither < 0.2);
     assert!((0.8..1.3).contains(&timer));

@@ -117,8 +117,9 @@ traffic = { kind = "cbr", rate = "0.8 Mb/s" }
                 let flows = run(&plan, seed).flows;
                 let heavy = |column: &[u64]| column[..10].iter().sum::<u64>();
                 let (again, lost) = (heavy(&flows.retransmits), heavy(&flows.losses));
-                let in_vain = again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
-                assert!(in_vain <= at_most, "{recovery}, {buffer}, seed {seed}: {in_vain}");
+                let spurious =
+                    again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
+                assert!(spurious <= at_most, "{recovery}, {buffer}, seed {seed}: {spurious}");
             }
         }
     }

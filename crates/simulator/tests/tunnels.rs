@@ -310,11 +310,11 @@ fn a_moving_user_continues_over_the_other_enodeb() {
 #[test]
 fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = include_str!("../../../scenarios/handover.toml");
-    let anew =
+    let afresh =
         text.replace("kind = \"pdn-gateway\",", "kind = \"pdn-gateway\", handover = \"anew\",");
-    assert_ne!(anew, text);
+    assert_ne!(afresh, text);
     let walker = |text: &str| run(&plan_with(text, &[]), 1).flows.throughput_bps[0];
-    let (kept, gained) = (walker(text), walker(&anew));
+    let (kept, gained) = (walker(text), walker(&afresh));
     assert!((1.9e6..2.3e6).contains(&kept), "{kept} bit/s with his own");
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }

@@ -65,7 +65,7 @@ pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &m
         }
     }
     for sender in &senders {
-        if sender.has(whitewashes) && !begins_anew(&sender.user.traffic.0) {
+        if sender.has(whitewashes) && !starts_over(&sender.user.traffic.0) {
             reader.nested(&["users", sender.name], |reader| {
                 reader.error::<()>(
                     "they give their connections up when their credit is used up, and their traffic begins no \
@@ -87,7 +87,7 @@ const fn whitewashes(conex: &ConexPlan) -> bool {
 }
 
 /// Whether another connection follows one that has ended.
-fn begins_anew(traffic: &Traffic) -> bool {
+fn starts_over(traffic: &Traffic) -> bool {
     match traffic {
         Traffic::Transfer(transfer) => transfer.pauses().is_some(),
         Traffic::ShortFlows(_) | Traffic::Pages(_) => true,
@@ -290,11 +290,11 @@ mod tests {
 
     #[test]
     fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_warned_of() {
-        let [nobody, never] =
+        let [no_sender, never] =
             ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
-        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[no_sender, never]);
         check_messages(&lints("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
-        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[no_sender, never]);
         check_messages(&lints("\"per-signal\"", "bottleneck.ingress", POLICER), &[never]);
         let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
         check_messages(

@@ -44,7 +44,7 @@ impl CreditState {
     }
 
     /// None has been given: an auditor may have forgotten it.
-    pub fn begin_anew(&mut self) {
+    pub fn restart(&mut self) {
         self.level = 0;
     }
 

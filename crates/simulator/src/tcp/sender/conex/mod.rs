@@ -316,7 +316,7 @@ impl ConexSender {
             self.gauges -= counted(declared, amount);
         }
         if self.re_ecn.as_mut().is_some_and(|re_ecn| re_ecn.was_idle(now)) {
-            self.credit.iter_mut().for_each(CreditState::begin_anew);
+            self.credit.iter_mut().for_each(CreditState::restart);
         }
         // Re-ECN has no codepoint for a packet that declares and gives credit as well.
         let may = self.re_ecn.is_none() || declared == 0;
