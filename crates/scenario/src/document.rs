@@ -100,7 +100,7 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Diagnostic>> {
 
 fn nested_issue(at: Position) -> Diagnostic {
     let message = format!(
-        "stands in more than {} tables, as no key of a scenario does: leave it out",
+        "is nested in more than {} tables, as no key of a scenario is: remove it",
         nesting::MAX_DEPTH
     );
     let (line, column) = (Some(at.line), Some(at.column));

@@ -65,9 +65,9 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
                 let message = match report_paths.iter().find(is_its) {
                     Some(path) if path.links.is_some() => continue,
                     Some(_) => {
-                        "but their way back does not lead from the one to the other, so that"
+                        "but their reverse path does not lead from the one to the other, so that"
                     }
-                    None => "and none stands on their way before it, so that",
+                    None => "and there is none earlier on their path, so that",
                 };
                 let message = format!(
                     "the {} reports to a {kind}, {message} it reports nothing",
@@ -179,7 +179,7 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     if arrival > end {
         let seconds = |nanos: u128| nanos as f64 / 1e9;
         let message = format!(
-            "its first data cannot arrive before {} s, by the delays and rates on their way; the \
+            "its first data cannot arrive before {} s, by the delays and rates of its path; the \
              measurement ends at {} s",
             seconds(arrival),
             seconds(end)

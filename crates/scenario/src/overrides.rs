@@ -57,7 +57,7 @@ fn is_new(
     key: &str,
 ) -> Result<(), Diagnostic> {
     let set = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
-    let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
+    let message = || format!("there is a {what} \"{name}\" already; remove \"add\"");
     if set { Err(issue(key, message())) } else { Ok(()) }
 }
 

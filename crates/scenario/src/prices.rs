@@ -48,8 +48,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
     });
     if let Some(place) = of_users.chain(of_links).next() {
         let message = format!(
-            "prices would stand where the activities from {place} do: a packet has room for either; encode \
-             prices in one bit, or leave the meter out"
+            "prices would be written where the activities from {place} are: a packet carries one of the two; encode prices in one bit, or remove the meter"
         );
         reader.error_at(KEY, message);
     }

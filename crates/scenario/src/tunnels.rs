@@ -78,7 +78,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (path, End { up, fed, errors }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
-            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (ingress = \
+            "ends tunnels, but no {beginning} is on the path to here, so that there are none: give one (ingress = \
              [\"{beginning}\"]) where packets enter the network"
         );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -92,7 +92,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for ((path, rules), _) in inside.into_iter().filter(|(_, is_in_such)| !is_in_such) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let message = format!(
-            "looks into tunnels, and no packet is in one here whose ends have ecn_rules = \"{rules}\": put it before an \
+            "looks into tunnels, but no packet here is in a tunnel whose ends have ecn_rules = \"{rules}\": put it before an \
              end of such"
         );
         reader.nested(&path, |reader| {
@@ -136,7 +136,7 @@ fn walk(
         let Some(interval) = own.interval else {
             if let Some((before, _)) = open {
                 let message = format!(
-                    "packets of {group} are in a tunnel already, since {}; leave one of the two out",
+                    "packets of {group} are in a tunnel already, since {}; remove one of the two",
                     before.path.join(".")
                 );
                 report(here, message);
@@ -163,7 +163,7 @@ fn walk(
         }
         if let Some((before, _)) = open.filter(|(_, begun)| begun.up != own.up) {
             let message = format!(
-                "the tunnel of {group} begins with {} at {}, and leads the other way: end it with {}",
+                "the tunnel of {group} begins with {} at {}, and leads in the other direction: end it with {}",
                 before.stage.name(),
                 before.path.join("."),
                 end_of(!own.up),
@@ -175,12 +175,11 @@ fn walk(
     if let Some((begins, TunnelEnd { up, .. })) = open {
         let what = if up { "PDN gateway" } else { "eNodeB" };
         let back = match begins.turned {
-            true => ", or, as this is the way back, duplex = false where it begins",
+            true => ", or, as this is the reverse path, duplex = false where it begins",
             false => "",
         };
         let message = format!(
-            "packets of {group} come to no {what} that would end their tunnel: give one (egress = [\"{}\"]) \
-             further on their way{back}",
+            "packets of {group} pass no {what} that would end their tunnel: give one (egress = [\"{}\"]) further along their path{back}",
             end_of(up)
         );
         report(begins, message);
@@ -331,7 +330,7 @@ mod tests {
     #[test]
     fn a_stage_that_looks_into_tunnels_is_in_one_by_its_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
-        let none = ["links.last.egress.0: looks into tunnels, and no packet is in one here"];
+        let none = ["links.last.egress.0: looks into tunnels, but no packet here is in a tunnel"];
         check_messages(&errors("", auditor, ""), &none);
         check_messages(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
         let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
@@ -356,7 +355,7 @@ mod tests {
         );
         check_messages(
             &errors(GATEWAY, "", ""),
-            &["line 7: links.core.ingress.0: packets of one come to no eNodeB"],
+            &["line 7: links.core.ingress.0: packets of one pass no eNodeB"],
         );
         let twice = "ingress = [\"pdn-gateway\"]";
         check_messages(
@@ -426,12 +425,13 @@ mod tests {
         check_messages(
             &reported,
             &[
-                "line 7: links.core.egress.1: packets of one come to no PDN gateway",
-                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway stands on the way to here",
+                "line 7: links.core.egress.1: packets of one pass no PDN gateway",
+                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway is on the path to here",
             ],
         );
         assert!(
-            reported[0].ends_with("or, as this is the way back, duplex = false where it begins")
+            reported[0]
+                .ends_with("or, as this is the reverse path, duplex = false where it begins")
         );
     }
 
@@ -441,17 +441,16 @@ mod tests {
         check_messages(&errors(up, top, ""), &[]);
         check_messages(
             &errors("", top, ""),
-            &["links.last.egress.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
+            &["links.last.egress.0: ends tunnels, but no enodeb-uplink is on the path to here"],
         );
         check_messages(
             &errors(up, "", ""),
-            &["links.core.ingress.0: packets of one come to no PDN gateway that would end"],
+            &["links.core.ingress.0: packets of one pass no PDN gateway that would end"],
         );
         check_messages(
             &errors(GATEWAY, top, ""),
             &[
-                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads the other \
-               way: end it with enodeb",
+                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads in the other direction: end it with enodeb",
             ],
         );
         let (early, small) = (
@@ -476,7 +475,7 @@ mod tests {
     fn errors_in_the_shape_of_a_mobile_network_are_reported_at_its_keys() {
         let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
         check_messages(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
-        check_messages(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);
+        check_messages(&mobile(down), &["mobile.gateway.0: packets of one pass no eNodeB"]);
         check_messages(
             &mobile("enodeb = [\"enodeb\"]"),
             &["mobile.enodeb.0: ends tunnels, but no pdn-gateway"],
@@ -503,7 +502,7 @@ mod tests {
         check_messages(
             &mobile("[users.two]\nfrom = \"phones1\"\nto = \"G1\""),
             &[
-                "users.two.to: the way from phones1 back to G1 carries ACKs alone; write mobile.duplex = true",
+                "users.two.to: the reverse path from phones1 to G1 carries only ACKs; write mobile.duplex = true",
             ],
         );
         check_messages(

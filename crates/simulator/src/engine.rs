@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
         assert_eq!(
             ledger.injected,
             ledger.delivered + ledger.dropped + self.network.in_transit(),
-            "every packet is delivered, dropped or still under way"
+            "every packet is delivered, dropped or still in transit"
         );
         tables::collect(self.finished(intervals, applications), &before, &after)
     }

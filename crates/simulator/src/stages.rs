@@ -353,7 +353,7 @@ impl Stages {
             }
             Passage::Report(mut report) => {
                 report.from = number;
-                let kind = params.reports_to().expect("a stage that reports says to whom");
+                let kind = params.reports_to().expect("a stage that reports names its receiver");
                 self.pending_reports.push((kind, report));
                 true
             }

@@ -34,7 +34,7 @@ pub enum WireError {
         least: usize,
     },
     /// The IPv4 header was damaged on the way.
-    #[error("wrong IPv4 header checksum {stated:#06x}")]
+    #[error("invalid IPv4 header checksum {stated:#06x}")]
     HeaderChecksum {
         /// What the header says.
         stated: u16,

@@ -24,7 +24,7 @@ use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
 parameters! {
-    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and who
+    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and a customer that
     /// cannot pay is dropped in front of the queue.
     pub struct AfcpParams {
         /// r: sustained rate of congestion that each customer is entitled to.

@@ -39,7 +39,7 @@ use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Single bit resource marking: packets that leave are marked with a probability that grows with the queue.
+    /// Single bit resource marking: departing packets are marked with a probability that grows with the queue.
     pub struct SbrmQueueParams {
         /// γ: price of a packet above the target, with `excess` the least; with "pc1" and "pc3" the step of the price.
         pub gamma: Factor,
@@ -53,7 +53,7 @@ parameters! {
         pub weight: Share = "0.9",
         /// T: how often the price is computed, with "pc1" and "pc3".
         pub interval: Span = "1 ms",
-        /// e: how far above the target the queue is to settle, whatever flows pay. Default: as it comes, by γ.
+        /// e: how far above the target the queue is to settle, whatever flows pay. Default: γ decides.
         pub excess: Option<QueueLength>,
         /// T: over what time the share of marks is estimated, with `excess`.
         pub estimate_over: Span = "1 s",
@@ -84,8 +84,7 @@ fn fit_together(params: &SbrmQueueParams) -> Vec<ParameterError> {
             ));
         }
         if params.price != SbrmPrice::Queue {
-            let message =
-                "is held where `price` is \"queue\" alone; the others have a target of their own";
+            let message = "applies only where `price` is \"queue\"; the other prices have a target of their own";
             errors.push(("excess", message.to_owned()));
         }
     }

@@ -36,7 +36,7 @@ const MINUTE_NANOS: u64 = 60_000_000_000;
 const MAX_TARGET: Span = Span::from_millis(100);
 
 parameters! {
-    /// RFC 6817: keeps the delay that it adds at a target, and yields to whoever adds more.
+    /// RFC 6817: keeps the queueing delay that it adds at a target, and yields to flows that add more.
     pub struct LedbatParams {
         /// Delay that it adds to the path.
         pub target: Span = "100 ms",

@@ -69,9 +69,9 @@ use flow::{AuditedFlow, Balance};
 mod flow;
 
 parameters! {
-    /// Drops packets of senders who declare less congestion than their packets have met.
+    /// Drops packets of senders that declare less congestion than their packets have met.
     pub struct ConexAuditorParams {
-        /// a: how long a declaration may take: a round trip of the longest way, queues included.
+        /// a: how long a declaration may take: a round trip of the longest path, queues included.
         pub allowance: Span = "500 ms",
         /// s: what may be missing of a flow's declarations; with twice as much all is dropped.
         pub slack: Bytes = "6 kB",
@@ -86,13 +86,13 @@ parameters! {
 }
 
 words! {
-    /// By what a loss shows: where the auditor stands (RFC 7713, section 5.5).
+    /// How losses are detected: position of the auditor (RFC 7713, section 5.5).
     pub enum LossSign {
         /// Something is missing in the sequence: behind the last bottleneck.
         Gap = "gap",
         /// Something is sent again: near the sender.
         Repeat = "repeat",
-        /// The queue of the link drops it, at an end of which the auditor stands.
+        /// The queue of the link at whose end the auditor is drops it.
         Queue = "queue",
         /// Something that is not ECN-capable is marked in its tunnel, whose end is next.
         Tunnel = "tunnel",

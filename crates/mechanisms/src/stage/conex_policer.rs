@@ -61,7 +61,7 @@ parameters! {
         pub initial: Option<Tokens>,
         /// Whose allowance it is.
         pub buckets: Buckets = "by-user",
-        /// Which packets of a user are dropped when his bucket says so.
+        /// Which packets of a user are dropped when its bucket is empty.
         pub drops: Stopped = "all",
         /// Whether declarations take tokens also where the policer drops them.
         pub charge_dropped: bool = "true",
@@ -88,7 +88,7 @@ words! {
         Mild = "mild",
         /// From 0 where it is empty to 1 a whole depth below.
         Soft = "soft",
-        /// Nothing is dropped; counts tell what is above the allowance.
+        /// Nothing is dropped; packets above the allowance are counted.
         Observe = "observe",
     }
 }
@@ -96,7 +96,7 @@ words! {
 words! {
     /// Whose allowance it is.
     pub enum Buckets {
-        /// Each user that passes has his own.
+        /// Each user has its own.
         ByUser = "by-user",
         /// All that pass share one.
         One = "one",

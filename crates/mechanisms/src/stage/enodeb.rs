@@ -48,7 +48,7 @@ parameters! {
     pub struct EnodebParams {
         /// The least time between two reports on a tunnel: a round trip or more.
         pub interval: Span = "100 ms",
-        /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the gateway.
+        /// What becomes of the two ECN fields of a packet at decapsulation; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
         /// e: probability that the radio loses a packet each time it tries.
         pub radio_loss: Probability = "0.0",

@@ -134,7 +134,7 @@ impl Capabilities {
     };
 }
 
-/// A place on a packet's way that is no queue.
+/// A place on a packet's path that is no queue.
 pub trait Stage: Sized {
     /// What can be set.
     type Params: Parameters;
@@ -264,7 +264,7 @@ macro_rules! stages {
         }
 
         choices! {
-            /// A place on a packet's way that is no queue.
+            /// A place on a packet's path that is no queue.
             pub enum StageParams as Stage in Ingress by Stage {
                 $($name($params);)+
             }

@@ -55,13 +55,13 @@ parameters! {
         pub ecn_rules: EcnRules = "re-ecn",
         /// What the radio behind an eNodeB loses.
         pub radio: Radio = "apart",
-        /// What becomes of a user's buckets when he moves to another eNodeB.
+        /// What becomes of a user's buckets when it moves to another eNodeB.
         pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
         /// What the tunnel's header says of an inner ConEx option.
         pub conex_option: ConexOption = "inner",
-        /// Largest packet that the way to the eNodeB carries.
+        /// Largest packet that the path to the eNodeB carries.
         pub mtu: Bytes = "1600 B",
     }
     check PdnGatewayParams::errors;
@@ -70,7 +70,7 @@ parameters! {
 words! {
     /// What the radio behind an eNodeB loses.
     pub enum Radio {
-        /// It is no congestion, and nobody is charged for it.
+        /// It is no congestion, and no user is charged for it.
         Apart = "apart",
         /// It counts as congestion.
         Congestion = "congestion",
@@ -78,7 +78,7 @@ words! {
 }
 
 words! {
-    /// Where the ConEx option of a packet in a tunnel stands.
+    /// Position of the ConEx option of a packet in a tunnel.
     pub enum ConexOption {
         /// In the inner header alone (RFC 7837, section 7).
         Inner = "inner",
@@ -88,9 +88,9 @@ words! {
 }
 
 words! {
-    /// What becomes of a user's buckets when he moves.
+    /// What becomes of a user's buckets when it moves.
     pub enum Handover {
-        /// They go with him.
+        /// They move with it.
         Keep = "keep",
         /// He gets new ones, at each eNodeB others.
         Anew = "anew",

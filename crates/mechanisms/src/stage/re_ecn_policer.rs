@@ -54,13 +54,13 @@ mod account;
 parameters! {
     /// Holds flows or users to the rate that TCP would have at the congestion that they declare by re-ECN.
     pub struct ReEcnPolicerParams {
-        /// r: what comes into a bucket at most.
+        /// r: largest fill rate of a bucket.
         pub fill_rate: TokenRate,
         /// D: what can be saved up.
         pub depth: Tokens,
         /// b_start: what is there at first. Default: a full bucket.
         pub initial: Option<Tokens>,
-        /// Who has a bucket.
+        /// Which packets share a bucket.
         pub buckets: BucketScope = "by-flow",
         /// What takes tokens.
         pub tokens: Taken = "data",
@@ -68,7 +68,7 @@ parameters! {
         pub sanction: Sanction = "probability",
         /// k: at most √(3/2), which is TCP's.
         pub k: Factor = "1.224744871391589",
-        /// T: round-trip time of whoever has a bucket, with tokens = "data" and unless it is measured.
+        /// T: round-trip time of the owner of a bucket, with tokens = "data" and unless it is measured.
         pub round_trip: Option<Span>,
         /// Measure T of each flow, from its request to its first data, and take it where it is longer than round_trip.
         pub measures: bool = "false",
@@ -85,11 +85,11 @@ parameters! {
 }
 
 words! {
-    /// Who has a bucket.
+    /// Which packets share a bucket.
     pub enum BucketScope {
         /// Each flow.
         ByFlow = "by-flow",
-        /// Each user, for all his flows together.
+        /// Each user, for all its flows together.
         ByUser = "by-user",
         /// All that pass here: a group of users.
         Together = "together",
@@ -99,7 +99,7 @@ words! {
 words! {
     /// What takes tokens.
     pub enum Taken {
-        /// Each packet; what comes in falls as more is declared.
+        /// Each packet; the fill rate falls as more is declared.
         Data = "data",
         /// Positive packets and credit.
         Positive = "positive",
@@ -111,7 +111,7 @@ words! {
     pub enum Sanction {
         /// They are dropped.
         Discard = "discard",
-        /// They are dropped with the probability by which they come too fast.
+        /// They are dropped with the probability by which they exceed the rate.
         Probability = "probability",
     }
 }
@@ -196,7 +196,7 @@ impl ReEcnPolicerParams {
             (
                 self.measures && self.buckets != BucketScope::ByFlow,
                 "measures",
-                "users have no round-trip time of their own: leave it out, or buckets = \"by-flow\""
+                "users have no round-trip time of their own: remove it, or set buckets = \"by-flow\""
                     .to_owned(),
             ),
             (

@@ -40,13 +40,13 @@ impl Tunnel {
 }
 
 words! {
-    /// What becomes of ECN fields where packets enter and leave a tunnel.
+    /// ECN fields at encapsulation and decapsulation.
     pub enum EcnRules {
         /// As today: the outer field is the inner one, a mark on what is not ECN-capable is a loss (RFC 6040, RFC
         /// 9601).
         Rfc6040 = "rfc6040",
         /// As in "Metering Re-ECN", section III: all that is in the tunnel may be marked, and what is not
-        /// ECN-capable leaves as it came.
+        /// ECN-capable stays as it was.
         ReEcn = "re-ecn",
         /// As in RFC 7713, section 5.5: all that is in the tunnel may be marked, and a mark on what is not ECN-capable is
         /// a loss, which shows before its end.

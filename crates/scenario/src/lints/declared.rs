@@ -107,7 +107,7 @@ fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
                 Outside::Drop => "all packets are dropped",
             };
             reader.error::<()>(format!(
-                "nobody whose packets come here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
+                "no sender whose packets pass here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
                 passing.key()
             ));
         }
@@ -146,12 +146,12 @@ impl Passing<'_> {
 fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
     if let Some(so) = without_declarations(policer).filter(|_| passing.none_declares()) {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares what they meet, so that {so}: give {}",
+            "no sender whose packets pass here declares the congestion it meets, so that {so}: give {}",
             passing.key()
         ));
     }
     if policer.fill_rate.is_zero() {
-        let message = "nothing comes in: what the depth holds is all that may ever be declared";
+        let message = "the bucket is never filled: no more than its depth may ever be declared";
         reader.error_at("fill_rate", message);
     }
 }
@@ -173,13 +173,12 @@ fn audited(passing: &Passing, reader: &mut Reader) {
     let silent = passing.names(|sender| sender.declares() && !sender.gives_credit());
     if passing.none_declares() {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares anything, so that nothing is audited: give {}",
+            "no sender whose packets pass here declares anything, so that nothing is audited: give {}",
             passing.key()
         ));
     } else if !silent.is_empty() {
         reader.error::<()>(format!(
-            "{silent} declare without giving credit, so that the first congestion they meet is held \
-             against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
+            "{silent} declare without giving credit, so that the audit counts the first congestion they meet against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
         ));
     }
 }
@@ -187,7 +186,7 @@ fn audited(passing: &Passing, reader: &mut Reader) {
 fn dropped(passing: &Passing, reader: &mut Reader) {
     if passing.none(declares_by_re_ecn) {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
+            "no sender whose packets pass here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
             passing.key()
         ));
     }
@@ -291,7 +290,7 @@ mod tests {
     #[test]
     fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_warned_of() {
         let [no_sender, never] =
-            ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
+            ["no sender whose packets pass here declares", "fill_rate: the bucket is never filled"];
         check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[no_sender, never]);
         check_messages(&lints("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
         check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[no_sender, never]);
@@ -325,14 +324,17 @@ mod tests {
         let dropped = "so that all packets are dropped: give";
         check_messages(
             &lints("\"off\"", "users.a.ingress", &shut),
-            &[dropped, "fill_rate: nothing comes in"],
+            &[dropped, "fill_rate: the bucket is never filled"],
         );
     }
 
     #[test]
     fn an_auditor_whose_senders_give_no_credit_is_warned_of() {
         let auditor = "\"conex-auditor\"";
-        check_messages(&lints("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
+        check_messages(
+            &lints("\"off\"", "bottleneck.egress", auditor),
+            &["no sender whose packets"],
+        );
         check_messages(
             &lints("\"per-signal\"", "bottleneck.egress", auditor),
             &["a declare without giving credit"],

@@ -11,7 +11,7 @@ fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
         );
         let found = messages(&text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("lives by ECN"));
+        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("needs ECN"));
     }
 }
 
@@ -27,8 +27,7 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
     ] {
         let found = overridden(given).expect_err(key);
         let feedback = given[0].1;
-        let what =
-            format!("there are no marks without ECN of which {feedback:?} feedback could tell");
+        let what = format!("{feedback:?} feedback needs marks, and so ECN");
         let remedy = "write ecn = true, or leave feedback out";
         assert_eq!(found, [format!("{key}: {what}: {remedy}")]);
     }

@@ -37,10 +37,9 @@ const EXPECTED: [&str; 15] = [
     "line 11: users.times.traffic.every: must be longer than 0 s",
     "line 11: users.times.traffic.holding: must be longer than 0 s",
     "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1",
-    "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks nobody",
+    "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks no call",
     "line 17: users.unprobed.traffic.admission.probes: 0 is out of range; expected a whole number from 1 to 1000",
-    "line 19: users.unmarked.traffic.ecn: admission goes by marks, which calls without ECN do not get: leave this \
-     key out",
+    "line 19: users.unmarked.traffic.ecn: admission uses marks, which calls without ECN do not get: remove this key",
     "line 21: users.descends.traffic.adaptation.increase_above: must be at least 1: below it a quality is left as it is \
      reached",
     "line 21: users.descends.traffic.adaptation.decrease_below: must be at most 1: above it a quality is left as it is \

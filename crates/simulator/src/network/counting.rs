@@ -45,7 +45,7 @@ impl<C: Contents> Network<C> {
 
     /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
     pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
-        debug_assert_eq!(now, self.next_reading, "as was said before");
+        debug_assert_eq!(now, self.next_reading, "the reading was announced");
         read(&mut self.links, &mut self.ahead, now)
     }
 

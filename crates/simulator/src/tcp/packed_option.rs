@@ -13,7 +13,7 @@ impl PackedOption {
     /// There is this one.
     #[inline]
     pub const fn some(number: u64) -> Self {
-        debug_assert!(number < u64::MAX, "the largest stands for none");
+        debug_assert!(number < u64::MAX, "the largest number means none");
         PackedOption(number)
     }
 

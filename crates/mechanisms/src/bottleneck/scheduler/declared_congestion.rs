@@ -30,9 +30,9 @@ use crate::units::{Rate, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Serves users after the others who have declared much congestion lately, by what is re-inserted into tunnels' headers.
+    /// Serves users that have declared much congestion lately after the others, by what is re-inserted into tunnels' headers.
     pub struct DeclaredCongestionParams {
-        /// w: congestion-volume that a user may declare in a time before he is served behind. Default: a hundredth of the
+        /// w: congestion-volume that a user may declare in a time before it is served after the others. Default: a hundredth of the
         /// link's rate.
         pub allowance: Option<Rate>,
         /// T: how long what was declared is remembered.
@@ -48,7 +48,7 @@ words! {
     pub enum Outside {
         /// After the others.
         Behind = "behind",
-        /// Before those who have declared much; for links that carry other things than tunnels.
+        /// Before users that have declared much; for links that carry other things than tunnels.
         First = "first",
     }
 }

@@ -31,9 +31,9 @@ use crate::units::{Bytes, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Deficit round robin over customers, who share the buffer: the longest queue makes room.
+    /// Deficit round robin over customers, which share the buffer: the longest queue is dropped from.
     pub struct DrrParams {
-        /// Q: what a customer may send when it is his turn.
+        /// Q: bytes that a customer may send per round.
         pub quantum: Bytes = "1500 B",
         /// Which packet of the longest queue makes room.
         pub drop: DropFrom = { linux: "tail", classic: "head", linux_2_6_29: "tail" },
@@ -44,9 +44,9 @@ parameters! {
 words! {
     /// An end of a queue.
     pub enum DropFrom {
-        /// The packet that has waited longest, so that its sender hears of it sooner.
+        /// The packet that has waited longest, so that its sender detects the loss sooner.
         Head = "head",
-        /// The packet that came last.
+        /// The packet that arrived last.
         Tail = "tail",
     }
 }

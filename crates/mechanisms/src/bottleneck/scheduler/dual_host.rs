@@ -53,9 +53,9 @@ parameters! {
     /// As CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each
     /// flow, behind CoDel and BLUE.
     pub struct DualHostParams {
-        /// Q: what a customer's flows may send when it is their turn.
+        /// Q: bytes that a customer's flows may send per round.
         pub quantum: Bytes = "1514 B",
-        /// Delay that may stand.
+        /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",

@@ -47,9 +47,9 @@ parameters! {
     pub struct FqCodelParams {
         /// n: queues that flows are hashed to.
         pub flows: u32 = "1024",
-        /// Q: what a queue may send when it is its turn.
+        /// Q: bytes that a queue may send per round.
         pub quantum: Bytes = "1514 B",
-        /// Delay that may stand.
+        /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",

@@ -149,7 +149,7 @@ macro_rules! schedulers {
         }
 
         choices! {
-            /// Which packet leaves next.
+            /// Which packet is sent next.
             pub enum SchedulerParams as Scheduler in Scheduler by Discipline {
                 /// First come, first served.
                 Fifo = "fifo";

@@ -28,7 +28,7 @@ use crate::parameters::ParameterError;
 use crate::units::{Rate, Share, Span, Time};
 
 parameters! {
-    /// RFC 6057's policy: who has used much of a busy link is served after the others.
+    /// RFC 6057's policy: a user that has used much of a busy link is served after the others.
     pub struct Rfc6057Params {
         /// R: rate that each customer is provisioned with.
         pub provisioned_rate: Rate,
@@ -36,7 +36,7 @@ parameters! {
         pub port_threshold: Share = "0.8",
         /// θ_user: share of R beyond which a customer is served last while it is.
         pub user_threshold: Share = "0.7",
-        /// θ_release: share of R below which he is served first again.
+        /// θ_release: share of R below which a user is served first again.
         pub release_threshold: Share = "0.5",
         /// T: what has been sent is looked at, and decided upon, once in this time.
         pub period: Span = "15 min",
