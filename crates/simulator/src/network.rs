@@ -1,4 +1,4 @@
-//! Links, routes, and the way of a packet over them.
+//! Links, routes, and the forwarding of packets.
 //!
 //! A link that only one other link feeds needs no event between the two: a packet's arrival at
 //! the second follows, in order, from its departure from the first. Such links are *chained*; the
@@ -27,7 +27,7 @@ use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
 use at_stages::NO_STAGE;
 
-/// Where a flow's packets enter the network.
+/// First hops of a flow.
 #[derive(Clone, Copy)]
 pub struct Routes {
     /// First hop from the sender.
@@ -52,7 +52,7 @@ struct FlowState {
 /// No host that sends data.
 const NO_HOST: u32 = u32::MAX;
 
-/// Packets by what became of them.
+/// Packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketTotals {
     /// Entered the network.
@@ -67,52 +67,52 @@ pub struct PacketTotals {
 pub struct Network<C = InPacket> {
     /// All links.
     pub links: Vec<Link>,
-    /// Packets on their way.
+    /// Packets in transit.
     pub transit: Transit,
-    /// Options under way.
+    /// Options of packets in transit.
     pub options: OptionStore,
     /// Delayed acknowledgements of receivers that are served ahead of time.
     pub delayed_acks: DelayedAcks,
-    /// Packets by what became of them.
+    /// Packets by outcome.
     pub ledger: PacketTotals,
     /// Packets lost for any reason, by flow.
     losses: Vec<u64>,
-    /// What packets carry beyond what the network knows of them.
+    /// Contents of packets that the network does not read.
     pub contents: C,
     hops: Vec<Hop>,
-    /// Packets that come along with one another, by the link that they enter.
+    /// Packet trains, by the link that they enter.
     trains: Vec<Option<PacketTrain>>,
     /// Links whose departures are events.
     stations: Vec<u32>,
     flow_states: Vec<FlowState>,
     hosts: HostQueues,
-    /// Some host sends data of one flow and acknowledges that of another.
+    /// Whether a host sends data of one flow and acknowledges data of another.
     shared_hosts: bool,
-    /// Stages on the way.
+    /// Stages of all places.
     pub stages: Stages,
-    /// The row of stages of each hop, if there are any stages at all.
+    /// The chain of stages of each hop; empty in a network without stages.
     chains: Vec<u32>,
-    /// The stage that lets packets pass on the fast path before each of these hops, or [`NO_STAGE`].
+    /// The stage in front of each hop that packets may pass on the fast path, or [`NO_STAGE`].
     fast_paths: Vec<u32>,
-    /// The end of tunnels further on the way, for each hop, if there is any at all.
+    /// The next tunnel end of each hop's path; empty in a network without tunnels.
     tunnel_ends: Vec<Option<u32>>,
-    /// What stages tell each other.
+    /// Reports in transit between stages.
     reports: Reports,
-    /// Packets that have come to a node outside, and that are handed out next.
+    /// Packets that have reached an external node and are handed out next.
     pub exited: Vec<(Time, PackedPacket)>,
     /// When counters are read next.
     next_reading: Time,
-    /// The same where packets may pass ahead of time, which no later one does at a stage that counts.
+    /// Time of the next reading where packets may pass ahead of time: no later packet passes a stage that counts.
     read_next: Time,
-    /// Such packets, which wait for it, and when they are there.
+    /// Packets that wait for that reading, with their arrival times.
     deferred: Vec<(Time, PackedPacket)>,
-    /// What was counted and happens after that.
+    /// Events that were counted ahead of the reading.
     ahead: Ahead,
 }
 
 impl<C: Contents> Network<C> {
-    /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
-    /// behind the packets that left before. What is `prompt` waits for no burst of its own.
+    /// Sends a packet from a sender's host: it enters the first link after the host's jitter, behind earlier packets. A
+    /// `prompt` packet starts no burst delay of its own.
     #[inline(never)]
     pub fn send_from_host(&mut self, packed: PackedPacket, prompt: bool, now: Time) {
         let &FlowState { host, jitter_ns, burst_waits_to, .. } =
@@ -124,7 +124,7 @@ impl<C: Contents> Network<C> {
         self.enter(packed, at);
     }
 
-    /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
+    /// Entry time of a packet whose burst is delayed until `end`, together with what is written meanwhile.
     fn release_in_burst(&mut self, flow: u32, mut end: Time, prompt: bool, now: Time) -> Time {
         let state = &mut self.flow_states[flow as usize];
         if end <= now && !prompt {
@@ -134,8 +134,8 @@ impl<C: Contents> Network<C> {
         self.hosts.release_next(state.host, now.max(end))
     }
 
-    /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
-    /// before if its host sends data as well.
+    /// Sends a packet from a receiver: it enters the first link at once, or behind earlier packets if its host sends data
+    /// as well.
     #[inline(never)]
     pub fn send_from_receiver(&mut self, packed: PackedPacket, now: Time) {
         let at = if self.shared_hosts { self.behind_others(&packed, now) } else { now };
@@ -148,7 +148,7 @@ impl<C: Contents> Network<C> {
         if host == NO_HOST { now } else { self.hosts.release_next(host, now) }
     }
 
-    /// A packet enters the network at its first hop.
+    /// Sends a packet at its first hop.
     #[inline(never)]
     pub fn send(&mut self, packed: PackedPacket, at: Time) {
         self.enter(packed, at);
@@ -214,9 +214,8 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Offers a packet to a link where it does not pass at once. Returns when it is at the far end, and whether it
-    /// is marked. If it does not pass at all, it is lost, or it waits there for an event; one that is told a price
-    /// is on its way.
+    /// Offers a packet to a link that is busy. Returns its arrival time at the far end, and whether it is marked; `None`
+    /// if it is lost, waits for an event, or was sent on with a price.
     #[inline(never)]
     fn offer(&mut self, number: u32, mut packed: PackedPacket, now: Time) -> Option<(Time, bool)> {
         let link = &mut self.links[number as usize];
@@ -253,7 +252,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// A link has not let a packet pass: it is lost, or it waits there for an event.
+    /// Handles a packet that a link has not passed: it is lost, or it waits for an event.
     #[inline(never)]
     fn stop(&mut self, number: u32, packed: &PackedPacket, now: Time) {
         if !self.links[number as usize].is_station() {
@@ -268,8 +267,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// The transmitter of a station is done. Returns what it has sent if that needs no event at the far
-    /// end, and when it is there.
+    /// Completes a station's transmission. Returns the packet and its arrival time if that needs no event.
     #[inline]
     pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
@@ -294,8 +292,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Lets happen what happens next. Returns the packet that a host gets by that, if one does, and when:
-    /// now, or early.
+    /// Processes the next event. Returns the packet that it delivers to a host, if any, and when: now, or early.
     pub fn advance(&mut self) -> Option<(Time, PackedPacket)> {
         let (at, packed) = match self.transit.take_next() {
             NextEvent::Packet(at, packed) => (at, packed),
@@ -304,7 +301,8 @@ impl<C: Contents> Network<C> {
         self.arrive(packed, at)
     }
 
-    /// A packet has reached the end of a link. Returns it if a host gets it by that, and when: now, or early.
+    /// Handles the arrival of a packet at the end of a link. Returns it if it is delivered to a host, and when: now, or
+    /// early.
     #[inline(always)]
     pub fn arrive(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
         let hop = self.hop_of(&packed);
@@ -319,8 +317,8 @@ impl<C: Contents> Network<C> {
         self.forward(packed, hop, at)
     }
 
-    /// A packet moves on, and with it those that wait behind it and come before anything else does, as [`PacketTrain`] says:
-    /// together they are one event. Nothing passes that is read later.
+    /// Forwards a packet together with those behind it that arrive before any other event ([`PacketTrain`]): one event
+    /// for all. No packet passes beyond the next reading.
     #[inline(never)]
     fn move_train(&mut self, mut packed: PackedPacket, hop: Hop, mut at: Time) {
         let PacketTrain { over, reports, notice } =
@@ -381,14 +379,14 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Asks for the hop that a packet comes to, and what is kept of its flow.
+    /// Prefetches a packet's next hop and its flow's state.
     #[inline(always)]
     pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.hops[packed.hop() as usize]);
         prefetch(&self.flow_states[packed.flow() as usize]);
     }
 
-    /// Asks for the links from a hop to the next event. Returns whether a host gets there what takes them.
+    /// Prefetches the links from a hop to the next event. Returns whether that event is a delivery to a host.
     #[inline(always)]
     pub fn prefetch_links(&self, hop: u32) -> bool {
         for hop in &self.hops[hop as usize..] {
@@ -404,13 +402,13 @@ impl<C: Contents> Network<C> {
         false
     }
 
-    /// Asks for the host of a flow's sender.
+    /// Prefetches the host of a flow's sender.
     #[inline(always)]
     pub fn prefetch_host(&self, flow: u32) {
         self.hosts.prefetch(self.flow_states[flow as usize].host);
     }
 
-    /// Lets packets pass one by one, and by the code for all kinds, also where there is a shorter way.
+    /// Disables packet trains and all fast paths.
     #[cfg(test)]
     pub fn disable_fast_paths(&mut self) {
         self.hops.iter_mut().for_each(|hop| hop.leads_train = false);
@@ -418,7 +416,7 @@ impl<C: Contents> Network<C> {
         self.stages.disable_fast_paths();
     }
 
-    /// Packets still under way.
+    /// Packets in transit.
     pub fn in_transit(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
         self.transit.len() + at_stations + self.deferred.len() as u64

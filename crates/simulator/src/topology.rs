@@ -1,5 +1,4 @@
-//! What follows from the routes of a plan, before anything moves: which link feeds which, where a
-//! packet needs no event, and which packets wait in one lane.
+//! Analysis of a plan's routes: which links feed which, where packets need no event, and which links share a lane.
 
 use std::collections::HashMap;
 
@@ -13,9 +12,9 @@ use crate::stages::{is_order_only, is_staged};
 /// When receivers are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Receivers {
-    /// As soon as it is known what arrives, and when, where that makes no difference to anyone.
+    /// As soon as the arrival and its time are known, where that changes no result.
     AheadOfTime,
-    /// When it arrives.
+    /// When the packet arrives.
     OnArrival,
 }
 
@@ -26,7 +25,7 @@ pub struct Hop {
     pub link: u32,
     /// The packet passes stages before this link.
     pub staged: bool,
-    /// Packets that wait behind it for their arrival there may come along: see [`PacketTrain`].
+    /// Packets that wait behind it for the same arrival may move in one event: see [`PacketTrain`].
     pub leads_train: bool,
     /// What comes after it.
     pub then: NextHop,
@@ -48,35 +47,35 @@ pub enum NextHop {
     Nothing,
 }
 
-/// What comes into a link over one other, and beside that nothing but reports of stages that are passed ahead of time.
-/// When a report comes is known some time before, so that with a packet all those can pass that are before any report.
+/// Packets that enter a link from one other link, where the only other input is reports of stages that are passed ahead of
+/// time. The time of a report is known in advance, so that all packets before it can move in one event.
 #[derive(Clone, Copy)]
 pub struct PacketTrain {
-    /// The link over which packets come.
+    /// The link from which packets arrive.
     pub over: u32,
-    /// That from whose end reports come.
+    /// Link at whose egress the reports are generated.
     pub reports: u32,
-    /// What makes a report is an event so long before, or longer.
+    /// Least time between the event that causes a report and the report.
     pub notice: Span,
 }
 
 /// Which link feeds which, over all routes.
 pub struct TopologyAnalysis {
-    /// A number for the links before this one: the same for the same set of links.
+    /// Number of the set of upstream links.
     origin: Vec<u32>,
-    /// The only link before this one; `None` when there are several, or a host.
+    /// The only upstream link; `None` if there are several, or a host.
     only: Vec<Option<u32>>,
-    /// Links that hosts feed, and nothing else.
+    /// Links fed by hosts only.
     hosts_alone: Vec<bool>,
-    /// Ways of stages' reports.
+    /// Paths of stages' reports.
     pub reports: Vec<ReportPath>,
-    /// Links behind which packets pass stages that count, ahead of time.
+    /// Links behind which packets pass counting stages ahead of time.
     passed_ahead: Vec<bool>,
-    /// Packets that may come along with one another, by the link that they enter.
+    /// Packet trains, by the link that they enter.
     pub trains: Vec<Option<PacketTrain>>,
 }
 
-/// From where packets come to a link.
+/// A source of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Upstream {
     /// A host that sends.
@@ -88,7 +87,7 @@ enum Upstream {
 }
 
 impl TopologyAnalysis {
-    /// Of a plan.
+    /// Analyses a plan.
     ///
     /// # Panics
     /// If a route is empty.
@@ -165,17 +164,17 @@ impl TopologyAnalysis {
         TopologyAnalysis { origin, only, hosts_alone, reports, passed_ahead, trains }
     }
 
-    /// Whether packets come along with one another into a link.
+    /// Whether packets enter a link in trains.
     fn has_train(&self, link: u32) -> bool {
         self.trains.get(link as usize).is_some_and(Option::is_some)
     }
 
-    /// Whether hosts feed a link, and nothing else does.
+    /// Whether a link is fed by hosts only.
     pub fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
         self.hosts_alone[link as usize]
     }
 
-    /// Whether packets pass what stands behind a link ahead of time, though that counts.
+    /// Whether packets pass the counting stages behind a link ahead of time.
     pub fn is_passed_ahead(&self, link: u32) -> bool {
         self.passed_ahead[link as usize]
     }
@@ -187,7 +186,7 @@ impl TopologyAnalysis {
     /// The lane of each link, in which its packets wait for their arrival. Links share one where little
     /// tells them apart: the same rates and delays since the last event, from the same place.
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
-        // Reports leave from there at their time.
+        // Reports depart from there at the time of the arrival.
         let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
         for flow in plan.paths() {
@@ -256,7 +255,7 @@ impl TopologyAnalysis {
 }
 
 impl TopologyAnalysis {
-    /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
+    /// The hops of a report path, the last of them at the receiver; none if no links lead there.
     pub fn report_hops(&self, plan: &Plan, report: &ReportPath) -> Vec<Hop> {
         let Some(links) = report.links.clone() else { return Vec::new() };
         let (flow, direction) = (plan.path(report.path).1, report.direction.opposite());
@@ -359,17 +358,17 @@ pub struct EagerDelivery {
 }
 
 impl EagerDelivery {
-    /// Whether a way is one of them; those of moves are not.
+    /// Whether a path is delivered early; paths of moves are not.
     pub fn is(&self, path: usize) -> bool {
         self.flows.get(path).is_some_and(|early| *early)
     }
 
-    /// None.
+    /// No path is delivered early.
     pub fn of_none(plan: &Plan) -> Self {
         EagerDelivery { flows: vec![false; plan.flows.len()] }
     }
 
-    /// Those of a plan, whose applications react like this.
+    /// The early deliveries of a plan, given how its applications react.
     pub fn of(plan: &Plan, topology: &TopologyAnalysis, reacts: Reacts) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
@@ -385,7 +384,7 @@ impl EagerDelivery {
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
-            // Whoever acts on what arrives does so when it arrives.
+            // An application that acts on arrivals does so at their time.
             let (listens, overlaps) = reacts(flow);
             let at_once = match &flow.tcp {
                 Some(_) => !listens && !overlaps,
@@ -393,7 +392,7 @@ impl EagerDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            // A packet that may have been told a price arrives.
+            // A packet into which a price may be written needs an arrival event.
             let reported = signals_price(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
@@ -401,7 +400,7 @@ impl EagerDelivery {
                 && !reported
                 && topology.is_fed_by_hosts_alone(first as u32);
         }
-        // Nor where flows come and go.
+        // Not where flows move.
         for moved in &plan.moves {
             for path in [&moved.path, &plan.flows[moved.flow]] {
                 ordered[path.reverse[0] as usize] = false;

@@ -1,4 +1,4 @@
-//! How packets pass the stages of a network, and leave it where nodes outside stand in their place.
+//! Passing packets through the stages of a network, or out of it where external nodes replace stages.
 
 use tidegate_mechanisms::stage::{Crossing, Ecn, FastVerdict, Passing, Report, Tunnel};
 use tidegate_mechanisms::units::Time;
@@ -10,19 +10,19 @@ use crate::packet::{PackedPacket, Packet, Rewritten, TunnelHeader, flags};
 use crate::stages::{self, CongestionHeader, FastPath};
 use crate::topology::{Hop, NO_LINK, NextHop};
 
-/// No stage lets packets pass on the fast path.
+/// No stage has a fast path.
 pub(super) const NO_STAGE: u32 = u32::MAX;
 
 impl<C: Contents> Network<C> {
-    /// By hop, the stage in front of it that lets packets pass on the fast path: [`NO_STAGE`] if none does.
+    /// The stage in front of each hop that packets may pass on the fast path, or [`NO_STAGE`].
     pub(super) fn fast_path_stages(&self) -> Vec<u32> {
         let fast_path =
             |chain: &u32| if C::OUTSIDE { None } else { self.stages.has_fast_path(*chain) };
         self.chains.iter().map(|chain| fast_path(chain).unwrap_or(NO_STAGE)).collect()
     }
 
-    /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
-    /// have written into it, if it goes on.
+    /// Passes a packet through the stages in front of its next link, or behind the last one. Returns the rewritten fields
+    /// if it goes on.
     #[inline(never)]
     pub(super) fn pass_stages(&mut self, packed: PackedPacket, now: Time) -> Option<Rewritten> {
         use flags::{OPTIONS, REPORT, TUNNEL};
@@ -47,7 +47,7 @@ impl<C: Contents> Network<C> {
         self.pass_one_by_one(chain, packed, now)
     }
 
-    /// The same where little of the packet may matter.
+    /// Passes a packet through a single stage by its summary.
     #[inline(never)]
     fn pass_on_fast_path(
         &mut self,
@@ -67,8 +67,8 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(payload, flags, len))
     }
 
-    /// As [`Self::cross`], where tunnels begin. Most packets that come there are not ECN-capable, since the network does without
-    /// their senders, and say nothing for which there is no room beside a tunnel's header.
+    /// As [`Self::cross`], where tunnels begin. Most packets there are not ECN-capable, since the senders take no part,
+    /// and their payload word is empty.
     #[inline(never)]
     fn enter_tunnel(
         &mut self,
@@ -98,7 +98,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(packed.payload(), flags, len))
     }
 
-    /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
+    /// As [`Self::cross`], where tunnels end: the inner packets of most are not ECN-capable.
     #[inline(never)]
     fn exit_tunnel(
         &mut self,
@@ -133,7 +133,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(0, flags, len))
     }
 
-    /// The same where tunnels begin or end.
+    /// Passes a packet through a single tunnel end.
     #[inline(never)]
     fn cross(
         &mut self,
@@ -229,13 +229,13 @@ impl<C: Contents> Network<C> {
         passing
     }
 
-    /// Stages at the ends of a link hear what its queue has dropped.
+    /// Notifies the stages at the ends of a link of a drop in its queue.
     pub(super) fn report_drop(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         let passing = self.seen(packed, now);
         self.stages.observe_drop(link, &passing);
     }
 
-    /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
+    /// Writes or removes a packet's tunnel header. Returns the packet's flags.
     fn write_tunnel(&mut self, packed: &mut PackedPacket, tunnel: Option<Tunnel>) -> u32 {
         let header = tunnel.map(|Tunnel { teid, sequence, re_inserted, .. }| TunnelHeader {
             teid,
@@ -250,7 +250,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// A packet that comes ahead of time to stages that count is held if it is there after counters are read next.
+    /// Defers a packet that reaches counting stages ahead of time and arrives there after the next reading.
     #[inline]
     fn is_deferred(&mut self, chain: u32, packed: &PackedPacket, now: Time) -> bool {
         let is_deferred = now >= self.read_next && self.stages.passed_ahead(chain).is_some();
@@ -260,21 +260,21 @@ impl<C: Contents> Network<C> {
         is_deferred
     }
 
-    /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
+    /// Sets the time of the next reading. Returns the packets that were deferred until now.
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, PackedPacket)> {
         self.expect_reading(at);
         self.read_next = at;
         core::mem::take(&mut self.deferred)
     }
 
-    /// A packet that was held goes on. Returns it if a host gets it by that, and when.
+    /// Forwards a deferred packet. Returns it if it is delivered to a host, and when.
     #[inline(never)]
     pub fn release(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
         self.forward(packed, self.hop_of(&packed), at)
     }
 
-    /// Stages of a row have answered a packet: their reports leave, but none that answers a report. Where the packet
-    /// has passed ahead of time they come from the end of the link, at their time.
+    /// Sends the reports that a chain has made for a packet; reports are not answered. Where packets pass ahead of time,
+    /// reports leave the end of the link at the time of the arrival.
     #[cold]
     fn send_reports(&mut self, chain: u32, answered: &PackedPacket, now: Time) {
         for (kind, report) in core::mem::take(&mut self.stages.pending_reports) {
@@ -302,7 +302,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Whether a stage takes a report that has passed a row, which ends its way.
+    /// Whether a stage of the chain consumes a report, which ends its path.
     #[cold]
     fn is_consumed(&mut self, chain: u32, packed: &PackedPacket) -> bool {
         let taken = self.stages.take(chain, || self.reports.take(packed.number()));
@@ -310,13 +310,13 @@ impl<C: Contents> Network<C> {
         taken
     }
 
-    /// The node outside that has what comes to a hop: a tunnel's beginning or end, by the number of its stage.
+    /// The external node at a hop, a tunnel's beginning or end, by the number of its stage.
     pub fn node_at(&self, hop: u32) -> Option<u32> {
         let chain = self.chains.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
         self.stages.outside_node(*chain)
     }
 
-    /// The hops of a way, from its first on, in front of which nodes outside stand.
+    /// The hops of a path that have an external node in front of them, with its number.
     pub fn nodes_on(&self, first: u32) -> impl Iterator<Item = (u32, u32)> {
         let is_last = |hop: &&Hop| hop.then == NextHop::Nothing || hop.link == NO_LINK;
         let len = self.hops[first as usize..].iter().position(|hop| is_last(&hop)).unwrap_or(0);
@@ -328,14 +328,14 @@ impl<C: Contents> Network<C> {
         self.tunnel_ends.get(hop as usize).copied().flatten()
     }
 
-    /// First hop of the way of reports that answer packets of a flow at a hop.
+    /// First hop of the path of reports that answer packets of a flow at a hop.
     pub fn report_path(&self, flow: u32, hop: u32) -> Option<u32> {
         let kind = self.stages.reports_to(self.chains[hop as usize])?;
         self.reports.path(flow, hop, kind)
     }
 
-    /// A packet that has left comes to the stages of its hop. Returns why they have dropped it, if they have, what they
-    /// have written, and what they report.
+    /// Passes an external packet through the stages of its hop. Returns the reason of a drop, what they have written, and
+    /// their report.
     pub fn judge(
         &mut self,
         packed: PackedPacket,
@@ -351,7 +351,7 @@ impl<C: Contents> Network<C> {
         (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))
     }
 
-    /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.
+    /// Forwards an external packet behind the stages of its hop. Returns it if that is the end of its path.
     pub fn go_on(&mut self, packed: PackedPacket, now: Time) -> Option<(Time, PackedPacket)> {
         self.ledger.injected += 1;
         let hop = Hop { staged: false, ..self.hop_of(&packed) };

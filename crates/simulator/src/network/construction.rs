@@ -133,7 +133,7 @@ impl<C: Contents> Network<C> {
         (network, routes)
     }
 
-    /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
+    /// Adds the hosts that send data: one for each first link of a data path. Returns the host
     /// of each link.
     fn add_hosts(&mut self, plan: &Plan, topology: &TopologyAnalysis, seed: u64) -> Vec<u32> {
         let (mut host_of_link, mut links) = (vec![NO_HOST; plan.links.len()], Vec::new());
@@ -153,7 +153,7 @@ impl<C: Contents> Network<C> {
         host_of_link
     }
 
-    /// Adds the way of a stage's reports that answer packets of a flow.
+    /// Adds the path of a stage's reports that answer packets of a flow.
     fn add_report_path(
         &mut self,
         plan: &Plan,
@@ -180,14 +180,14 @@ impl<C: Contents> Network<C> {
         self.reports.add_path(number as u32, entered + report.hop as u32, report.kind, first);
     }
 
-    /// Where tunnels lead to from each of the last hops, if any end in this network.
+    /// Adds the next tunnel end of each of the last hops, if tunnels end in this network.
     fn add_tunnel_ends(&mut self, plan: &Plan, flow: &FlowPlan, direction: Direction, hops: usize) {
         if self.stages.end_tunnels() {
             self.tunnel_ends.extend((0..hops).map(|hop| flow.tunnel_end(plan, direction, hop)));
         }
     }
 
-    /// The row of stages of each hop, if the network has any.
+    /// The chain of stages of each hop; empty in a network without stages.
     fn chains_of(
         &mut self,
         flow: &FlowPlan,

@@ -28,7 +28,7 @@ impl SimContext<'_> {
     }
 }
 
-/// What an end host sees of the world at one moment.
+/// What an end host sees of the simulation at one moment.
 pub struct HostContext<'a> {
     /// The present.
     pub now: Time,
