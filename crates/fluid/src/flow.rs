@@ -123,7 +123,7 @@ pub struct NetworkEquations<'a> {
     rates: Vec<History>,
     /// What is known of a customer of each group.
     known: Vec<History>,
-    /// Probability that a packet of a group is signalled at each link of its way.
+    /// Probability that a packet of a group is signalled at each link of its path.
     met: Vec<Vec<History>>,
     /// Whether any link acts on what it knows of customers.
     knows: bool,

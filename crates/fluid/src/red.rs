@@ -66,7 +66,7 @@ pub struct RedAdaptation {
     pub decrease: f64,
 }
 
-/// The marks, as shares of the way from one threshold to the other.
+/// The marks, as shares of the path from one threshold to the other.
 const LOW_HIGH: [f64; 2] = [0.4, 0.6];
 /// p_max moves no further.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];

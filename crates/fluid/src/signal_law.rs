@@ -117,7 +117,7 @@ impl SignalLaw {
         }
     }
 
-    /// Probability that a packet is marked, of a sender who answers to marks in proportion or not.
+    /// Probability that a packet is marked, of a sender that answers to marks in proportion or not.
     pub fn met(&self, probability: f64, scalable: bool) -> f64 {
         match self {
             SignalLaw::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),

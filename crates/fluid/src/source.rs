@@ -13,16 +13,16 @@ pub struct SourceGroup {
     pub base_rtt_s: f64,
     /// Links that they pass, by their places.
     pub route: Vec<usize>,
-    /// Whose they are, for links that tell customers apart.
+    /// Whose they are, for links that distinguish customers.
     pub customer: Customer,
 }
 
 /// Whose a source is.
 #[derive(Clone, Copy, Debug)]
 pub struct Customer {
-    /// How many sources he has.
+    /// How many sources it has.
     pub flows: f64,
-    /// What he is assigned, or may cause, in packets/s.
+    /// What it is assigned, or may cause, in packets/s.
     pub granted_pps: f64,
 }
 

@@ -95,7 +95,7 @@ pub fn ecn_of(ecn: wire::Ecn) -> Ecn {
     }
 }
 
-/// The other way round.
+/// The other direction.
 pub fn wire_ecn(ecn: Ecn) -> wire::Ecn {
     match ecn {
         Ecn::NotEct => wire::Ecn::NotEct,

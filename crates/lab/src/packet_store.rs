@@ -44,7 +44,7 @@ impl PacketStore {
         self.unreadable += u64::from(!before);
     }
 
-    /// The bytes of a packet that leaves, with what was written into its header on the way.
+    /// The bytes of a packet that leaves, with what was written into its header in transit.
     pub fn take(&mut self, number: u64, header: CongestionHeader) -> &[u8] {
         self.free.push(number);
         let slot = &mut self.slots[number as usize];

@@ -3,7 +3,7 @@
 //! ```text
 //!  emulation ──► gateway: stage judges ──► GTP-U, socket ──► its kernel, TUN ──► emulation (links between)
 //!                  ▲ report                                                           │
-//!                  └── TUN ◄── emulation (way back) ◄── TUN ◄── socket ◄── eNodeB: stage judges ◄── socket, TUN
+//!                  └── TUN ◄── emulation (reverse path) ◄── TUN ◄── socket ◄── eNodeB: stage judges ◄── socket, TUN
 //!                                                                            └──► emulation (radio)
 //! ```
 //!
@@ -75,11 +75,11 @@ struct Origin {
 /// What becomes of a packet that has come to a node over the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeOutcome {
-    /// It is dropped, the node's, or on its way again.
+    /// It is dropped, the node's, or in transit again.
     Done,
     /// The node's kernel did not take it.
     Rejected,
-    /// Its way ends behind the node.
+    /// Its path ends behind the node.
     Ended(Delivery),
 }
 
@@ -285,7 +285,7 @@ impl<'a> Tunnels<'a> {
         Some((path, Tunnel { teid, sequence, inner_ecn, re_inserted }))
     }
 
-    /// Messages have come to a node's socket. Returns the packets that have reached the end of their way.
+    /// Messages have come to a node's socket. Returns the packets that have reached the end of their path.
     pub fn receive(
         &mut self,
         node: usize,

@@ -185,7 +185,7 @@ fn what_does_not_belong_to_a_users_flow_goes_nowhere() {
 fn the_activity_is_written_into_the_header_where_there_is_room() {
     let bench = Bench::new();
     let (received, _, timing) = bench.run(&plan(""), |hosts| {
-        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room in vain.
+        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room spuriously.
         for _ in 0..20 {
             send(&hosts[0], &udp(40_000, FIRST_PORT, 1500, true, false));
         }

@@ -68,7 +68,7 @@ impl Drop for BucketScope {
     }
 }
 
-/// What was marked on the way there and what was told on the way back.
+/// What was marked on the forward path and what was told on the reverse path.
 #[derive(Default)]
 struct Tally {
     data: usize,
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// An ACK with ECE says of all that it acknowledges anew that it was marked.
+    /// An ACK with ECE says of all that it acknowledges again that it was marked.
     fn reverse(&mut self, bytes: &[u8]) {
         let ack = word(bytes, 8);
         let new = self.acked.map_or(0, |before| ack.wrapping_sub(before));

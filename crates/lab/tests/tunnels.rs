@@ -124,7 +124,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     assert_eq!((malformed, unclassified), (1, 2), "of packets that the gateway's kernel has sent");
 }
 
-/// Section 7.3.1: the user has a tunnel here, which his first packet has told of, and this is another's number.
+/// Section 7.3.1: the user has a tunnel here, which its first packet has told of, and this is another's number.
 #[test]
 fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication() {
     let ours = datagram(10_000);

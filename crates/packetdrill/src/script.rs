@@ -63,7 +63,7 @@ pub enum Action {
     Foreign(String),
 }
 
-/// Which way a packet goes.
+/// Which direction a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketDirection {
     /// `<`: it arrives at the host under test.
@@ -90,7 +90,7 @@ pub enum EcnField {
 /// A TCP packet, as a script writes it: sequence numbers count from 0 in each direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptPacket {
-    /// Which way it goes.
+    /// Which direction it goes.
     pub direction: PacketDirection,
     /// The ECN field, where the script says something of it.
     pub ecn: Option<EcnField>,

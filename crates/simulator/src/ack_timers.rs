@@ -64,7 +64,7 @@ impl AckTimers {
         self.next
     }
 
-    /// Sets one, or sets it anew. Returns whether it may run out before all others.
+    /// Sets one, or sets it again. Returns whether it may run out before all others.
     #[inline]
     pub fn set(&mut self, seat: AckSlot, at: Time) -> bool {
         let lowers = self.lists[seat.list()].set(seat.place(), at);

@@ -228,7 +228,7 @@ impl Connections {
         }
     }
 
-    /// All connections of a flow enter the network by other ways.
+    /// All connections of a flow enter the network by other paths.
     pub fn reroute(&mut self, flow: u32, routes: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {

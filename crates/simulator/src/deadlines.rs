@@ -126,7 +126,7 @@ impl Deadlines {
         self.bounds[bound_at as usize] < Entry::new(until, 0)
     }
 
-    /// Sets a time, or sets it anew. Returns whether it is below a bound that there was, which it may be of all of them.
+    /// Sets a time, or sets it again. Returns whether it is below a bound that there was, which it may be of all of them.
     #[inline]
     pub fn set(&mut self, place: u32, at: Time) -> bool {
         let place = place as usize;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a list that is looked through each time: set, set anew for sooner or later, cleared, taken, of all or of a
+        /// Beside a list that is looked through each time: set, set again for sooner or later, cleared, taken, of all or of a
         /// group, with places that come later, so that there are more levels than at first.
         #[test]
         fn the_earliest_is_taken_first(

@@ -1,8 +1,8 @@
 //! Delayed acknowledgements of receivers that are served ahead of time.
 //!
 //! Such a receiver's clock runs ahead of everybody else's: whatever arrives before the segment that it is served is
-//! known. So an acknowledgement that is due before that segment has waited in vain, and leaves first, at the time
-//! when it is due. Receivers that share the first link of their way back have to take turns there, and so
+//! known. So an acknowledgement that is due before that segment has waited spuriously, and leaves first, at the time
+//! when it is due. Receivers that share the first link of their reverse path have to take turns there, and so
 //! they share a *line*: places next to each other among [`Deadlines`](crate::deadlines::Deadlines), which is worked off up
 //! to the segment that one of them is served. A receiver that has its link for itself needs no line, since it knows when its
 //! own is due.

@@ -39,7 +39,7 @@ pub struct Delivery {
     pub direction: Direction,
     /// When it was due there.
     pub at: Time,
-    /// What its header is to say: what its sender wrote, and marks and stages on the way.
+    /// What its header is to say: what its sender wrote, and marks and stages in transit.
     pub header: CongestionHeader,
     /// Where the node outside stands to which it has come; `None` at the end of its route.
     pub place: Option<NodePlace>,
@@ -49,7 +49,7 @@ pub struct Delivery {
 pub struct Emulation<'a, C: Contents> {
     plan: &'a Plan,
     network: Network<C>,
-    /// Something on the way asks packets for their activity.
+    /// Something on the path asks packets for their activity.
     reads_activity: bool,
     /// Those of the flows, as they are now, and those of the plan's moves.
     routes: Vec<Routes>,
@@ -201,7 +201,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.moves.last().map_or(Time::NEVER, |number| self.plan.moves[*number].at)
     }
 
-    /// A flow takes its other way. What is under way goes on as it went.
+    /// A flow takes its other path. What is under way goes on as it went.
     fn advance_due(&mut self) {
         let number = self.moves.pop().expect("a move is due");
         self.routes[self.plan.moves[number].flow] = self.routes[self.plan.flows.len() + number];

@@ -72,7 +72,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// A flow of the plan's moves takes its other way, with all its connections.
+    /// A flow of the plan's moves takes its other path, with all its connections.
     pub fn reroute(&mut self, moved: usize) {
         let flow = self.plan.moves[moved].flow;
         let routes = self.routes[self.plan.flows.len() + moved];
@@ -161,7 +161,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Asks for the ways of a packet's flow.
+    /// Asks for the paths of a packet's flow.
     #[inline(always)]
     pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.routes[packed.flow() as usize]);

@@ -34,7 +34,7 @@ struct Ahead {
 
 /// With so many flows or more, what packets need is asked for before they come.
 const MANY: usize = 1 << 15;
-/// So many packets before: where it is on its way and whose it is; what it finds there; and what that refers to.
+/// So many packets before: where it is in transit and whose it is; what it finds there; and what that refers to.
 const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
 
 /// A run under way.

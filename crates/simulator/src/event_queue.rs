@@ -94,7 +94,7 @@ impl Timers {
         self.next = self.next.min(at);
     }
 
-    /// Sets the timer of a receiver, or sets it anew.
+    /// Sets the timer of a receiver, or sets it again.
     #[inline]
     pub fn set_ack(&mut self, seat: AckSlot, at: Time) {
         if self.acks.set(seat, at) {
@@ -194,7 +194,7 @@ impl Timers {
         self.today.first().map(wake_of)
     }
 
-    /// Sets the next timer of today anew, for whom it would wake.
+    /// Sets the next timer of today again, for whom it would wake.
     #[inline]
     pub fn put_off(&mut self, wake: Wake, at: Time) {
         self.today.pop();

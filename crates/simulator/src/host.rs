@@ -165,7 +165,7 @@ impl Host {
         self.out.sender.refuse_segments();
     }
 
-    /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].
+    /// Moves the clock on. Wake-ups in between are the caller's to let happen, by [`Host::wake`].
     pub fn at(&mut self, now: Time) -> &mut Self {
         self.now = self.now.max(now);
         self
@@ -222,7 +222,7 @@ impl Host {
         self.out.sender.has_seen_option()
     }
 
-    /// With which acknowledgements that option goes, on a way that may not let it pass.
+    /// With which acknowledgements that option goes, on a path that may not let it pass.
     pub fn send_options(&mut self, when: OptionPlan) {
         self.back.receiver.send_options(when);
     }

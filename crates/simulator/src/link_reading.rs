@@ -57,7 +57,7 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms and extremes anew; `ahead` has what was counted of later than `now`.
+    /// Reads links at `now`, and starts their histograms and extremes again; `ahead` has what was counted of later than `now`.
     pub fn take(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
         let readings = LinkReadings::in_passing(links, ahead, now);
         for link in links {

@@ -128,7 +128,7 @@ pub struct PackedPacket {
 const NARROW: u32 = 48;
 /// Flows and hops.
 const PLACE: u32 = 24;
-/// So many flows and so many hops can be told apart.
+/// So many flows and so many hops can be distinguished.
 pub const MAX_PLACES: usize = 1 << PLACE;
 const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW && MAX_PLACES == MAX_ROUTE_STEPS);
 

@@ -33,7 +33,7 @@ fn a_packet_is_unpacked_as_it_was_packed() {
     assert_eq!(packed.packet(packet.at), Packet { payload, flags, len, ..changed });
 }
 
-/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other way round.
+/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other direction.
 #[test]
 fn an_option_that_is_cut_short_lacks_its_last_counters() {
     for (ect_1_first, want) in

@@ -7,7 +7,7 @@ use tidegate_mechanisms::stage::Report;
 /// Where the reports of a stage enter the network, and those that are under way.
 #[derive(Default)]
 pub struct Reports {
-    /// First hop of their way: by flow, by the hop at which the stage stands, and by who takes them.
+    /// First hop of their path: by flow, by the hop at which the stage stands, and by who takes them.
     paths: BTreeMap<(u32, u32, &'static str), u32>,
     in_transit: Vec<Report>,
     free: Vec<u32>,

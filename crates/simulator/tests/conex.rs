@@ -221,7 +221,7 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
-/// Whoever washes himself white begins a flow when another's credit is used up: he declares nothing, and in each flow gives
+/// Whoever washes itself white begins a flow when another's credit is used up: it declares nothing, and in each flow gives
 /// credit for what is in flight, and nothing for what uses it up.
 #[test]
 fn a_sender_that_whitewashes_goes_when_its_credit_is_used_up() {
@@ -330,7 +330,7 @@ fn re_ecn(conex: &str, more: &[(&str, &str)]) -> RunOutput {
     with(&options)
 }
 
-/// As many packets are positive as were marked, but for those on their way; what is lost is declared as well, or
+/// As many packets are positive as were marked, but for those in transit; what is lost is declared as well, or
 /// what was declared on it again.
 #[test]
 fn positive_packets_answer_marks_one_by_one() {

@@ -59,8 +59,8 @@ fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
     rows.map(|row| table.value[row]).sum()
 }
 
-/// The paper's purpose, section IV-B: without a policer a user gets as much as he has flows, 36 times; with
-/// one he is held, and those with one flow are not touched.
+/// The paper's purpose, section IV-B: without a policer a user gets as much as it has flows, 36 times; with
+/// one it is held, and those with one flow are not touched.
 #[test]
 fn a_user_with_36_flows_is_held_by_what_its_senders_declare() {
     assert!(unfairness(&with(&[&UNPOLICED])) > 25.0);
@@ -81,7 +81,7 @@ fn observing_changes_nothing() {
     assert!(count(&observed, "heavy", "ingress", "over_allowance_packets") > 1_000);
 }
 
-/// A policer of users who declare nothing takes nothing: packet for packet as without.
+/// A policer of users that declare nothing takes nothing: packet for packet as without.
 #[test]
 fn without_congestion_policers_and_auditors_change_nothing() {
     let calm = [
@@ -149,13 +149,13 @@ proptest! {
              curve = \"{curve}\", charge_credit = false }}]"
         );
         let declare = ("tcp.conex", conex);
-        // Who gives no credit is warned of auditors: without marks they cannot tell him from a liar.
+        // Who gives no credit is warned of auditors: without marks they cannot tell it from a liar.
         let auditors = if conex.contains("per-signal") { "[]" } else { "[\"conex-auditor\"]" };
         let looked_at = [declare, ("users.one.ingress", &policer), ("users.one.egress", auditors)];
         let plain = run(&plan_with(&text, &[]), seed);
         let declared = run(&plan_with(&text, &[declare]), seed);
         let watched = run(&plan_with(&text, &looked_at), seed);
-        // A timer that fires in vain is taken for a loss, and declared.
+        // A timer that fires spuriously is taken for a loss, and declared.
         prop_assume!(plain.flows.retransmits.iter().all(|&again| again == 0));
         prop_assert_eq!(plain.flows.losses.iter().sum::<u64>(), 0, "{}", text);
         prop_assert_eq!(format!("{:?}", plain.flows), format!("{:?}", declared.flows), "{}", text);

@@ -35,7 +35,7 @@ fn vegas_keeps_alpha_to_beta_segments_waiting_and_loses_none() {
 }
 
 /// J. Mo et al., "Analysis and comparison of TCP Reno and Vegas", INFOCOM 1999: Reno fills the buffer, whose
-/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to give way to.
+/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to yield to.
 #[test]
 fn vegas_yields_beside_reno_the_more_the_larger_the_buffer() {
     let share = |buffer| {

@@ -1,5 +1,5 @@
 //! What each scenario file of the repository does, as a digest: a change that moves packets shows here, and
-//! says why in the change log. `UPDATE=1 cargo test` writes the list anew.
+//! says why in the change log. `UPDATE=1 cargo test` writes the list again.
 
 use crate::common;
 

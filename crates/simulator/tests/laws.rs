@@ -1,5 +1,5 @@
 //! Laws that hold for every run, whatever the scenario, and so for scenarios that nobody has seen: they are
-//! drawn anew each time but where a seed is given, as in `make test`. That every packet is accounted for,
+//! drawn again each time but where a seed is given, as in `make test`. That every packet is accounted for,
 //! the engine asserts itself at the end of each.
 
 mod stages;
@@ -159,7 +159,7 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
         let most = rates_bps(planned).1 * seconds(plan) + largest_packet_bits(plan);
         assert!(departed <= most, "{}: {departed} bits, at most {most}", planned.name);
         // What of a flow arrives in the time measured has left this link in a time as long, give or take
-        // what had been waiting behind it; other flows' in a time that began as much earlier as their way
+        // what had been waiting behind it; other flows' in a time that began as much earlier as their path
         // from there is longer.
         let crossing = |flow: &usize| plan.flows[*flow].forward.contains(&(number as u32));
         let flows: Vec<usize> = (0..plan.flows.len()).filter(crossing).collect();
@@ -247,7 +247,7 @@ fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Mean backlog × time is the sum of the sojourn times, but for those who were there at the
+/// Mean backlog × time is the sum of the sojourn times, but for those that were there at the
 /// beginning or still are at the end, and for what packets had waited when they were lost.
 fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
     for (number, planned) in monitored(plan) {
@@ -333,7 +333,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         let lost: u64 = output.flows.losses.iter().sum();
         let drops = drops + dropped_by_stages(plan, output, &back);
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
-        // A report that is dropped on the way of data is no loss of a flow's, nor is the ACK of a request for a page.
+        // A report that is dropped on the path of data is no loss of a flow's, nor is the ACK of a request for a page.
         let alone =
             plan.report_paths().iter().all(|direction| direction.direction == Direction::Forward)
                 && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
@@ -451,7 +451,7 @@ traffic = {{ kind = "transfer", size = "1 MB", write_size = "4096 B", write_inte
 }
 
 /// Bursts of 200 packets put 2.4 s of queue in the way at once: short transfers send requests and
-/// segments again in vain, which arrive when the next transfer has begun. Nobody takes them for its
+/// segments again spuriously, which arrive when the next transfer has begun. Nobody takes them for its
 /// own: each transfer needs its two round trips, and none hangs.
 #[test]
 fn late_packets_of_a_transfer_leave_the_next_alone() {

@@ -130,7 +130,7 @@ fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
     }
 }
 
-/// Equal links lead both ways, and each node of a tunnel's stands at its place in both: nobody's ACKs are lost or out of a tunnel.
+/// Equal links lead in both directions, and each node of a tunnel's stands at its place in both: nobody's ACKs are lost or out of a tunnel.
 #[test]
 fn a_duplex_link_turns_the_ends_of_its_tunnels_round() {
     const BOTH: &str = r#"
@@ -170,7 +170,7 @@ to = "G1"
     }
 }
 
-/// Phones that download and phones that upload, in tunnels both ways.
+/// Phones that download and phones that upload, in tunnels in both directions.
 const BOTH_DIRECTIONS: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -198,7 +198,7 @@ from = "phones1"
 to = "G1"
 "#;
 
-/// Who walks takes the tunnels of another eNodeB both ways, be it data or ACKs that he sends. What was under way goes on in the one before,
+/// Who walks takes the tunnels of another eNodeB in both directions, be it data or ACKs that it sends. What was under way goes on in the one before,
 /// both are reported on, and each report is believed.
 #[test]
 fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
@@ -270,7 +270,7 @@ fn a_moving_sender_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// Whatever was met in a tunnel that he has left is re-inserted where he is.
+/// Whatever was met in a tunnel that it has left is re-inserted where it is.
 #[test]
 fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;

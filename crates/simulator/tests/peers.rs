@@ -5,7 +5,7 @@
 //! range from the least to the largest figure of a simulator: of ns-2 over its seeds, and of a single
 //! run with an interval taken from ns-2's spread.
 //!
-//! Three traits of a research TCP make it so; a sender without them sends next to nothing in vain and
+//! Three traits of a research TCP make it so; a sender without them sends next to nothing spuriously and
 //! has a higher goodput than any of the others: `each_trait_of_a_research_tcp_shows`.
 
 use crate::common;
@@ -186,7 +186,7 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.quirks.whole_threshold", "false"),
 ];
 
-/// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again in vain, in Mb/s (nearly nothing
+/// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again spuriously, in Mb/s (nearly nothing
 /// by a sender that keeps its scoreboard and is careful with its timer); with marks, how full the link
 /// is if no window falls below two segments.
 #[test]

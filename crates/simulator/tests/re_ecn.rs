@@ -71,7 +71,7 @@ fn the_balance_of_honest_flows_is_their_credit() {
     }
 }
 
-/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a repair or a timeout
+/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a retransmission or a timeout
 /// moves on by many segments, but duplicates have told of their marks.
 #[test]
 fn losses_without_congestion_are_not_declared() {
@@ -91,7 +91,7 @@ fn losses_without_congestion_are_not_declared() {
     }
 }
 
-/// Whoever declares nothing of his marks has next to nothing behind a dropper, and without one more than others.
+/// Whoever declares nothing of its marks has next to nothing behind a dropper, and without one more than others.
 #[test]
 fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
@@ -101,7 +101,7 @@ fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
-/// Whoever declares only while little of his is in flight has less than honest users have.
+/// Whoever declares only while little of its is in flight has less than honest users have.
 #[test]
 fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     let slow = r#"{ kind = "re-ecn", cheat = { kind = "while-slow", flight = "8 kB" } }"#;

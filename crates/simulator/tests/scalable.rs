@@ -9,7 +9,7 @@ use tidegate_simulator::run;
 
 const SCENARIO: &str = include_str!("../../../scenarios/dctcp-step-marking.toml");
 
-/// Packets on the way at 1 Gb/s without a queue: there 0.2 ms and the transmission of a packet (at
+/// Packets on the path at 1 Gb/s without a queue: there 0.2 ms and the transmission of a packet (at
 /// the access link 1.2 µs, at the bottleneck 12 µs), back 0.2 ms and that of an ACK.
 const PIPE_PACKETS: f64 = (400.0 + 13.2 + 0.6) / 12.0;
 /// The other of the two flows sends next to nothing.

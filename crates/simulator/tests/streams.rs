@@ -247,7 +247,7 @@ fn a_gateway_detects_a_new_call_by_the_silence_before_it() {
 }
 
 /// Twenty flows of a site, of which each has a call now and then, on a path that marks too much: whoever knows of that lets
-/// none begin, until what he knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
+/// none begin, until what it knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
 /// blocks what begins within 5 s of them: a third. Of the flows of a gateway one is always the next to try, and all others
 /// know of it: one in twelve begins.
 #[test]
@@ -312,7 +312,7 @@ fn calls_choose_their_quality_by_what_all_of_them_are_reported() {
     assert!(rich > 0.5, "{rich}");
 }
 
-/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those who hear nothing from their
+/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those that hear nothing from their
 /// receiver end, whoever admitted them, and so do those that begin after that; who gets no reports goes on.
 #[test]
 fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {

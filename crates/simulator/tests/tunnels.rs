@@ -6,7 +6,7 @@ use common::plan_with;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a way back that loses reports.
+/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a reverse path that loses reports.
 const MOBILE: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -305,7 +305,7 @@ fn a_moving_user_continues_over_the_other_enodeb() {
     }
 }
 
-/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets him have its fill rate, and
+/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets it have its fill rate, and
 /// one at each eNodeB about twice as much.
 #[test]
 fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
@@ -319,8 +319,8 @@ fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// RFC 7778, section 4: his allowance follows a user from one cell to the next. A policer by declarations stands with
-/// the user or at the gateway that all his tunnels begin at, and has one bucket for him wherever he is.
+/// RFC 7778, section 4: its allowance follows a user from one cell to the next. A policer by declarations stands with
+/// the user or at the gateway that all its tunnels begin at, and has one bucket for it wherever it is.
 #[test]
 fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     let text = format!("{MOBILE}{NEXT_CELL}");
@@ -341,7 +341,7 @@ fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
         assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
         assert!(count(&output, user, &ingress, "dropped: over allowance") > 0);
     }
-    // Each is seen to have walked, those who send where they are then.
+    // Each is seen to have walked, those that send where they are then.
     assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
 }
 
@@ -371,7 +371,7 @@ fn a_flood_is_served_after_those_that_declare_little() {
 
 /// RFC 7837, section 7, and RFC 7778, section 3.2.1: whether what senders declare by the ConEx option stands in the tunnels' headers,
 /// too, is the gateway's choice. Here all lose packets over the air, for which a gateway owes nothing, and four of five declare that:
-/// a node between the ends of tunnels takes them for those who meet congestion if it can see it, and serves the fifth first.
+/// a node between the ends of tunnels takes them for those that meet congestion if it can see it, and serves the fifth first.
 #[test]
 fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");

@@ -22,7 +22,7 @@ const TCP_HEADER_BYTES: u32 = 20;
 const UDP_HEADER_BYTES: u32 = 8;
 /// Of the option that carries the activity, IPv4 or IPv6.
 const ACTIVITY_BYTES: u32 = 8;
-/// A connection at a time, and one on the way.
+/// A connection at a time, and one on the path.
 const BACKLOG: i32 = 8;
 /// A sink is never far behind.
 const SINK_BUFFER_BYTES: usize = 4_000_000;

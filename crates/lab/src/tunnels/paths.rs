@@ -11,7 +11,7 @@ use crate::LabError;
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
 
-/// The tunnel of a flow on one of its ways, from node to node.
+/// The tunnel of a flow on one of its paths, from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The node where it begins,
@@ -27,7 +27,7 @@ pub struct Path {
 /// All tunnels.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// By flow, those of all ways that it ever takes.
+    /// By flow, those of all paths that it ever takes.
     of_flows: Vec<Vec<Path>>,
     /// One of those between two nodes.
     between: HashMap<(usize, usize), Path>,
@@ -59,7 +59,7 @@ impl Paths {
             let (begin, end) = (number(ingress)?, number(egress)?);
             let path = Path { begin, end, ingress, egress };
             let own = &mut paths.of_flows[ingress.flow as usize];
-            // Who comes back takes the way that he took before.
+            // Who comes back takes the way that it took before.
             if !own.contains(&path) {
                 own.push(path);
             }
@@ -108,7 +108,7 @@ impl Paths {
         })
     }
 
-    /// A user's packet enters a tunnel. If he had another before, returns the number of that, and where it leads.
+    /// A user's packet enters a tunnel. If it had another before, returns the number of that, and where it leads.
     pub fn enter(&mut self, user: usize, path: Path, teid: u32) -> Option<(u32, Path)> {
         self.numbered.entry((path.begin, teid)).or_insert(path);
         let before = self.taken.insert((path.begin, user), teid)?;

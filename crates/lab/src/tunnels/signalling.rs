@@ -13,7 +13,7 @@ use crate::packet_store::PacketStore;
 use crate::report;
 
 impl Tunnels<'_> {
-    /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
+    /// The user has moved: nothing of its follows in the tunnel that it had (3GPP TS 29.281, section 7.3.2), and
     /// what did has left before.
     pub(super) fn mark_end(&mut self, teid: u32, left: Path) {
         let header = Header { kind: MessageKind::EndMarker, teid, sequence: None, n_pdu: None };
@@ -54,7 +54,7 @@ impl Tunnels<'_> {
         let Some(path) = self.paths.numbered(node, reported.teid) else {
             return self.counts.add("reports on no tunnel");
         };
-        // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
+        // Whoever sends from another address is no end of this tunnel, and the stage counts it as a stranger.
         let is_end = *from.ip() == self.nodes[path.end].address;
         let end = path.egress.end.filter(|_| is_end).unwrap_or(u32::MAX);
         let user = self.plan.flows[path.ingress.flow as usize].user;

@@ -213,7 +213,7 @@ impl<'a> Player<'a> {
 }
 
 /// The settings that all commands of a script ask for, or the line and the reason why not. Which packets have
-/// the option of accurate ECN is the only one that may change on the way.
+/// the option of accurate ECN is the only one that may change on the path.
 fn settings(script: &Script) -> Result<Settings, (usize, String)> {
     let mut settings = Settings::default();
     let mut first_option = None;

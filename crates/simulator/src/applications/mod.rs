@@ -66,7 +66,7 @@ pub trait Application: Sized {
     /// A datagram has arrived at one end; told if it listens.
     fn on_datagram(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
 
-    /// The measured time begins: counts that are told at its end begin anew.
+    /// The measured time begins: counts that are told at its end begin again.
     fn measure(&mut self, _now: Time) {}
 
     /// Whether a run waits for it to come to an end.

@@ -13,7 +13,7 @@ use super::{Application, Carrier, ConnectionId, End, System};
 use player::Player;
 use server::VideoServer;
 
-/// A video on its way, and on the screen.
+/// A video in transit, and on the screen.
 pub struct Video {
     server: VideoServer,
     player: Player,

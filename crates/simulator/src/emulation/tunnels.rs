@@ -12,14 +12,14 @@ use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, TunnelHeader, flags};
 use crate::stages::{self, CongestionHeader};
 
-/// A place on the way of a flow where a node outside stands.
+/// A place on the path of a flow where a node outside stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodePlace {
     /// Which node: the number of its stage.
     pub node: u32,
     /// The flow.
     pub flow: u32,
-    /// Which of its ways.
+    /// Which of its paths.
     pub direction: Direction,
     /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
     pub hop: u32,
@@ -52,7 +52,7 @@ pub struct NodeVerdict {
 }
 
 impl<C: Contents> Emulation<'_, C> {
-    /// The tunnels of all flows on all ways that they ever take: where each begins, and where it ends. To be asked
+    /// The tunnels of all flows on all paths that they ever take: where each begins, and where it ends. To be asked
     /// before anything moves.
     pub fn tunnels(&self) -> Vec<[NodePlace; 2]> {
         let mut all = Vec::new();
@@ -98,7 +98,7 @@ impl<C: Contents> Emulation<'_, C> {
         NodeVerdict { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
-    /// A packet goes on behind a place. Returns it if its way ends there.
+    /// A packet goes on behind a place. Returns it if its path ends there.
     pub fn go_on(
         &mut self,
         place: NodePlace,
@@ -109,8 +109,8 @@ impl<C: Contents> Emulation<'_, C> {
         self.resume_at(place, number, asked, flags_of(place.direction), at)
     }
 
-    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the way of the
-    /// flow's packets, and is none of them. Returns it if its way ends there.
+    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the path of the
+    /// flow's packets, and is none of them. Returns it if its path ends there.
     pub fn send_on(
         &mut self,
         place: NodePlace,
@@ -121,7 +121,7 @@ impl<C: Contents> Emulation<'_, C> {
         self.resume_at(place, number, asked, flags::ACK, at)
     }
 
-    /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
+    /// A message of the node at a place to the beginning of its tunnels: it takes the path of reports. Returns whether
     /// there is one.
     pub fn send_back(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) -> bool {
         let Some(hop) = self.network.report_path(place.flow, place.hop) else { return false };
@@ -153,7 +153,7 @@ impl<C: Contents> Emulation<'_, C> {
         let flags = stages::flags_of(asked.header, inner_ecn, direction | flags::ECT);
         let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
         match header {
-            // Nodes on the way see it.
+            // Nodes on the path see it.
             Some((payload, _)) => packet.payload = payload,
             None if self.reads_activity && direction == 0 => {
                 packet.payload = self.network.contents.activity(number).to_bits();

@@ -6,7 +6,7 @@ use super::*;
 
 const LTE: &str = include_str!("../../../../scenarios/lte.toml");
 
-/// Runs the network of `scenarios/lte.toml` for a few seconds that are read in several places, by both ways.
+/// Runs the network of `scenarios/lte.toml` for a few seconds that are read in several places, in both directions.
 fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] {
     let brief = [
         ("warm_up", "\"1.5 s\""),

@@ -69,7 +69,7 @@ fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
     }
 }
 
-/// Who is sent data counts what arrives marked, his own ACKs' way back included (RFC 9768, section 3.2.2): packets,
+/// Who is sent data counts what arrives marked, its own ACKs' reverse path included (RFC 9768, section 3.2.2): packets,
 /// and no bytes for those that have none.
 #[test]
 fn marks_on_acks_are_counted_where_data_flows_in_both_directions() {

@@ -337,7 +337,7 @@ tables! {
         user: U32;
         /// Its group.
         group: Group;
-        /// Value of the quantity; times in seconds, where the name says so.
+        /// Name of the quantity; times in seconds, where the name says so.
         what: Text;
         /// How much of it; none where there is none, as of a video that never started.
         amount: F64 in "as named";

@@ -121,7 +121,7 @@ impl HostContext<'_> {
         self.timers.push(at, Wake::Retransmit(self.address.timer().0));
     }
 
-    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it anew.
+    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it again.
     #[inline]
     pub fn set_ack_timer(&mut self, at: Time) {
         self.timers.set_ack(self.address.seat, at);

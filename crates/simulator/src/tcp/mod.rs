@@ -132,7 +132,7 @@ impl Half {
         self.receiver.received_bytes()
     }
 
-    /// How whoever may send the other way has answered the request of the connection, once data that
+    /// How whoever may send the other path has answered the request of the connection, once data that
     /// follows it has arrived and shows that the answer did.
     pub fn accepted(&self) -> Option<Answered> {
         (self.received_bytes() > 0).then_some(self.answered)

@@ -11,8 +11,8 @@
 //! trip, and does not do so here. What it changes is the time of acknowledgements: Linux acknowledges
 //! at once while the window grows, which makes trains of ACKs out of what would be delayed ones.
 //!
-//! The round trip, as the receiver sees it, is the time on the way there by the segment's timestamp,
-//! and the way back of the handshake, in whole milliseconds. It falls at once and rises by an eighth
+//! The round trip, as the receiver sees it, is the time on the forward path by the segment's timestamp,
+//! and the reverse path of the handshake, in whole milliseconds. It falls at once and rises by an eighth
 //! of the difference, at most each millisecond.
 
 use core::hint::select_unpredictable;
@@ -63,7 +63,7 @@ impl ReceiveWindow {
     }
 
     /// The first segment arrives, a round trip after the connection request was answered. If it was answered more than
-    /// once, the way back is taken to be as long as the way there.
+    /// once, the reverse path is taken to be as long as the way there.
     pub fn begin(&mut self, answered: Answered, at: Time, stamp: Time) {
         let forward_delay = at.since(stamp);
         self.rtt = answered.round_trip(at).unwrap_or(forward_delay * 2);

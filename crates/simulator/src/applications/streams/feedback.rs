@@ -32,7 +32,7 @@ struct Counters {
     marked: u64,
 }
 
-/// Both ends of the way on which counters come back.
+/// Both ends of the path on which counters come back.
 pub struct StreamFeedback {
     interval: Span,
     price_weight: f64,
@@ -40,7 +40,7 @@ pub struct StreamFeedback {
     counted: Counters,
     reported: Counters,
     due: Option<Time>,
-    /// Reports on their way, with their numbers: what they say.
+    /// Reports in transit, with their numbers: what they say.
     unconfirmed: VecDeque<(u64, Counters)>,
     reports: u64,
     /// The sender's.

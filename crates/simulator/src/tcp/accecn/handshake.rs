@@ -111,7 +111,7 @@ pub struct Client {
     requests: u8,
     /// The ECN field of its requests.
     sent: Codepoint,
-    /// It falls back where something on the way may not let the flags pass.
+    /// It falls back where something on the path may not let the flags pass.
     falls_back: bool,
 }
 

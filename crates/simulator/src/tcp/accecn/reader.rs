@@ -66,7 +66,7 @@ enum Trust {
     Unseen,
     /// It is believed.
     Believed,
-    /// It was changed on the way, or comes too late.
+    /// It was changed on the path, or comes too late.
     Ignored,
 }
 

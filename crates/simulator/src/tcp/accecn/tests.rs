@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Packets on their way, and what their receiver had counted when they left.
+/// Packets in transit, and what their receiver had counted when they left.
 type Pipe = VecDeque<(Packet, (u64, u64))>;
 
 /// A connection whose packets take a moment, in order.

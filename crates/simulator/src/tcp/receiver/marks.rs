@@ -51,7 +51,7 @@ impl Receiver {
         }
     }
 
-    /// How the handshake has ended for whoever sends data the other way.
+    /// How the handshake has ended for whoever sends data the other path.
     pub fn outcome(&self) -> HandshakeOutcome {
         let mode = if self.ecn { Mode::Classic } else { Mode::None };
         let counted = self.counted.as_ref();
@@ -105,7 +105,7 @@ impl Receiver {
     }
 
     /// Whether segments wait for their acknowledgement that were marked and the one that arrives is
-    /// not, or the other way round: they have to be acknowledged first, by themselves.
+    /// not, or the other direction: they have to be acknowledged first, by themselves.
     #[inline]
     pub fn owes_other_echo(&self, packet: &Packet) -> bool {
         self.each_mark && self.unacknowledged > 0 && packet.has(flags::CE) != self.echo_congestion
@@ -148,7 +148,7 @@ impl Receiver {
         self.counted.as_ref().map_or((0, 0), |counted| counted.marked())
     }
 
-    /// With which acknowledgements the option of accurate feedback goes, on a way that may not let it pass.
+    /// With which acknowledgements the option of accurate feedback goes, on a path that may not let it pass.
     pub fn send_options(&mut self, when: OptionPlan) {
         if let Some(counted) = &mut self.counted {
             counted.do_as_linux();

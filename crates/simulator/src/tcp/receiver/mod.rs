@@ -3,7 +3,7 @@
 //! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
 //! when a segment is out of order, fills a hole or comes again, and for
 //! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
-//! grants them anew after a silence of a retransmission timeout and after a segment that came
+//! grants them again after a silence of a retransmission timeout and after a segment that came
 //! twice, both signs that the sender is in slow start again).
 //!
 //! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
@@ -264,7 +264,7 @@ impl Receiver {
         self.delaying.as_deref_mut().map(|delaying| &mut delaying.timer)
     }
 
-    /// An acknowledgement waited for a second segment in vain.
+    /// An acknowledgement waited for a second segment spuriously.
     pub fn on_delay_missed(&mut self) {
         if let Some(Delaying { adapted: Some(delay), silence, .. }) = self.delaying.as_deref_mut() {
             delay.on_missed(silence.rto());

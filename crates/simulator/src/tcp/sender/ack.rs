@@ -356,7 +356,7 @@ impl Sender {
         self.grow(ack, in_flight, now);
     }
 
-    /// A partial ACK of so many segments, when duplicates stood for so many: what they let go of is taken back but for one
+    /// A partial ACK of so many segments, when duplicates stood for so many: what they release is taken back but for one
     /// segment, and the rest from the window, which stays at one and above (ns-2, `partialnewack`).
     fn deflate(&mut self, acknowledged: u32, departed: u32) {
         let more = acknowledged.checked_sub(departed);
@@ -366,7 +366,7 @@ impl Sender {
         self.window.deflate(more.unwrap_or(0));
     }
 
-    /// Sets the timer anew after progress, or to look again for losses after `wait`.
+    /// Sets the timer again after progress, or to look again for losses after `wait`.
     #[inline(always)]
     fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, ctx: &mut HostContext) {
         if let Some(wait) = wait {

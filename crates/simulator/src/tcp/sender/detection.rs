@@ -18,7 +18,7 @@ use super::rack::Rack;
 use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// The way of one sender.
+/// The path of one sender.
 pub enum Detection {
     /// Without SACK: duplicate ACKs so far.
     Duplicates(u32),
@@ -191,7 +191,7 @@ impl Detection {
         }
     }
 
-    /// Recovery is over, or begins anew.
+    /// Recovery is over, or begins again.
     pub fn start_over(&mut self) {
         if let Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } = self {
             *duplicates = 0;

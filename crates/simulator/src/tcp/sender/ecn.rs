@@ -58,7 +58,7 @@ pub enum Unnamed {
 enum AtOne {
     /// They change nothing about the wait.
     Ignored,
-    /// Each doubles it anew: the first segment that was missing at the last, and how many were in a row then.
+    /// Each doubles it again: the first segment that was missing at the last, and how many were in a row then.
     Counted(u64, u32),
     /// Each but the first doubles what it has become: whether there was one.
     Lasting(bool),

@@ -38,7 +38,7 @@ pub struct AckSample<'a> {
     pub echo: Time,
     /// Round-trip time for the controller.
     pub rtt: Option<Span>,
-    /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
+    /// How long the segment that it answers was in transit, where the receiver tells when it arrived.
     pub one_way_delay: Option<Span>,
     /// What segments carried of prices, as the receiver reports it; 0 if it does not.
     pub prices: u32,

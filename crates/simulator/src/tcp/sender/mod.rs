@@ -97,7 +97,7 @@ pub struct Sender {
     timer: Timer,
     /// How segments leave.
     transmit: Transmit,
-    /// What is declared of congestion, by those who do.
+    /// What is declared of congestion, by those that do.
     conex: Option<Box<ConexSender>>,
     /// When the connection was established.
     established: PackedOption,

@@ -51,7 +51,7 @@ pub enum RecoveryOutcome {
     Undo,
 }
 
-/// What an ACK does to the window during recovery from a timeout, where duplicates let go of segments then.
+/// What an ACK does to the window during recovery from a timeout, where duplicates release segments then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInflation {
     /// Nothing.
@@ -88,7 +88,7 @@ pub struct Recovery {
     recovered_to: PackedOption,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
-    /// Duplicates have let go of segments during recovery from a timeout, or would have, since the last ACK of new data.
+    /// Duplicates have released segments during recovery from a timeout, or would have, since the last ACK of new data.
     inflated: bool,
     /// What the reduction under way may be undone to.
     undo: Option<Box<Undo>>,
@@ -307,7 +307,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.
+    /// Whether the window comes down with a partial ACK, and duplicates release segments where it is below one.
     #[inline]
     pub fn deflates(&self) -> bool {
         self.rules.have(RecoveryRule::Deflates)

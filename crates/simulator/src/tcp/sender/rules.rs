@@ -17,17 +17,17 @@ pub enum RecoveryRule {
     GrowsAtEnd,
     /// There is no fast recovery: what duplicates show to be lost is answered as a timeout is (Tahoe).
     StartsOver,
-    /// A partial ACK lets go of its retransmission, whatever is in flight.
+    /// A partial ACK releases its retransmission, whatever is in flight.
     RetransmitsAtOnce,
-    /// Of a fast recovery the first partial ACK alone starts the timer anew (RFC 6582, impatient).
+    /// Of a fast recovery the first partial ACK alone starts the timer again (RFC 6582, impatient).
     IsImpatient,
     /// A fast recovery that begins while a mark is being answered is part of that.
     WithinMark,
-    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have let go of.
+    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have released.
     Deflates,
     /// Fast recoveries may follow each other for what was sent before the first.
     Repeats,
-    /// Duplicates let go of segments during recovery from a timeout.
+    /// Duplicates release segments during recovery from a timeout.
     Inflates,
     /// Any progress ends the doubling of the timeout.
     ProgressEndsBackoff,

@@ -102,7 +102,7 @@ impl Timer {
         self.deadline != Time::NEVER
     }
 
-    /// Sets it, or sets it anew.
+    /// Sets it, or sets it again.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, at: Time, ctx: &mut HostContext) {
         self.purpose = purpose;

@@ -68,7 +68,7 @@ impl Sender {
         self.restart_timer(ctx);
     }
 
-    /// Sets the timer anew, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
+    /// Sets the timer again, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
     /// before only if nothing does.
     #[inline]
     pub(super) fn send_after_progress(&mut self, ctx: &mut HostContext) {

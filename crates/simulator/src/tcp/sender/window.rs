@@ -380,7 +380,7 @@ impl SendWindow {
         self.window.cwnd = (self.window.cwnd.floor() / 2.0).floor();
     }
 
-    /// Takes what duplicates have let go of for its own, up to the threshold.
+    /// Takes what duplicates have released for its own, up to the threshold.
     pub fn keep_inflation(&mut self, segments: u32) {
         let inflated = self.window.cwnd + f64::from(segments);
         self.window.cwnd = inflated.min(self.window.ssthresh.max(self.window.cwnd));

@@ -244,7 +244,7 @@ impl ConexSender {
         }
     }
 
-    /// Whether it leaves its connection to begin another, as who has used up his credit may.
+    /// Whether it leaves its connection to begin another, as who has used up its credit may.
     pub fn goes(&self) -> bool {
         let Some(cheat) = &self.cheat else { return false };
         cheat.goes(self.credit.as_ref().map_or(0, CreditState::level))

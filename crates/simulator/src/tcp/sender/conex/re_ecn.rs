@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Credit is given once: what is met later is answered by positive packets, so that behind the last queue what
-//! was declared is what was marked, and credit besides. It begins anew after a pause, in which the network may have
+//! was declared is what was marked, and credit besides. It begins again after a pause, in which the network may have
 //! forgotten the flow.
 
 use tidegate_mechanisms::units::{Span, Time};
