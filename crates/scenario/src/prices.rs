@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn prices_and_activities_do_not_share_a_payload_word() {
         let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
-        check_messages(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
+        check_messages(&errors(EXPLICIT, PC3, &metered), &["carries one of the two"]);
         check_messages(&errors(ONE_BIT, PC3, &metered), &[]);
     }
 
