@@ -28,7 +28,7 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
         let found = overridden(given).expect_err(key);
         let feedback = given[0].1;
         let what = format!("{feedback:?} feedback needs marks, and so ECN");
-        let remedy = "write ecn = true, or leave feedback out";
+        let remedy = "write ecn = true, or remove feedback";
         assert_eq!(found, [format!("{key}: {what}: {remedy}")]);
     }
     for given in [
