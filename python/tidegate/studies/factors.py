@@ -70,6 +70,8 @@ class Setting:
     overrides: tuple[Override, ...]
     base: str = ""
     """The scenario."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Metrics that need no run."""
 
 
 def read_factors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Factor]:

@@ -22,7 +22,7 @@ from tidegate.results.statistics import Estimate, estimate
 from tidegate.studies.curves import Curve, CurveRead, read_curves
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_all, names_in
-from tidegate.studies.reads import Read, Reading, read_reads
+from tidegate.studies.reads import WARM_UP, Read, Reading, read_reads
 from tidegate.studies.traces import Trace, trace_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tidegate.studies.runner import Simulation
     from tidegate.studies.running import Columns
 
-WARM_UP = "warm_up_s"
 BOTTLENECK = "bottleneck"
 _PACKETS = Read("links", "departures_in_all", {"name": BOTTLENECK})
 
@@ -66,22 +65,24 @@ class Measures:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     curves: Mapping[str, CurveRead] = field(default_factory=dict)
     traces: str = "all"
-    """Whether the time series of each run are kept, or of the `first` of a scenario alone."""
+    """Whether the time series of each run are kept, of the `first` of a scenario, or `none`."""
 
     def keep(self, simulation: Simulation, columns: Columns) -> Run:
         """Read a run's tables."""
-        groups = simulation.groups
-        found = {name: read.of(columns, groups) for name, read in self.reads.items()}
+        groups, warm_up_s = simulation.groups, simulation.warm_up_s
+        found = {name: read.of(columns, groups, warm_up_s) for name, read in self.reads.items()}
         packets = _PACKETS.of(columns, groups)
         return Run(
-            {WARM_UP: simulation.warm_up_s, **found},
+            {WARM_UP: warm_up_s, **found},
             int(packets) if isinstance(packets, float) else 0,
             trace_of(columns, BOTTLENECK) if self._traced(simulation, columns) else None,
             self._curves(simulation, columns),
         )
 
     def _traced(self, simulation: Simulation, columns: Columns) -> bool:
-        return self.traces == "all" or int(columns["run"]["seed"][0]) == simulation.seed
+        if self.traces == "first":
+            return int(columns["run"]["seed"][0]) == simulation.seed
+        return self.traces == "all"
 
     def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
         if not self.curves or columns["run"]["seed"][0] != simulation.seed:

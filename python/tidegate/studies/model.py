@@ -60,11 +60,15 @@ class Series:
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    beside: Model | None = None
+    """What computes further metrics of its points, whatever made these."""
+    published: bool = False
+    """Whether its points are the paper's own numbers."""
 
     @property
     def simulated(self) -> bool:
         """Whether there is anything to run."""
-        return self.model is None and self.ranking is None
+        return self.model is None and self.ranking is None and not self.published
 
 
 @dataclass(frozen=True)

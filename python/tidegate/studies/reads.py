@@ -10,7 +10,8 @@ Any table, row and column of the engine's results (docs/result-tables.md)::
 table    its name
 column   one of its columns, or an expression of them
 where    rows to keep: a value of a column, a list of values, { min = .., max = .. }, or
-         { like = "*.egress.*" } for text, with the wildcards of a shell
+         { like = "*.egress.*" } for text, with the wildcards of a shell; `min = "warm_up_s"` is the
+         end of the warm-up
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
          deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
          ten rows in a row), summit (where the histogram has its highest inner maximum), quotient
@@ -50,6 +51,7 @@ Reading: TypeAlias = "float | tuple[float, ...] | None"
 
 Rows: TypeAlias = "NDArray[np.float64]"
 
+WARM_UP = "warm_up_s"
 _ROWS_AT_A_TIME = 10
 # Of a histogram from the smallest to the largest value.
 _BARS = 30
@@ -76,12 +78,12 @@ class Read:
             wrong.append(f"no fold {self.fold!r}; there are {', '.join(_FOLDS)}")
         return wrong
 
-    def of(self, tables: Columns, groups: Sequence[str]) -> Reading:
+    def of(self, tables: Columns, groups: Sequence[str], warm_up_s: float = 0.0) -> Reading:
         """Pick it from a run's tables; groups stand there as numbers."""
         table = tables.get(self.table)
         if table is None:
             return 0.0 if self.fold == "sum" else None
-        kept = rows(table, self.where, groups)
+        kept = rows(table, self.where, groups, warm_up_s)
         columns = {name: np.asarray(table[name])[kept] for name in names_in(self.column)}
         values = evaluate_all(self.column, columns)
         if self.by is None:
@@ -100,18 +102,21 @@ def read_reads(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Read]:
 
 
 def rows(
-    table: Mapping[str, Any], where: Mapping[str, Any], groups: Sequence[str]
+    table: Mapping[str, Any],
+    where: Mapping[str, Any],
+    groups: Sequence[str],
+    warm_up_s: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Which rows of a table have what a `where` asks for."""
     count = len(next(iter(table.values())))
     kept = np.ones(count, dtype=bool)
     for name, want in where.items():
         values = np.asarray(table[name])
-        kept &= _wanted(np.asarray(groups)[values] if name == "group" else values, want)
+        kept &= _wanted(np.asarray(groups)[values] if name == "group" else values, want, warm_up_s)
     return kept
 
 
-def _wanted(values: NDArray[Any], want: object) -> NDArray[np.bool_]:
+def _wanted(values: NDArray[Any], want: object, warm_up_s: float) -> NDArray[np.bool_]:
     match want:
         case list():
             return np.isin(values, want)
@@ -119,6 +124,7 @@ def _wanted(values: NDArray[Any], want: object) -> NDArray[np.bool_]:
             return np.array([fnmatchcase(str(one), str(pattern)) for one in values], dtype=bool)
         case dict():
             low, high = want.get("min", -np.inf), want.get("max", np.inf)
+            low = warm_up_s if low == WARM_UP else low
             return np.asarray((values >= low) & (values <= high), dtype=bool)
     return np.asarray(values == want, dtype=bool)
 

@@ -24,6 +24,7 @@ from tidegate.studies.figures.lines import (
     place,
     x_of,
 )
+from tidegate.studies.figures.maps import draw_maps
 from tidegate.studies.figures.model import draw_identity, draw_spectra
 from tidegate.studies.matching import matches
 from tidegate.studies.points import series_key
@@ -239,10 +240,24 @@ def _dots(experiment: Experiment, measured: Points) -> Figure:
     return figure
 
 
+def _maps(experiment: Experiment, _: Points) -> Figure:
+    """Give what a model says over two factors, in as many columns as `across` says."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    across = spec["across"]
+    down = -(-len(spec["panels"]) // across)
+    figure = Figure((2.0 + 3.4 * across, 3.7 * down), layout="constrained")
+    _head(figure, experiment)
+    draw_maps(figure, figure.subplots(down, across, sharex=True, squeeze=False), spec)
+    return figure
+
+
 _KINDS: Mapping[str, Callable[[Experiment, Points], Figure]] = {
     "lines": _lines,
     "activity": _lines,
     "dots": _dots,
+    "map": _maps,
     "traces": _traces,
     "over-time": _over_time,
     "throughput": _throughput,
@@ -338,6 +353,10 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
     if ticks is not None:
         long = max(map(len, ticks)) > _LONG_TICK
         axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
+    for x, name in spec.get("vertical", {}).items():
+        _draw_vertical(axes, float(x), name)
+    for start, end in spec.get("straight", []):
+        axes.plot(*zip(start, end, strict=True), color=INK, linestyle="--", linewidth=1.2)
     for height, name in spec.get("horizontal", {}).items():
         _draw_horizontal(axes, float(height), name, below=name in spec.get("named_below", []))
 
@@ -351,6 +370,20 @@ def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> No
         xycoords=("axes fraction", "data"),
         ha="right" if below else "left",
         va="top" if below else "bottom",
+        fontsize=8,
+        color="#666666",
+    )
+
+
+def _draw_vertical(axes: Axes, x: float, name: str) -> None:
+    axes.axvline(x, color="#999999", linestyle=":", linewidth=1.2)
+    axes.annotate(
+        name,
+        (x, 0.03),
+        xycoords=("data", "axes fraction"),
+        rotation=90,
+        ha="right",
+        va="bottom",
         fontsize=8,
         color="#666666",
     )
@@ -372,7 +405,7 @@ def _categories(lines: list[Line], factor: str) -> list[str]:
 
 
 def _levels(lines: list[Line], factor: str) -> list[float]:
-    return sorted({float(point.levels[factor]) for line in lines for point in line.points})
+    return sorted({x_of(point, factor, None) for line in lines for point in line.points})
 
 
 def _told(factor: str, level: object) -> str:

@@ -107,7 +107,7 @@ def _apart(lines: list[Line], factor: str) -> list[Line]:
     """Points beside those of other lines at the same places, around the middle."""
     together: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
     for line in lines:
-        together[tuple(point.levels[factor] for point in line.points)].append(line)
+        together[tuple(x_of(point, factor, None) for point in line.points)].append(line)
     shifts = {
         id(line): _APART * (number - (len(some) - 1) / 2)
         for some in together.values() for number, line in enumerate(some)
@@ -212,8 +212,8 @@ def category(level: object) -> str:
 
 
 def x_of(point: Point, factor: str, ticks: list[str] | None) -> float:
-    """Where a point stands on the horizontal axis."""
-    level = point.levels[factor]
+    """Where a point stands on the horizontal axis, by a factor or a metric."""
+    level = point.levels[factor] if factor in point.levels else point.metrics[factor].mean
     return float(level) if ticks is None else float(ticks.index(category(level)))
 
 

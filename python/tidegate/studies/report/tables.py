@@ -1,7 +1,7 @@
 """Tables of what was measured.
 
-An experiment's `[[table]]` has a row for each level of a factor, and a column for each combination
-of levels of others, for each of several metrics, or for each `[[table.column]]`::
+An experiment's `[[table]]` has a row for each level of a factor, or of several, and a column for
+each combination of levels of others, for each of several metrics, or for each `[[table.column]]`::
 
     [[table]]
     caption = "Calls blocked, in per cent."
@@ -20,7 +20,9 @@ of levels of others, for each of several metrics, or for each `[[table.column]]`
     scale = 1e-6
 
 Numbers stand in their order, words as they come. Titles of levels are those of
-`[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor.
+`[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor. A table
+or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics, and a
+column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so.
 """
 
 from __future__ import annotations
@@ -51,12 +53,20 @@ class Column:
     scale: float = 1.0
     digits: int = 2
     texts: Mapping[str, str] = field(default_factory=dict)
+    having: Mapping[str, Any] = field(default_factory=dict)
+    count: Mapping[str, Any] | None = None
+    """What is counted, instead of a metric; `{}` for all points."""
 
     def cell(self, level: Level, row: Sequence[Point]) -> str:
         """What stands there in the row of a level; nothing where nothing was measured."""
         if self.texts:
             return self.texts.get(str(level), "")
-        found = [point for point in row if matches(point.levels, self.where)]
+        found = [
+            point for point in row if matches(point.levels, self.where) and _has(point, self.having)
+        ]
+        if self.count is not None:
+            counted = sum(_has(point, self.count) for point in found)
+            return f"{counted} of {len(found)}" if self.count else str(len(found))
         values = [
             next((point.metrics[name] for point in found if name in point.metrics), None)
             for name in self.metric.split()
@@ -66,6 +76,10 @@ class Column:
     def _written(self, value: Estimate) -> str:
         scaled = value.scaled(self.scale)
         return scaled.written(self.digits) if value.runs else f"{scaled.mean:.{self.digits}f}"
+
+
+def _has(point: Point, want: Mapping[str, Any]) -> bool:
+    return matches({name: one.mean for name, one in point.metrics.items()}, want)
 
 
 def tables_of(experiment: Experiment, measured: Points) -> list[str]:
@@ -85,21 +99,37 @@ def _points(experiment: Experiment, spec: Mapping[str, Any], measured: Points) -
         point
         for name in spec["series"]
         for point in measured.series((experiment.name, name))
-        if matches(point.levels, spec.get("where", {}))
+        if matches(point.levels, spec.get("where", {})) and _has(point, spec.get("having", {}))
     ]
 
 
 def _table(spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]) -> str:
-    ((factor, name),) = spec["row"].items()
-    rows: dict[Level, list[Point]] = {}
+    named = spec["row"]
+    seen: dict[str, dict[Level, int]] = {factor: {} for factor in named}
+    rows: dict[tuple[Level, ...], list[Point]] = {}
     for point in points:
-        rows.setdefault(point.levels[factor], []).append(point)
+        levels = tuple(point.levels[factor] for factor in named)
+        rows.setdefault(levels, []).append(point)
+        for factor, level in zip(named, levels, strict=True):
+            seen[factor].setdefault(level, len(seen[factor]))
+
+    def place(levels: tuple[Level, ...]) -> list[tuple[bool, float]]:
+        """Numbers by their size, then words as they come."""
+        return [
+            (True, places[level]) if isinstance(level, str) else (False, level)
+            for level, places in zip(levels, seen.values(), strict=True)
+        ]
+
     columns = list(_columns(spec, points, factors))
     body = [
-        [title(factors, factor, level), *(one.cell(level, row) for one in columns)]
-        for level, row in sorted(rows.items(), key=_place)
+        [
+            *(title(factors, *one) for one in zip(named, levels, strict=True)),
+            *(one.cell(levels[0], rows[levels]) for one in columns),
+        ]
+        for levels in sorted(rows, key=place)
     ]
-    return table([name, *(one.name for one in columns)], body, numbers_from=spec.get("numbers"))
+    head = [*named.values(), *(one.name for one in columns)]
+    return table(head, body, numbers_from=spec.get("numbers"))
 
 
 def _columns(
@@ -127,9 +157,3 @@ def _columns(
 def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
     """What pages call a level of a factor."""
     return factors[factor].title(level) if factor in factors else str(level)
-
-
-def _place(row: tuple[Level, object]) -> tuple[bool, float]:
-    """Numbers by their size, then words."""
-    level = row[0]
-    return (True, 0.0) if isinstance(level, str) else (False, level)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidegate.studies.stability.verdicts import Verdict
 
 RESULTS = f"{FOLDER}/results.csv"
-TEMPLATE = f"{FOLDER}/page.md"
+TEMPLATE = f"{FOLDER}/will-it-be-stable.md"
 PAGE = "docs/analysis/will-it-be-stable.md"
 MAPS = "docs/images/stability-maps.png"
 VERDICTS = "docs/images/stability-verdicts.png"
