@@ -149,13 +149,15 @@ def draw_line(axes: Axes, line: Line, spec: Mapping[str, Any], ticks: list[str] 
     """Our values, with their intervals where more than one run was measured."""
     ours = [point.metrics[line.metric] for point in line.points]
     measured = ours[0].runs > 0
+    # Without a line there is nothing else to see.
+    shown = measured or line.style == "none"
     axes.errorbar(
         [x_of(point, spec["x"], ticks) + line.shift for point in line.points],
         [estimate.mean for estimate in ours],
         [estimate.ci95 for estimate in ours] if measured and line.marked else None,
         color=line.look.colour,
         linestyle=line.style,
-        marker=line.look.marker if measured and line.marked else "",
+        marker=line.look.marker if shown and line.marked else "",
         markersize=4,
         capsize=2,
         label=line.label,
