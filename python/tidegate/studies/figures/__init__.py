@@ -51,7 +51,7 @@ _TITLE_CHARACTERS = 80
 _LONG_TICK = 6
 # So few levels of a factor are the ticks of its axis themselves.
 _MOST_OWN_TICKS = 7
-_MANY_DECADES = 1e4
+_SOME_DECADES, _MANY_DECADES = 1e3, 1e4
 
 
 def draw(experiment: Experiment, measured: Points, folder: Path) -> Path | None:
@@ -84,8 +84,10 @@ def _lines(experiment: Experiment, measured: Points) -> Figure:
         else:
             _draw_panel(pair, Panel(experiment, measured, one), legends=across == 1)
     if across > 1:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=across, fontsize=9)
+        shown = [pair.get_legend_handles_labels() for pair in axes]
+        handles = {name: one for them in shown for one, name in zip(*them, strict=True)}
+        where = {"loc": "outside lower center", "ncols": across, "fontsize": 9}
+        figure.legend(handles.values(), handles.keys(), **where)
     return figure
 
 
@@ -379,7 +381,7 @@ def _draw_vertical(axes: Axes, x: float, name: str) -> None:
     axes.axvline(x, color="#999999", linestyle=":", linewidth=1.2)
     axes.annotate(
         name,
-        (x, 0.03),
+        (x, 0.26),
         xycoords=("data", "axes fraction"),
         rotation=90,
         ha="right",
@@ -390,12 +392,17 @@ def _draw_vertical(axes: Axes, x: float, name: str) -> None:
 
 
 def _plain_log_ticks(axis: XAxis | YAxis) -> None:
-    """1, 2, 5, 10 rather than powers, as most factors span one to three decades."""
+    """1, 2, 5, 10 rather than powers, as most factors span one to three decades.
+
+    Above three, every decade has a tick, and above four every second one.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_data_interval()
-    wide = low > 0 and high / low > _MANY_DECADES
-    axis.set_major_locator(LogLocator(base=100.0) if wide else LogLocator(subs=(1.0, 2.0, 5.0)))
+    span = high / low if low > 0 else 1.0
+    subs = (1.0, 2.0, 5.0) if span <= _SOME_DECADES else (1.0,)
+    base = 100.0 if span > _MANY_DECADES else 10.0
+    axis.set_major_locator(LogLocator(base=base, subs=subs))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
