@@ -5,7 +5,6 @@ import pytest
 from tidegate.studies.judge import judge_claim
 from tidegate.studies.load import load_study
 from tidegate.studies.points import Point, Points
-from tidegate.studies.reads import Read
 from tidegate.studies.sides.model import compute
 from tidegate.studies.verdict import Verdict, most_of
 
@@ -17,10 +16,9 @@ def study():
     return load_study("stability")
 
 
-def test_a_read_begins_with_the_end_of_the_warm_up():
-    read = Read("link_series", "backlog_packets", {"time_s": {"min": "warm_up_s"}})
+def test_a_read_begins_with_the_end_of_the_warm_up(study):
     tables = {"link_series": {"time_s": [1.0, 2.0, 3.0], "backlog_packets": [1.0, 10.0, 100.0]}}
-    assert read.of(tables, [], 2.0) == 110.0
+    assert study.measures.reads["queue_packets"].of(tables, [], {"begin_s": 2.0}) == 55.0
 
 
 def test_published_numbers_are_points(study):

@@ -183,11 +183,11 @@ def joint_loop(link: AicpOverTcp, omega: NDArray[np.float64]) -> Complexes:
     """L(jω) of all groups: a stack of matrices, met probability by met probability."""
     at, s = link.equilibrium, J * omega
     answer = answers(link, s)
-    kept = 1 - np.array(at.loss)
+    passed = 1 - np.array(at.loss)
     offered = np.array(at.offered_pps)
-    through = kept[:, None] * answer.rates - np.diag(offered)
+    through = passed[:, None] * answer.rates - np.diag(offered)
     own = answer.probability[:, None, :]
-    charged = at.probability * through + (offered * kept)[:, None] * own
+    charged = at.probability * through + (offered * passed)[:, None] * own
     by_own, by_fill = _slopes(link)
     fills = -charged / (link.depth_packets * s)[:, None, None]
     return np.asarray(-(by_own[:, None] * own + by_fill[:, None] * fills))

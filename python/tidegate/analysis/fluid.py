@@ -22,9 +22,6 @@ from tidegate.analysis.written import State, written
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tidegate.analysis.models import Model
@@ -68,14 +65,6 @@ class Trajectory:
             columns |= {f"probability_{i}": p for i, p in enumerate(self.probability)}
         columns |= {f"window_{i}_packets": w for i, w in enumerate(self.window_packets)}
         return pa.table(columns)
-
-    def plot(self, folder: str | os.PathLike[str], title: str = "fluid") -> list[Path]:
-        """Draw queues and windows in the beginning, and the spectrum of the second half."""
-        from pathlib import Path
-
-        from tidegate.analysis.figures import draw_course
-
-        return draw_course(self, title, Path(folder))
 
     @property
     def queues(self) -> Reals:
@@ -182,10 +171,10 @@ def growth_per_s(model: Followed, *, duration_s: float = 60.0) -> float:
     """
     at = written(model).settled()
     followed = fluid(model, duration_s=duration_s, start="near", keep_s=1e-3)
-    kept = followed.after(20 * max(at.rtts_s))
+    tail = followed.after(20 * max(at.rtts_s))
     longest = int(np.argmax(at.queues))
     settled = at.queues[longest]
-    swing = kept.queues[longest] - settled
+    swing = tail.queues[longest] - settled
     size = abs(swing)
     inner = size[1:-1]
     peaks = np.flatnonzero((inner >= size[:-2]) & (inner > size[2:])) + 1
@@ -194,7 +183,7 @@ def growth_per_s(model: Followed, *, duration_s: float = 60.0) -> float:
         raise AnalysisError(
             "the queue does not swing long enough to tell a growth rate; follow it for longer"
         )
-    slope, _ = np.polyfit(kept.time_s[peaks], np.log(size[peaks]), 1)
+    slope, _ = np.polyfit(tail.time_s[peaks], np.log(size[peaks]), 1)
     return float(slope)
 
 

@@ -76,11 +76,11 @@ class Pc1(Signal):
 
     def strained(self, queue_packets: float) -> list[str]:
         """It always is."""
-        told = (
+        warning = (
             f"PC1 settles at any queue; {queue_packets:.0f} packets are those of a start without "
             "queue and price, as long as the queue never runs empty"
         )
-        return [told]
+        return [warning]
 
     def queue_packets(self, probability: Reals, capacity_pps: Reals) -> Reals:
         """``λ/γ``."""

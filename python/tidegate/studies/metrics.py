@@ -22,7 +22,7 @@ from tidegate.results.statistics import Estimate, estimate
 from tidegate.studies.curves import Curve, CurveRead, read_curves
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_all, names_in
-from tidegate.studies.reads import WARM_UP, Read, Reading, read_reads
+from tidegate.studies.reads import Read, Reading, read_reads
 from tidegate.studies.traces import Trace, trace_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidegate.studies.runner import Simulation
     from tidegate.studies.running import Columns
 
+WARM_UP = "warm_up_s"
 BOTTLENECK = "bottleneck"
 _PACKETS = Read("links", "departures_in_all", {"name": BOTTLENECK})
 
@@ -67,22 +68,25 @@ class Measures:
     traces: str = "all"
     """Whether the time series of each run are kept, of the `first` of a scenario, or `none`."""
 
-    def keep(self, simulation: Simulation, columns: Columns) -> Run:
-        """Read a run's tables."""
-        groups, warm_up_s = simulation.groups, simulation.warm_up_s
-        found = {name: read.of(columns, groups, warm_up_s) for name, read in self.reads.items()}
+    def keep(
+        self, simulation: Simulation, columns: Columns, names: Mapping[str, Any] | None = None
+    ) -> Run:
+        """Read a run's tables; `names` are those of its set-up."""
+        groups = simulation.groups
+        begin_s = simulation.warm_up_s
+        known = {**(names or {}), "begin_s": begin_s, "end_s": begin_s + simulation.duration_s}
+        found = {name: read.of(columns, groups, known) for name, read in self.reads.items()}
         packets = _PACKETS.of(columns, groups)
         return Run(
-            {WARM_UP: warm_up_s, **found},
+            {WARM_UP: simulation.warm_up_s, **found},
             int(packets) if isinstance(packets, float) else 0,
             trace_of(columns, BOTTLENECK) if self._traced(simulation, columns) else None,
             self._curves(simulation, columns),
         )
 
     def _traced(self, simulation: Simulation, columns: Columns) -> bool:
-        if self.traces == "first":
-            return int(columns["run"]["seed"][0]) == simulation.seed
-        return self.traces == "all"
+        first = self.traces == "first" and int(columns["run"]["seed"][0]) == simulation.seed
+        return first or self.traces == "all"
 
     def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
         if not self.curves or columns["run"]["seed"][0] != simulation.seed:
@@ -136,7 +140,10 @@ def _metric(entry: str | Mapping[str, str]) -> Metric:
 def _values(expression: str, readings: Mapping[str, Reading]) -> Iterable[float]:
     """Give a value, or several where a reading has several; none where one has nothing."""
     named = {name: readings[name] for name in names_in(expression)}
-    if any(reading is None or reading == () for reading in named.values()):
+    if any(reading is None for reading in named.values()):
+        return ()
+    # A function of whole columns may do without one of them, but not without all.
+    if named and all(reading == () for reading in named.values()):
         return ()
     columns = {name: np.asarray(reading, dtype=float) for name, reading in named.items()}
     values: list[float] = np.atleast_1d(evaluate_all(expression, columns)).tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
@@ -61,14 +62,12 @@ class Series:
     reduced: bool = False
     """Whether it is not what it is in full."""
     beside: Model | None = None
-    """What computes further metrics of its points, whatever made these."""
-    published: bool = False
-    """Whether its points are the paper's own numbers."""
+    """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:
         """Whether there is anything to run."""
-        return self.model is None and self.ranking is None and not self.published
+        return self.model is None and self.ranking is None
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Study:
     shortened: bool
     """Whether that, or what it changes in some set-up, is in here."""
     without: frozenset[str]
-    """Names of series that `--quick` leaves out, and `sensitivity`."""
+    """Names of series and experiments that `--quick` leaves out, and `sensitivity`."""
     experiments: Mapping[str, Experiment]
     sensitivity: Experiment | None
     samples: str
@@ -161,5 +160,7 @@ class Study:
     """Whether its pages say which of its chapters has what."""
     relatives: Mapping[str, Relative] = field(default_factory=dict)
     """Metrics of points over those of others."""
+    numbers: Numbers = field(default_factory=Numbers)
+    """What the prose of its pages may name."""
     own_replications: int | None = None
     """Runs a point that the paper itself has, where it says so and has fewer."""

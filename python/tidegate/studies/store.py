@@ -24,8 +24,7 @@ from tidegate.studies import expressions
 from tidegate.studies import reads as readings
 from tidegate.studies.book import Book, Entry, fingerprint
 from tidegate.studies.curves import CurveRead
-from tidegate.studies.metrics import Measures, Run
-from tidegate.studies.reads import WARM_UP
+from tidegate.studies.metrics import WARM_UP, Measures, Run
 from tidegate.studies.traces import Trace, trace_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tidegate.analysis.aicp_tcp import aicp_stability
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import aicp_over_tcp
-from tidegate.analysis.mapped.customers import doubts_about_cubic
+from tidegate.analysis.mapped.customers import cubic_warnings
 from tidegate.analysis.mapped.policers import customers, declared_pps, policed_link
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
@@ -116,7 +116,7 @@ def of_abc(mapped: Mapped) -> Answer:
         model="ABC over TCP, Menth and Zeitler 2015, (5), (7), (11) with Padhye's formula",
         mapped=mapped_abc(mapped, model),
         assumptions=ABC_ASSUMPTIONS,
-        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        warnings=(*cubic_warnings(mapped), *map(str, causes)),
         causes=causes,
         tables={"groups": groups, "links": [{**link, "mean_activity": at.mean_state}]},
         drawn=model,
@@ -157,7 +157,7 @@ def of_aicp(mapped: Mapped) -> Answer:
         model="AICP over TCP, Wagner 2014, section IV-C, with Padhye's formula",
         mapped=mapped_aicp(mapped, model),
         assumptions=AICP_ASSUMPTIONS,
-        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        warnings=(*cubic_warnings(mapped), *map(str, causes)),
         causes=causes,
         tables={"groups": groups, "links": [link]},
         drawn=model,
@@ -209,18 +209,18 @@ def mapped_aicp(mapped: Mapped, model: AicpOverTcp) -> dict[str, Value]:
 
 def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
     """Capacity, signal and users in the model's own units."""
-    told: dict[str, Value] = {
+    mapping: dict[str, Value] = {
         "link": mapped.link(mapped.full_link)["name"],
         "capacity_pps": mapped.capacity_pps,
         "gamma": model.gamma,
         "signal": str(model.signal),
     }
     for bundle, users in zip(mapped.through, model.customers, strict=True):
-        told[f"group {bundle.group}"] = (
+        mapping[f"group {bundle.group}"] = (
             f"{bundle.users} users × {bundle.flows_per_user:g} flows, base round trip "
             f"{1e3 * bundle.base_rtt_s:.4g} ms, reference rate {users.reference_pps:.4g} packets/s"
         )
-    return told
+    return mapping
 
 
 def _settled(mapped: Mapped, model: AbcOverTcp | AicpOverTcp) -> Shared:

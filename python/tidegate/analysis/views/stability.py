@@ -11,7 +11,7 @@ from tidegate.analysis.aicp_tcp import aicp_stability
 from tidegate.analysis.eigenloci import SEARCHED, critical_network_delay, network_stability
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import AICP, aicp_over_tcp
-from tidegate.analysis.mapped.customers import doubts_about_cubic
+from tidegate.analysis.mapped.customers import cubic_warnings
 from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.prices import VegasCp
@@ -144,12 +144,12 @@ def _without_ack_clock(sources: Sequence[Source]) -> tuple[str, ...]:
     """Of several links there is no loop with it."""
     if not any(isinstance(source, SbrmSource) for source in sources):
         return ()
-    told = (
+    warning = (
         "the loop of several links lets windows send W/R whatever comes back; with the ACK clock, "
         "which has a loop for one link alone, SBRM is stable for round trips that are longer by "
         "about 0.6 times"
     )
-    return (told,)
+    return (warning,)
 
 
 def _critical(name: str, unit: str, tips: Tipping, present: float) -> dict[str, Value]:
@@ -223,13 +223,13 @@ def _unstable_by_abc(stable: bool, margin_without: float) -> tuple[str, ...]:
     """What "unstable" means where γ alone makes it so."""
     if stable or margin_without < 1:
         return ()
-    told = (
+    warning = (
         "unstable says here that a small swing of activities grows, not that the queue swings: "
         "that it does where the queue's gain margin without ABC is below 1 as well. In packets γ "
         "from 0.5 to 8, at margins from 4.7 to 0.16, left the spread of the queue within 12 % and "
         "its mean within 27 %"
     )
-    return (told,)
+    return (warning,)
 
 
 def _of_aicp(mapped: Mapped) -> Answer:
@@ -266,7 +266,7 @@ def _of_modes(mapped: Mapped, joint: LociMargin, own: tuple[LociMargin | None, .
         "critical_frequency_hz": number(worst.frequency_hz),
         "queue_gain_margin": number(joint.gain_margin),
     }
-    return {"warnings": doubts_about_cubic(mapped), "values": values, "tables": {"groups": groups}}
+    return {"warnings": cubic_warnings(mapped), "values": values, "tables": {"groups": groups}}
 
 
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:

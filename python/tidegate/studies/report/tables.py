@@ -19,6 +19,10 @@ each combination of levels of others, for each of several metrics, or for each `
     where = { flood = "none" }
     scale = 1e-6
 
+With `interval = false` means stand without their intervals. Series of other experiments are named
+with these: `"equals:mechanisms"`. A column's `derive` makes one value of several points (see
+`derivations`), and `place` names the factor whose level at that value stands behind it.
+
 Numbers stand in their order, words as they come. Titles of levels are those of
 `[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor. A table
 or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics, and a
@@ -30,8 +34,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.show import Grid
+from tidegate.studies.data import Datum
+from tidegate.studies.derivations import derived
 from tidegate.studies.matching import matches
 from tidegate.studies.page import table
+from tidegate.studies.points import series_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +60,12 @@ class Column:
     where: Mapping[str, Any] = field(default_factory=dict)
     scale: float = 1.0
     digits: int = 2
+    interval: bool = True
+    """Whether the interval stands behind each mean."""
     texts: Mapping[str, str] = field(default_factory=dict)
+    derive: Mapping[str, Any] = field(default_factory=dict)
+    place: str = ""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
     having: Mapping[str, Any] = field(default_factory=dict)
     count: Mapping[str, Any] | None = None
     """What is counted, instead of a metric; `{}` for all points."""
@@ -67,15 +80,33 @@ class Column:
         if self.count is not None:
             counted = sum(_has(point, self.count) for point in found)
             return f"{counted} of {len(found)}" if self.count else str(len(found))
+        if self.derive:
+            return self._derived(found)
         values = [
             next((point.metrics[name] for point in found if name in point.metrics), None)
             for name in self.metric.split()
         ]
         return " / ".join(self._written(value) for value in values if value is not None)
 
+    def _derived(self, found: Sequence[Point]) -> str:
+        there = [
+            Datum(point.levels, point.metrics[self.metric], (point,))
+            for point in found
+            if self.metric in point.metrics
+        ]
+        made = derived(there, self.derive, lambda _other: there) if there else []
+        if len(made) != 1:
+            return ""
+        text = self._written(made[0].value)
+        if not self.place:
+            return text
+        return f"{text} ({title(self.factors, self.place, made[0].points[0].levels[self.place])})"
+
     def _written(self, value: Estimate) -> str:
         scaled = value.scaled(self.scale)
-        return scaled.written(self.digits) if value.runs else f"{scaled.mean:.{self.digits}f}"
+        if value.runs and self.interval:
+            return scaled.written(self.digits)
+        return f"{scaled.mean:.{self.digits}f}"
 
 
 def _has(point: Point, want: Mapping[str, Any]) -> bool:
@@ -84,52 +115,47 @@ def _has(point: Point, want: Mapping[str, Any]) -> bool:
 
 def tables_of(experiment: Experiment, measured: Points) -> list[str]:
     """Each table of an experiment below its caption, in Markdown."""
-    written = [
-        (
-            one.get("caption", ""),
-            _table(one, _points(experiment, one, measured), experiment.factors),
-        )
+    return [
+        f"{one.get('caption', '')}\n\n"
+        + table(grid.headings, grid.cells, numbers_from=one.get("numbers"))
+        for one, grid in zip(experiment.tables, grids_of(experiment, measured), strict=True)
+    ]
+
+
+def grids_of(experiment: Experiment, measured: Points) -> list[Grid]:
+    """The same tables, ready to be printed."""
+    return [
+        _grid(experiment.title, one, _points(experiment, one, measured), experiment.factors)
         for one in experiment.tables
     ]
-    return [f"{caption}\n\n{rows}" for caption, rows in written]
 
 
 def _points(experiment: Experiment, spec: Mapping[str, Any], measured: Points) -> list[Point]:
     return [
         point
         for name in spec["series"]
-        for point in measured.series((experiment.name, name))
+        for point in measured.series(series_key(name, experiment.name))
         if matches(point.levels, spec.get("where", {})) and _has(point, spec.get("having", {}))
     ]
 
 
-def _table(spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]) -> str:
+def _grid(
+    head: str, spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]
+) -> Grid:
     named = spec["row"]
-    seen: dict[str, dict[Level, int]] = {factor: {} for factor in named}
     rows: dict[tuple[Level, ...], list[Point]] = {}
     for point in points:
-        levels = tuple(point.levels[factor] for factor in named)
-        rows.setdefault(levels, []).append(point)
-        for factor, level in zip(named, levels, strict=True):
-            seen[factor].setdefault(level, len(seen[factor]))
-
-    def place(levels: tuple[Level, ...]) -> list[tuple[bool, float]]:
-        """Numbers by their size, then words as they come."""
-        return [
-            (True, places[level]) if isinstance(level, str) else (False, level)
-            for level, places in zip(levels, seen.values(), strict=True)
-        ]
-
+        rows.setdefault(tuple(point.levels[factor] for factor in named), []).append(point)
+    order = [sorted(dict.fromkeys(levels), key=_place) for levels in zip(*rows, strict=True)]
     columns = list(_columns(spec, points, factors))
     body = [
         [
             *(title(factors, *one) for one in zip(named, levels, strict=True)),
             *(one.cell(levels[0], rows[levels]) for one in columns),
         ]
-        for levels in sorted(rows, key=place)
+        for levels in sorted(rows, key=lambda row: [*map(list.index, order, row)])
     ]
-    head = [*named.values(), *(one.name for one in columns)]
-    return table(head, body, numbers_from=spec.get("numbers"))
+    return Grid(head, [*named.values(), *(one.name for one in columns)], body)
 
 
 def _columns(
@@ -138,9 +164,16 @@ def _columns(
     own: dict[str, Any] = {
         "scale": float(spec.get("scale", 1)),
         "digits": int(spec.get("digits", 2)),
+        "interval": spec.get("interval", True),
     }
     if "column" in spec:
-        yield from (Column(**{**own, **one}) for one in spec["column"])
+        each = [Column(**{**own, "factors": factors, **one}) for one in spec["column"]]
+        measured = {name for one in points for name in one.metrics}
+        yield from (
+            one
+            for one in each
+            if one.texts or one.count is not None or measured & set(one.metric.split())
+        )
         return
     if "metrics" in spec:
         there = [name for name in spec["metrics"] if any(name in one.metrics for one in points)]
@@ -157,3 +190,8 @@ def _columns(
 def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
     """What pages call a level of a factor."""
     return factors[factor].title(level) if factor in factors else str(level)
+
+
+def _place(level: Level) -> tuple[bool, float]:
+    """Numbers by their size, then words."""
+    return (True, 0.0) if isinstance(level, str) else (False, level)
