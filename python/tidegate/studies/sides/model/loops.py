@@ -41,7 +41,7 @@ _QUEUES = {"red": Red(), "pie": Pie(), "dualpi2": Pi2()}
 
 def reno_on_queue(levels: Mapping[str, Any]) -> dict[str, Any]:
     """Gain margin, mean window and marks of `flows` on a `queue`, at `rate_mbps`, `base_rtt_ms`."""
-    link = _reno_link(levels)
+    link = reno_link(levels)
     at = link.equilibrium
     return {
         "gain_margin": stability(link).gain_margin,
@@ -52,7 +52,7 @@ def reno_on_queue(levels: Mapping[str, Any]) -> dict[str, Any]:
 
 def reno_delays(levels: Mapping[str, Any]) -> dict[str, float]:
     """Ranges of base round trips in which the same is stable, in milliseconds."""
-    link = _reno_link({**levels, "base_rtt_ms": 1})
+    link = reno_link({**levels, "base_rtt_ms": 1})
     ranges = stable_delays(link, smallest=1, largest=1000)
     named: dict[str, float] = {}
     for number, (low_ms, high_ms) in enumerate(ranges, 1):
@@ -60,7 +60,8 @@ def reno_delays(levels: Mapping[str, Any]) -> dict[str, float]:
     return named
 
 
-def _reno_link(levels: Mapping[str, Any]) -> Bottleneck:
+def reno_link(levels: Mapping[str, Any]) -> Bottleneck:
+    """Give `flows` of Reno on a `queue`."""
     return Bottleneck(
         capacity_pps=np.asarray(levels["rate_mbps"]) * 1e6 / _PACKET_BITS,
         signal=_QUEUES[levels["queue"]],
