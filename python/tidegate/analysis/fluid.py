@@ -113,7 +113,7 @@ def fluid(
         Where a parameter is an array, a law has no fluid, or a step jumps over the shortest delay.
     """
     followed = _followed(model)
-    followed.equilibrium  # noqa: B018 - what has none is told before anything is followed
+    followed.equilibrium  # noqa: B018 - raises if there is none, before anything is integrated
     asked = written(followed)
     shortest_s = min(source["base_rtt_s"] for source in asked.sources)
     if not shortest_s > 0:

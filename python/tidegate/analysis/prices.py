@@ -5,7 +5,7 @@ packets says the sum of the prices on a way (5.2.1)::
 
     1 − p = Π φ^(−λ_l)         λ = −ln(1 − p)/ln φ
 
-Prices that are told explicitly (EPF) are the same with any φ: what a source answers to is λ.
+Explicit prices (EPF) are the same with any φ: what a source answers to is λ.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Cluster(Executor):
         any user of this machine may connect to its ports, and whoever can talk to them can run
         code as who started it.
 
-        `say` is told what somebody who waits would want to know.
+        `say` receives progress messages.
         """
         try:
             import distributed

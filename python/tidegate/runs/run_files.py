@@ -199,11 +199,11 @@ class RunFiles:
         try:
             rows = parquet_table(path, checked_content(path, file.checksum), columns)
         except ResultError as error:
-            raise ResultError(f"{error}; the same sweep again computes it anew") from error
+            raise ResultError(f"{error}; run the same sweep again to compute it") from error
         lacking = set(columns or ENGINE_TABLES) - set(rows.column_names)
         if lacking:
             raise ResultError(
-                f"{path} has no {', '.join(sorted(lacking))}; the same sweep again computes it anew"
+                f"{path} has no {', '.join(sorted(lacking))}; run the same sweep again"
             )
         return rows
 

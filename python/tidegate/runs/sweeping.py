@@ -153,7 +153,7 @@ def _planned(
 def _default_folder(base: Scenario, settings: object) -> Path:
     """Independent of the number of replications, so that more of them build on the first ones.
 
-    Another build of the engine has to do all runs anew, and gets a folder of its own for them.
+    Another build of the engine repeats all runs, and gets a folder of its own for them.
     """
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in base.name)
     return Path("results") / f"{safe}-{content_hash(base, settings, build_id())[:8]}"

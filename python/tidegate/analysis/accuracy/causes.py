@@ -1,4 +1,4 @@
-"""Why packets differ from the equilibrium of links that tell nobody apart."""
+"""Why packets differ from the equilibrium of links that treat all users alike."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _vegas_cp(bundle: Bundle, sender: Choice) -> Source:
     if sender["rate_by"] != "rtt":
         raise NoModelError(
             f"{bundle.key}.tcp.congestion_control.rate_by",
-            "a rate that is told by the least round trip is not the rate",
+            "a rate computed from the shortest round trip is not the rate",
             'set it to "rtt"',
         )
     return VegasCp(

@@ -26,7 +26,7 @@ def answer(mapped: Mapped) -> Answer:
     if not calls:
         raise NoModelError(
             f"{mapped.bundles[0].key}.traffic",
-            "nobody sends at a constant rate, as calls do",
+            "no group sends at a constant rate, as calls do",
             'give a group traffic = { kind = "calls", … }, or "cbr", the rate of a call',
         )
     marks = _marks(mapped)

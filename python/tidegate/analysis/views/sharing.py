@@ -1,4 +1,4 @@
-"""Equilibria where users are told apart, or cannot adapt: who gets what."""
+"""Equilibria where users are treated differently, or cannot adapt: throughput by user."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def of_constant_rates(mapped: Mapped) -> Answer:
         model="users at constant rates, ABC (6) to (11)" if abc else "users at constant rates",
         mapped={"link": link["name"], "capacity_bps": link["rate_bps"], "gamma": gamma},
         assumptions=(
-            "packets of a user are lost by themselves, with the probability of his activity",
-            "nobody answers to losses",
+            "packets of a user are lost by themselves, with the probability of its activity",
+            "no flow responds to losses",
         ),
         tables={"groups": groups, "links": [_link(mapped, key, probability)]},
     )
@@ -130,7 +130,7 @@ ABC_ASSUMPTIONS = (
 
 
 def of_aicp(mapped: Mapped) -> Answer:
-    """AICP over TCP: each meets what the fill of his bucket makes of the queue's probability."""
+    """AICP over TCP: each meets the queue's probability as the fill of its bucket bends it."""
     model = aicp_over_tcp(mapped)
     at = _settled(mapped, model)
     windows, _ = _windows(mapped, model, at)
@@ -262,7 +262,7 @@ def of_policed(mapped: Mapped) -> Answer:
         causes=causes,
         assumptions=(
             "buckets are deep: the rate of filling decides, not the depth",
-            "who is policed goes on to fill what he may cause, whatever his flows",
+            "a policed user uses up its allowance, whatever its number of flows",
         ),
         tables={"groups": groups, "links": [{"link": link["name"], **queue}]},
     )

@@ -299,6 +299,6 @@ def check_laws(
     if not any(source.clocked for source in sources):
         raise NoModelError(
             f"{bundles[0].key}.traffic",
-            "nobody answers to the queue, so that there is no loop",
+            "no flow responds to the queue, so there is no control loop",
             "give a group traffic without end over TCP",
         )
