@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes ns2 stability oracle packetdrill readme pages docs lock \
+	lab-abc lab-cpq lab-mixes ns2 oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -122,9 +122,6 @@ lab-cpq: $(NATIVE) ## CPQ's policers and RED on real Linux; needs root, writes d
 
 lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
 	$(BIN)/python -m tidegate.studies.fidelity mixes $(ARGS)
-
-stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
-	$(BIN)/python -m tidegate.studies.stability $(ARGS)
 
 ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
 	$(BIN)/python bench/ns2_scenarios.py $(ARGS)

@@ -39,19 +39,6 @@ def test_several_metrics_have_a_column_each():
     assert row[1].startswith("9.0")
 
 
-def test_a_value_of_several_points_and_the_level_where_it_is():
-    head, _, low, high = shown(
-        column=[
-            {"name": "most", "metric": "blocked", "derive": {"max": "control"}, "place": "control"},
-            {"name": "mean", "metric": "blocked", "derive": {"mean": "control"}, "interval": False},
-            {"name": "nothing", "metric": "of no run"},
-        ]
-    )
-    assert head == ["Erlang", "most", "mean"]
-    assert low[1:] == ["0.1 (a)", "0.1"]
-    assert high[1:] == ["0.3 (b)", "0.2"]
-
-
 def test_rows_of_several_factors_stand_in_the_order_of_each():
     head, _, *rows = shown(
         row={"control": "control", "load": "Erlang"},
@@ -68,6 +55,19 @@ def test_points_are_counted_and_left_out_by_their_metrics():
     assert (a, b) == (["a", "1 of 2", "1"], ["b", "0 of 1", "1"])
     _, _, *rows = shown(having={"blocked": {"min": 0.15}}, column=[count])
     assert rows == [["540", "0 of 2"]]
+
+
+def test_a_value_of_several_points_and_the_level_where_it_is():
+    head, _, low, high = shown(
+        column=[
+            {"name": "most", "metric": "blocked", "derive": {"max": "control"}, "place": "control"},
+            {"name": "mean", "metric": "blocked", "derive": {"mean": "control"}, "interval": False},
+            {"name": "nothing", "metric": "of no run"},
+        ]
+    )
+    assert head == ["Erlang", "most", "mean"]
+    assert low[1:] == ["0.1 (a)", "0.1"]
+    assert high[1:] == ["0.3 (b)", "0.2"]
 
 
 def test_rows_may_be_named_and_have_the_points_of_several_levels():

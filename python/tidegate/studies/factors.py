@@ -97,6 +97,8 @@ class Setting:
     overrides: tuple[Override, ...]
     base: str = ""
     """The scenario."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Metrics that a paper has there."""
     names: Mapping[str, Any] = field(default_factory=dict)
     """What reads and changes may call by name, as the set-up has it."""
 

@@ -62,7 +62,7 @@ class Series:
     reduced: bool = False
     """Whether it is not what it is in full."""
     beside: Model | None = None
-    """What computes further metrics of its points, whatever made these."""
+    """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:

@@ -154,14 +154,14 @@ def capped(series: Series, replications: int | None) -> int:
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
     model = series.model or series.beside
-    found: Mapping[str, float | str] = {}
+    found: dict[str, float | str] = dict(setting.known)
     if model is not None:
-        found = compute(model, setting.levels, lambda more: runner.scenario(setting, more))
+        found |= compute(model, setting.levels, lambda more: runner.scenario(setting, more))
     # What a model says in words are levels of the point.
     words = {name: value for name, value in found.items() if isinstance(value, str)}
-    computed = {n: Estimate(value) for n, value in found.items() if not isinstance(value, str)}
+    computed = {n: Estimate(float(v)) for n, v in found.items() if not isinstance(v, str)}
     levels = {**setting.levels, **words}
-    if series.model is not None:
+    if not series.simulated:
         return Point(levels, computed)
     point = simulated(setting, runner, capped(series, replications))
     return replace(point, levels=levels, metrics={**point.metrics, **computed})

@@ -165,22 +165,11 @@ def _rows(
             ((name,), [point for point in points if matches(point.levels, {factor: want})])
             for name, want in spec["rows"].items()
         ]
-    seen: dict[str, dict[Level, int]] = {factor: {} for factor in spec["row"]}
     rows: dict[tuple[Level, ...], list[Point]] = {}
     for point in points:
-        levels = tuple(point.levels[factor] for factor in seen)
-        rows.setdefault(levels, []).append(point)
-        for places, level in zip(seen.values(), levels, strict=True):
-            places.setdefault(level, len(places))
-
-    def place(row: tuple[tuple[Level, ...], object]) -> list[tuple[bool, float]]:
-        """Numbers by their size, then words as they come."""
-        return [
-            (True, places[level]) if isinstance(level, str) else (False, level)
-            for level, places in zip(row[0], seen.values(), strict=True)
-        ]
-
-    return sorted(rows.items(), key=place)
+        rows.setdefault(tuple(point.levels[factor] for factor in spec["row"]), []).append(point)
+    order = [sorted(dict.fromkeys(levels), key=_place) for levels in zip(*rows, strict=True)]
+    return sorted(rows.items(), key=lambda row: [*map(list.index, order, row[0])])
 
 
 def _columns(
@@ -215,3 +204,8 @@ def _columns(
 def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
     """What pages call a level of a factor."""
     return factors[factor].title(level) if factor in factors else str(level)
+
+
+def _place(level: Level) -> tuple[bool, float]:
+    """Numbers by their size, then words."""
+    return (True, 0.0) if isinstance(level, str) else (False, level)
