@@ -10,7 +10,7 @@ from tidegate.studies.explanations import StudyExplanation, read_explanations, w
 from tidegate.studies.judge import CellVerdict, judge_cell, judge_claim
 from tidegate.studies.model import TEN_PER_CENT, Cell, Claim, Experiment
 from tidegate.studies.outcome import Outcome
-from tidegate.studies.verdict import Tolerance, Verdict, most_of
+from tidegate.studies.verdict import Tolerance
 
 from .synthetic import book, estimate
 
@@ -223,10 +223,3 @@ def test_an_assumption_on_what_was_counted_reads_another_metric(tmp_path):
     (support,) = weigh(read_explanations(file, StudyExplanation), measured)
     assert support.explains_cell(cell(2.0))
     assert not support.explains_cell(cell(5.0))
-
-
-def test_a_statement_about_most_places_is_undecided_where_some_are():
-    held, failed, still_open = Verdict.HELD, Verdict.FAILED, Verdict.UNDECIDED
-    assert most_of([held, held, held, failed], 0.75) is held
-    assert most_of([held, held, failed, failed], 0.75) is failed
-    assert most_of([held, held, still_open, failed], 0.75) is still_open
