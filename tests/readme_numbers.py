@@ -23,7 +23,11 @@ PAPERS = {
     ),
 }
 LAB_ABC, LAB_CPQ, LAB_MIXES = "docs/lab-abc.md", "docs/lab-cpq.md", "docs/lab-mixes.md"
-FIDELITY, LEAGUE, PERFORMANCE = "docs/fidelity.md", "studies/league/RESULTS.md", "docs/performance.md"
+FIDELITY, LEAGUE, PERFORMANCE = (
+    "docs/fidelity.md",
+    "studies/league/RESULTS.md",
+    "docs/performance.md",
+)
 
 
 @dataclass(frozen=True)
