@@ -13,6 +13,7 @@ import numpy as np
 
 from tidegate.figures.look import INK, STYLE, look, write_light
 from tidegate.studies.curves import draw_over_time
+from tidegate.studies.factors import title
 from tidegate.studies.figures.heat import draw_cells
 from tidegate.studies.figures.lines import (
     Line,
@@ -29,7 +30,6 @@ from tidegate.studies.figures.maps import draw_maps
 from tidegate.studies.figures.model import draw_identity, draw_spectra
 from tidegate.studies.matching import matches
 from tidegate.studies.points import series_key
-from tidegate.studies.report.tables import title
 from tidegate.studies.sides.model.formulas import meter_trace
 from tidegate.studies.traces import draw_shares, draw_throughput, draw_trace
 

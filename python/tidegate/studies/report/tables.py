@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.show import Grid
 from tidegate.studies.data import Datum
 from tidegate.studies.derivations import derived
+from tidegate.studies.factors import title
 from tidegate.studies.matching import matches
 from tidegate.studies.page import table
 from tidegate.studies.points import series_key
@@ -199,11 +200,6 @@ def _columns(
         where = dict(zip(names, place, strict=True))
         titles = {name: title(factors, name, level) for name, level in where.items()}
         yield Column(spec["column_name"].format(**titles), spec["metric"], where, **own)
-
-
-def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
-    """What pages call a level of a factor."""
-    return factors[factor].title(level) if factor in factors else str(level)
 
 
 def _place(level: Level) -> tuple[bool, float]:
