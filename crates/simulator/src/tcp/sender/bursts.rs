@@ -6,13 +6,15 @@
 //! gain = 2 below half the slow-start threshold, 1.2 above
 //! ```
 //!
+//! (Prague's are a quarter as long, at a gain of 1.)
+//!
 //! but never more than half of the window, so that there are two bursts at least (`tcp_cwnd_test`).
 //! (What a short round trip adds, only where the sender knows its smallest: with loss detection by time.)
 //!
 //! The last segment of such a burst is pushed (PSH), so that the receiver acknowledges it without delay. A
 //! burst that the window cuts short waits for the next ACK, if that is due within a millisecond.
 
-use tidegate_mechanisms::sender::Window;
+use tidegate_mechanisms::sender::{Pacing, Window};
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::Feedback;
@@ -33,14 +35,15 @@ pub struct Bursts {
     limit: u32,
     /// Segments of the smallest.
     least: u32,
+    pacing: Pacing,
 }
 
 impl Bursts {
-    /// Of segments with `mss` bytes.
-    pub fn new(mss: u64) -> Self {
+    /// Of segments with `mss` bytes that are paced so.
+    pub fn new(mss: u64, pacing: Pacing) -> Self {
         let limit = (MOST_BYTES / mss) as u32;
         let least = Kernel::default().least_burst;
-        Bursts { mss: mss as u32, limit, least }
+        Bursts { mss: mss as u32, limit, least, pacing }
     }
 
     /// Makes the smallest so many segments.
@@ -51,9 +54,11 @@ impl Bursts {
     /// Most segments that leave at once where the window has room for them.
     pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
         let Some(srtt) = feedback.round_trip().srtt() else { return self.least };
-        let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let (rate, srtt_ns) = (gain * window.cwnd * (1e9 / 1024.0), srtt.as_nanos() as f64);
-        let near = feedback.min_rtt().map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
+        let gain = self.pacing.gain(window);
+        let rate = gain * window.cwnd * (1e9 / self.pacing.bursts_per_s);
+        let srtt_ns = srtt.as_nanos() as f64;
+        let min_rtt = feedback.min_rtt().filter(|_| self.pacing.near);
+        let near = min_rtt.map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
         let bytes = if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 };
         // Mostly it is the smallest, as a multiplication tells in a fraction of the time of divisions.
         if bytes < self.mss && rate <= f64::from(self.least) * srtt_ns {

@@ -17,6 +17,8 @@ pub enum Purpose {
     Probe,
     /// To tell what is lost from what is only late.
     Reordering,
+    /// What is paced leaves now.
+    Release,
 }
 
 /// The timer.
@@ -31,6 +33,8 @@ pub struct Timer {
     purpose: Purpose,
     /// When it runs out.
     deadline: Time,
+    /// When what is paced leaves: a second alarm beside the deadline.
+    release: Time,
     /// When the wake-up that looks after it comes.
     wake_at: Time,
 }
@@ -47,6 +51,7 @@ impl Timer {
             least: Kernel::default().tick * 2,
             purpose: Purpose::Timeout,
             deadline: Time::NEVER,
+            release: Time::NEVER,
             wake_at: Time::NEVER,
         }
     }
@@ -112,11 +117,25 @@ impl Timer {
         }
     }
 
-    /// Sets a wake-up for the deadline: rarely, as deadlines mostly move away.
+    /// Sets when what is paced leaves.
+    pub fn set_release(&mut self, at: Time, ctx: &mut HostContext) {
+        self.release = at;
+        if at < self.wake_at {
+            self.wake_sooner(ctx);
+        }
+    }
+
+    /// Sets a wake-up for what comes first: rarely, as deadlines mostly move away.
     #[cold]
     fn wake_sooner(&mut self, ctx: &mut HostContext) {
-        self.wake_at = self.deadline;
-        ctx.wake_sender(self.deadline);
+        self.wake_at = self.first();
+        ctx.wake_sender(self.wake_at);
+    }
+
+    /// When it has something to do.
+    #[inline]
+    fn first(&self) -> Time {
+        self.deadline.min(self.release)
     }
 
     /// Stops it.
@@ -132,11 +151,12 @@ impl Timer {
         if at != self.wake_at {
             return TimerStatus::Void;
         }
-        if self.deadline <= at || !self.is_set() {
+        let first = self.first();
+        if first <= at || first == Time::NEVER {
             return TimerStatus::Due;
         }
-        self.wake_at = self.deadline;
-        TimerStatus::Later(self.deadline)
+        self.wake_at = first;
+        TimerStatus::Later(first)
     }
 
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
@@ -150,6 +170,13 @@ impl Timer {
             TimerStatus::Void => return None,
         }
         self.wake_at = Time::NEVER;
+        if self.release <= ctx.now {
+            self.release = Time::NEVER;
+            if self.is_set() {
+                self.wake_sooner(ctx);
+            }
+            return Some(Purpose::Release);
+        }
         if !self.is_set() {
             return None;
         }
