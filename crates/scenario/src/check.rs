@@ -22,7 +22,7 @@ use crate::value::OrOff;
 const MAX_FLOWS: u64 = 1_000_000;
 const MAX_STAGES: u64 = 1_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
-/// Looking for a group's way can take as long as there are links.
+/// Looking for a group's path can take as long as there are links.
 const MAX_SEARCHED: usize = 500_000;
 
 /// A name is part of the names of folders, which have 255 bytes at most.
@@ -366,7 +366,7 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
     }
 }
 
-/// Users sit at the hosts of another group: one at each, at one end of their way, with what it has there.
+/// Users sit at the hosts of another group: one at each, at one end of their path, with what it has there.
 fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let groups = &file.users.entries;
     let Some(place) = file.users.place_of(name) else {
@@ -486,7 +486,7 @@ fn is_below(node: &str) -> bool {
     !["G1", "R4", "R3"].contains(&node)
 }
 
-/// The section of the links on a way that is not for data.
+/// The section of the links on a path that is not for data.
 fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str> {
     let acks_alone = file.mobile.as_ref().is_some_and(|mobile| !mobile.duplex);
     if acks_alone && is_below(from) && !is_below(to) {

@@ -168,7 +168,7 @@ fn parse_override(document: &str) -> Option<Table> {
     Some(convert_table(root.get_ref(), Origin::Override))
 }
 
-/// Sets the value at `path`, making tables on the way; a name on the way is that of a mechanism whose key
+/// Sets the value at `path`, making tables on the path; a name on the path is that of a mechanism whose key
 /// is set. Fails with the part of the path that is not a table.
 pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
     let (last, parents) = path.split_last().expect("a key has at least one part");

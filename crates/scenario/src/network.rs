@@ -15,7 +15,7 @@ use crate::plan::{Buffer, Line, LinkPlan};
 /// Where users of a dumbbell send from and to.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
 
-/// Buffer of the way back, which ACKs do not fill.
+/// Buffer of the reverse path, which ACKs do not fill.
 const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
 
 /// Unidirectional links between named nodes.
@@ -198,7 +198,7 @@ impl Network {
     }
 }
 
-/// What stands on the way back at a place: what does there, and ends of tunnels from the node's other side.
+/// What stands on the reverse path at a place: what does there, and ends of tunnels from the node's other side.
 fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
     let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
     others.chain(node.iter().filter_map(StageParams::counterpart)).collect()
@@ -208,7 +208,7 @@ fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
     LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
 }
 
-/// The way back of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
+/// The reverse path of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
 /// of an equal link, where they are what they are for its direction.
 fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     let has_tunnels = || link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels);

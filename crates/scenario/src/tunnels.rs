@@ -15,14 +15,14 @@ use room::TooSmall;
 
 mod room;
 
-/// Stages on a group's way, in the order in which its packets pass them.
+/// Stages on a group's path, in the order in which its packets pass them.
 struct AttachedStage<'a> {
     /// Where it is in the file.
     path: Vec<String>,
     stage: &'a StageParams,
     /// Of the link that packets come over.
     rate: Option<Rate>,
-    /// It is what an end of tunnels is on the way back of a link with `duplex`.
+    /// It is what an end of tunnels is on the reverse path of a link with `duplex`.
     turned: bool,
 }
 
@@ -34,7 +34,7 @@ struct End {
     errors: Vec<ParameterError>,
 }
 
-/// Every error about tunnels of a file whose ways are known.
+/// Every error about tunnels of a file whose paths are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
     let mut inside: Inside = BTreeMap::new();
@@ -104,7 +104,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
 /// Stages that have to stand in tunnels, by place and rules, and whether any packet is in such there.
 type Inside = BTreeMap<(Vec<String>, &'static str), bool>;
 
-/// Whether packets came to the end of a tunnel before, and come to none on another way.
+/// Whether packets came to the end of a tunnel before, and come to none on another path.
 fn loses_tunnels(before: &[AttachedStage], after: &[AttachedStage]) -> bool {
     let is_whole = |path: &[AttachedStage]| {
         let ends = || path.iter().filter_map(|here| here.stage.tunnel_end());
@@ -207,7 +207,7 @@ fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'
     }
 }
 
-/// All stages on a group's way.
+/// All stages on a group's path.
 fn attached<'a>(
     file: &'a File,
     network: &'a Network,
@@ -223,7 +223,7 @@ fn attached<'a>(
     all
 }
 
-/// What stands at the links of a way.
+/// What stands at the links of a path.
 fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<AttachedStage<'a>> {
     let mut all = Vec::new();
     for link in path.iter().map(|number| &network.links[*number as usize]) {
@@ -240,7 +240,7 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
     all
 }
 
-/// Where in the file a stage is: on the way back of a link, ends of tunnels come from the link's other end.
+/// Where in the file a stage is: on the reverse path of a link, ends of tunnels come from the link's other end.
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
     let unchanged = (side, number);
     let Some(name) = link.name.strip_suffix(".reverse") else { return unchanged };
@@ -511,7 +511,7 @@ mod tests {
         );
     }
 
-    /// Those who receive and those who send, where every eNodeB has tunnels both ways; to a node without any they cannot.
+    /// Those that receive and those that send, where every eNodeB has tunnels in both directions; to a node without any they cannot.
     #[test]
     fn users_walk_with_tunnels_up_from_enodeb_to_enodeb() {
         let both = "duplex = true\ngateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\

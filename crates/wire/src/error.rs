@@ -33,7 +33,7 @@ pub enum WireError {
         /// Less than this cannot be.
         least: usize,
     },
-    /// The IPv4 header was damaged on the way.
+    /// The IPv4 header was damaged on the path.
     #[error("invalid IPv4 header checksum {stated:#06x}")]
     HeaderChecksum {
         /// What the header says.

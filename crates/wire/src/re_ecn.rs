@@ -41,9 +41,9 @@ pub enum ReEcnCodepoint {
     NotMarked,
     /// Declares a mark or a loss.
     ReEcho,
-    /// Takes part, and was marked on the way.
+    /// Takes part, and was marked in transit.
     Marked,
-    /// Declares a mark or a loss, and was marked on the way.
+    /// Declares a mark or a loss, and was marked in transit.
     MarkedReEcho,
     /// ECN-capable, does not take part.
     LegacyEcn,
@@ -131,7 +131,7 @@ mod tests {
         with_checksum([&fixed[..], &[198, 18, 1, 1, 198, 19, 0, 1]].concat())
     }
 
-    /// Every pair of fields says one thing, and the other way round.
+    /// Every pair of fields says one thing, and the other direction.
     #[test]
     fn the_table_is_one_to_one() {
         for (number, codepoint) in ALL.into_iter().enumerate() {

@@ -23,7 +23,7 @@ fn view(bytes: &[u8]) -> View {
     packet::parse(bytes).expect("a packet")
 }
 
-/// The checksum of an IPv4 header, summed anew; IPv6 has none.
+/// The checksum of an IPv4 header, summed again; IPv6 has none.
 fn checksum_is_right(bytes: &[u8]) -> bool {
     match SlicedPacket::from_ip(bytes).expect("a packet").net {
         Some(NetSlice::Ipv4(ip)) => {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// At a constant probability, a customer who sends without end gets through what the fill
+        /// At a constant probability, a customer that sends without end gets through what the fill
         /// rate pays for: r/p.
         #[test]
         fn in_the_long_run_the_rate_is_the_fill_rate_over_p(p in 0.002..0.5f64) {

@@ -27,7 +27,7 @@ fn packet(user: u32, now_ns: u64) -> Arrival {
     Arrival { user, now: Time::from_nanos(now_ns), len: Bytes::new(1000), ..arrival(0, 0.0) }
 }
 
-/// What customers get who send 1000 B packets at constant rates [bit/s], each at a phase of his own, in
+/// What customers get who send 1000 B packets at constant rates [bit/s], each at a phase of its own, in
 /// bit/s, from second 2 to second `until`.
 fn goodput(rates_bps: &[f64], until: u64, seed: u64) -> (Vec<f64>, Judge) {
     let (mut judge, mut lcg) = (judge(), Lcg(seed));

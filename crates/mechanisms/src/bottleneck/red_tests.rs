@@ -285,7 +285,7 @@ fn alternating(spacing: RedSpacing, average: f64, others: usize) -> [f64; 2] {
     [signals[0] as f64 / rounds as f64, signals[1] as f64 / (rounds * others) as f64]
 }
 
-/// At an average of 7.5 packets p_b is 0.025 for who has spent his bucket and 0 for who has saved; at 20
+/// At an average of 7.5 packets p_b is 0.025 for what has spent its bucket and 0 for what has saved; at 20
 /// it is 1 and 0.05. Gaps are uniform on 1 … n − 1 or n … 2n − 1 with n = 1/p_b (above), so that their
 /// means are n/2 and (3n − 1)/2, and their variances n(n − 2)/12 and (n² − 1)/12. A share of k packets is
 /// then exact to √(variance/mean³/k), and 3.29 of that hold in 999 of 1,000 cases.

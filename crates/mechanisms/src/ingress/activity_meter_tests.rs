@@ -18,7 +18,7 @@ fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter
     ActivityMeter::new(params(reference_kbps, inertia_s, burst_bytes))
 }
 
-/// (time in s, activity) of every packet of a constant-rate user who sends for `secs`.
+/// (time in s, activity) of every packet of a constant-rate user that sends for `secs`.
 fn cbr(meter: &mut ActivityMeter, sent_kbps: u64, secs: f64) -> Vec<(f64, f64)> {
     let gap_ns = 1500 * 8 * 1_000_000 / sent_kbps;
     let times = (0..).map(|n| Time::from_nanos(n * gap_ns)).take_while(|t| t.as_secs() < secs);

@@ -244,7 +244,7 @@ impl ConexAuditor {
         flow.see(packet, self.allowance, self.losses);
         let passage = match flow.missing(&packet.declared, (self.due, self.slack)) {
             Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
-                // Near the sender it shows when he sends it again.
+                // Near the sender it shows when it sends it again.
                 if reason == AuditedFlow::LOSSES && self.losses != LossSign::Repeat {
                     flow.punish(packet);
                 }

@@ -363,7 +363,7 @@ impl ConexPolicer {
     /// What it keeps of a user, counts for tables aside.
     pub const STATE_BYTES_PER_USER: usize = size_of::<Account>();
 
-    /// Whose account a user's is: his own, or that of the first.
+    /// Whose account a user's is: its own, or that of the first.
     const fn account_of(&self, user: u32) -> u32 {
         match self.buckets {
             Buckets::ByUser => user,
@@ -372,7 +372,7 @@ impl ConexPolicer {
     }
 
     /// Counts a packet and lets it pass if it declares nothing, was not marked, and comes from somebody who had
-    /// tokens when he declared last: more can only have come in, so that most packets need no arithmetic.
+    /// tokens when it declared last: more can only have come in, so that most packets need no arithmetic.
     #[inline]
     fn passes_free(&mut self, user: u32, len: Bytes, marked: bool, declared: Declared) -> bool {
         let Declared { conex, loss, mark, credit, .. } = declared;

@@ -71,7 +71,7 @@ pub struct Enodeb {
     /// Probability that all attempts of the radio fail.
     lost: f64,
     tunnels: ByUser<Row>,
-    /// His other tunnels, by user and where they begin, if they do in several places.
+    /// Its other tunnels, by user and where they begin, if they do in several places.
     further: BTreeMap<(u32, u32), Row>,
     teids: Teids,
     /// What is counted of users, beside their tunnels.

@@ -109,7 +109,7 @@ fn lists_are_as_long_as_a_packet_has_room_and_counters_count_all() {
     );
 }
 
-/// The user's first packet tells of his tunnel; whoever writes another number into a header has none.
+/// The user's first packet tells of its tunnel; whoever writes another number into a header has none.
 #[test]
 fn what_is_in_no_tunnel_of_the_user_or_comes_twice_is_dropped_and_counts_for_nothing() {
     let mut enodeb = Enodeb::new(params());

@@ -54,7 +54,7 @@ impl EnodebUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the beginning of a tunnel on the way down has it.
+    /// The same, as the beginning of a downlink tunnel has it.
     fn as_downlink(&self) -> PdnGatewayParams {
         PdnGatewayParams {
             policers: self.policers.clone(),
@@ -107,7 +107,7 @@ impl Teids {
         (own - 1) * self.of + self.place + 1
     }
 
-    /// The other way round; `None` for those of other eNodeBs.
+    /// The other direction; `None` for those of other eNodeBs.
     const fn own(self, outside: u32) -> Option<u32> {
         match outside.checked_sub(1) {
             Some(number) if number % self.of == self.place => Some(number / self.of + 1),

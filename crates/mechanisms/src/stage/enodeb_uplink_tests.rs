@@ -67,7 +67,7 @@ fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
     to.import_user(USER, from.export_user(USER, &|flow| owns(USER, flow)));
 }
 
-/// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.
+/// What it has left at one eNodeB is what it has at the next, and what it has left there at the one before. Who stays has its own.
 #[test]
 fn a_moving_user_keeps_its_bucket_and_gets_no_others() {
     for buckets in [BucketScope::ByUser, BucketScope::ByFlow] {
@@ -90,7 +90,7 @@ fn a_bucket_of_all_together_stays() {
     assert_eq!([send(&mut next, USER, 20), send(&mut first, USER + 1, 20)], [10, 4]);
 }
 
-/// What was met is owed wherever he is, and a report on a tunnel that he has left is charged where he is.
+/// What was met is owed wherever it is, and a report on a tunnel that it has left is charged where it is.
 #[test]
 fn debts_move_with_the_user_and_later_reports_follow() {
     let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::ByUser));

@@ -152,11 +152,11 @@ pub struct PdnGateway {
 /// What is known of a user.
 #[derive(Clone, Debug, Default)]
 struct User {
-    /// Where he is, and his tunnel to there; none has the number 0.
+    /// Where it is, and its tunnel to there; none has the number 0.
     here: (u32, u32),
-    /// The same, and all places where he has been: address of the eNodeB, and his tunnel to there.
+    /// The same, and all places where it has been: address of the eNodeB, and its tunnel to there.
     tunnels: Vec<(u32, u32)>,
-    /// Congestion that his packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
+    /// Congestion that its packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
     owed: i64,
     /// The same, not yet told to the policers.
     charged: i64,
@@ -415,7 +415,7 @@ impl User {
         owes
     }
 
-    /// What reports have told of all his tunnels: packets received, marked before, lost here.
+    /// What reports have told of all its tunnels: packets received, marked before, lost here.
     fn reported(&self, tunnels: &[TunnelLedger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {

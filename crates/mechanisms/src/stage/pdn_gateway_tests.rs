@@ -246,7 +246,7 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
         // has more marks than packets, or takes marks back.
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 4, 8) }),
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 1, 8) }),
-        // It is of the time before the numbers began anew.
+        // It is of the time before the numbers began again.
         ("reports_forged", TunnelReport { last_sequence: 1, ..tunnel_report(2, 0, 0) }),
     ];
     for (number, (reason, report)) in cases.into_iter().enumerate() {
@@ -274,7 +274,7 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
     assert_eq!([2, 10, 40].map(passed), [alone; 3]);
 }
 
-/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has his own.
+/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has its own.
 /// The other's packets are taken for positive by no report on this tunnel.
 #[test]
 fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
@@ -332,7 +332,7 @@ fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
     assert!((0..10).all(|_| passes(2)));
 }
 
-/// A tunnel of another user is none of his, wherever it leads.
+/// A tunnel of another user is none of its, wherever it leads.
 #[test]
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());
@@ -355,7 +355,7 @@ fn a_user_that_moves_keeps_its_bucket_or_gets_another_by_handover() {
         let passage = pass(&mut gateway, &mut moved);
         assert_eq!(passage == Passage::On, handover == Handover::Anew);
         assert!((level(&gateway, "fill") - wanted).abs() < 0.01, "{}", level(&gateway, "fill"));
-        // What he left behind is still report of, and charged.
+        // What it left behind is still report of, and charged.
         gateway.take(&reported(tunnel_report(19, 11, 1)));
         assert!((level(&gateway, "owed") - 2.0).abs() < 1e-9);
         assert_eq!((count(&gateway, "handovers"), gateway.tunnels.len()), (1, 2));

@@ -44,7 +44,7 @@ impl PdnGatewayUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the end of a tunnel on the way down has it.
+    /// The same, as the end of a downlink tunnel has it.
     fn as_downlink(&self) -> EnodebParams {
         let PdnGatewayUplinkParams { interval, ecn_rules } = *self;
         let (radio_loss, radio_attempts) = (Probability(0.0), Whole(1));

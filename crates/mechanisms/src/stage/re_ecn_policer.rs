@@ -278,12 +278,12 @@ struct Counts {
     credit: [u64; 2],
     all: [u64; 2],
     outside: [u64; 2],
-    /// When his first packet came, and when the first was dropped.
+    /// When its first packet came, and when the first was dropped.
     first: Time,
     sanctioned: Option<Time>,
-    /// The bucket seen last, as it was left, where it is not his own.
+    /// The bucket seen last, as it was left, where it is not its own.
     left: Option<Account>,
-    /// Where it is: tokens per second that come in until his next packet.
+    /// Where it is: tokens per second that come in until its next packet.
     fill_rate_now: Option<u64>,
 }
 
@@ -474,7 +474,7 @@ impl ReEcnPolicer {
         })
     }
 
-    /// A user has come with the buckets that he had at a policer with the same parameters.
+    /// A user has come with the buckets that it had at a policer with the same parameters.
     pub fn take_in(&mut self, user: u32, Carried(buckets): Carried) {
         for bucket in buckets {
             match &mut self.accounts {

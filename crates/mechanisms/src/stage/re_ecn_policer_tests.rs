@@ -42,8 +42,8 @@ fn send(policer: &mut ReEcnPolicer, packet: Passing) -> bool {
     policer.pass(&mut { packet }, || panic!("drew")) == Passage::On
 }
 
-/// A sender who sends at a rate [B/s] and declares each n-th packet: the share that is lost, from some time on,
-/// when what is known of him has settled.
+/// A sender that sends at a rate [B/s] and declares each n-th packet: the share that is lost, from some time on,
+/// when what is known of it has settled.
 fn lost_share(params: ReEcnPolicerParams, bytes_per_sec: f64, n: u64) -> f64 {
     let mut policer = ReEcnPolicer::new(params);
     let (mut lost, mut all, mut seed) = (0, 0, 1_u64);

@@ -84,7 +84,7 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     by_queue || (link.ecn && by_others) || !(link.ingress.is_empty() && link.egress.is_empty())
 }
 
-/// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a
+/// What the flows of a group offer together for marks as such, packets a second. So do those that read the price of a
 /// path where that is the share of its marks.
 fn pays_by_marks(file: &File, user: &User) -> f64 {
     let Some(SenderParams::DirectWindow(own)) = sender(file, user) else { return 0.0 };

@@ -73,7 +73,7 @@ pub struct Drr {
 struct Customer {
     queue: Queue,
     deficit: u64,
-    /// It is his turn, and he has had his quantum.
+    /// It is its turn, and it has had its quantum.
     served: bool,
 }
 

@@ -17,7 +17,7 @@ fn dual() -> DualPi2 {
     DualPi2::new(PARAMS, &place(100_000))
 }
 
-/// The packet that leaves, and how many are lost on the way to it.
+/// The packet that leaves, and how many are lost in transit to it.
 fn take(dual: &mut DualPi2, now: Time) -> (Option<Queued>, u32) {
     let mut lost = 0;
     let never = || panic!("draws nothing");

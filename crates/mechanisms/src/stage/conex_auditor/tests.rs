@@ -25,7 +25,7 @@ const MARK: Declared = Declared { mark: true, ..CONEX };
 const LOSS: Declared = Declared { loss: true, ..CONEX };
 const CREDIT: Declared = Declared { credit: true, ..CONEX };
 
-/// The packet with this number, on its way since 50 ms.
+/// The packet with this number, in transit since 50 ms.
 fn packet(ms: u64, number: u64, declared: Declared) -> Passing {
     let sent = at(ms.saturating_sub(50));
     let sequence = Some(Sequence { connection: 0, number, sent });
@@ -92,7 +92,7 @@ fn marks_and_losses_are_declared_as_what_they_are_and_within_an_allowance() {
     assert_eq!(judged(&auditor, Passing { declared: MARK, ..late }).0, 0, "it answers");
 }
 
-/// Who declares half of his losses declares half of what is dropped for the other half, and does not pay by that.
+/// Who declares half of its losses declares half of what is dropped for the other half, and does not pay by that.
 #[test]
 fn what_is_dropped_for_losses_is_to_be_declared_but_for_what_honest_senders_may_lose() {
     let mut auditor = after(credited(100));
@@ -151,12 +151,12 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     assert_eq!(balance(&over_the_end) - before, 3.0 - 1.0, "numbers begin anew");
 }
 
-/// RFC 7713, section 5.5: near the sender a loss shows by what he sends again.
+/// RFC 7713, section 5.5: near the sender a loss shows by what it sends again.
 #[test]
 fn near_the_sender_a_loss_is_what_is_sent_again() {
     let params = ConexAuditorParams { losses: LossSign::Repeat, ..params() };
     let mut auditor = ConexAuditor::new(params);
-    // 9 was dropped on the way from the sender to here, 2 and 3 behind: he sends all three again.
+    // 9 was dropped in transit from the sender to here, 2 and 3 behind: it sends all three again.
     let first = (0..13).filter(|&number| number != 9);
     for mut packet in first.map(|number| packet(number, number, CREDIT)) {
         assert_eq!(auditor.pass(&mut packet, || 0.9), Passage::On);
@@ -214,7 +214,7 @@ fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     assert_eq!(packets(&auditor, "balance_bytes"), 6.0 - 12.0);
 }
 
-/// Those who declare nothing have no state, and are found out there although nothing can be marked.
+/// Those that declare nothing have no state, and are found out there although nothing can be marked.
 #[test]
 fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
@@ -231,7 +231,7 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
         .count();
     // A packet counts a hundred times; all are dropped until what is left of that is half the slack, two packets.
     assert_eq!(dropped, 98);
-    // Whoever gives credit has a state of his own from the first packet on, though that is lost.
+    // Whoever gives credit has a state of its own from the first packet on, though that is lost.
     auditor.observe_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
     assert_eq!(auditor.undeclared, 3000.0);
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -1.0);
@@ -264,7 +264,7 @@ fn before_the_end_of_a_tunnel_a_loss_is_a_mark_around_what_is_not_capable() {
         let met = ["loss_balance_bytes", "mark_balance_bytes"].map(|what| -packets(&auditor, what));
         assert_eq!(met, [f64::from(lost), f64::from(marked)], "{inner:?} in {outer:?}");
     }
-    // Who declares nothing owes it, too, though he himself can be told of no mark.
+    // Who declares nothing owes it, too, though it itself can be told of no mark.
     let undeclared = Passing { flow: 1, ..packet(2, 0, CONEX) };
     auditor.pass(&mut inside(Ecn::NotEct, Ecn::Ce, undeclared), || 0.9);
     assert!(auditor.undeclared > 0.0);
@@ -276,7 +276,7 @@ fn where_no_sequence_shows_marks_alone_are_audited() {
     let hidden = |packet: Passing| Passing { sequence: None, ..packet };
     let mut auditor = after(credited(5).map(hidden));
     for ms in 0..2_000 {
-        // Half of all are lost on the way, and nothing says so.
+        // Half of all are lost in transit, and nothing says so.
         assert_eq!(auditor.pass(&mut hidden(packet(ms, 2 * ms, CONEX)), || 0.0), Passage::On);
     }
     let mut met = BTreeMap::new();
@@ -378,7 +378,7 @@ enum Habit {
     Whitewash,
 }
 
-/// The way of a flow, round trip by round trip of 100 ms.
+/// The path of a flow, round trip by round trip of 100 ms.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Packets in the first round trip, and by what they grow in each.
@@ -536,7 +536,7 @@ fn honest_senders_lose_almost_nothing() {
     }
 }
 
-/// Whoever understates loses more packets than he spares declarations; mostly all of them.
+/// Whoever understates loses more packets than it spares declarations; mostly all of them.
 #[test]
 fn a_sender_that_understates_loses_more_than_it_spares() {
     for (habit, at_least) in [
