@@ -74,6 +74,51 @@ fn a_scalable_and_a_classic_flow_have_about_equal_windows() {
     }
 }
 
+/// Linux's Prague has 1.7 times CUBIC's rate at 10 Mb/s and 80 ms. Without pacing it has half: the pairs of segments that
+/// delayed ACKs release are 2.4 ms long there, and the step of 1 ms marks the second of each.
+#[test]
+fn pacing_keeps_prague_off_the_step_of_a_slow_link() {
+    let slow = [
+        ("duration", "60 s"),
+        ("warm_up", "118 s"),
+        ("tcp.segment_bursts", "false"),
+        ("bottleneck.rate", "9.9075 Mb/s"),
+        ("bottleneck.delay", "50 us"),
+        ("bottleneck.buffer", "10000 packets"),
+        ("bottleneck.scheduler.ramp_start", "1 ms"),
+        ("bottleneck.scheduler.ramp_range", "0 ms"),
+        ("access.rate", "10 Gb/s"),
+        ("access.delay", "39.95 ms"),
+        ("users.scalable.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+        ("users.classic.tcp.congestion_control", "cubic"),
+        ("users.classic.tcp.ecn", "true"),
+    ];
+    let paced = mean(&outputs(&slow), rate_ratio);
+    assert!((1.4..2.0).contains(&paced), "paced {paced}");
+    let unpaced = [&slow[..], &[("users.scalable.tcp.pacing", "false")]].concat();
+    let unpaced = mean(&outputs(&unpaced), rate_ratio);
+    assert!((0.4..0.8).contains(&unpaced), "not paced {unpaced}");
+}
+
+/// Linux: a Prague flow at 20 ms has about 7 times the rate of one at 80 ms, both behind one step.
+#[test]
+fn prague_flows_with_unequal_round_trips_share_as_on_linux() {
+    let far = [
+        ("duration", "60 s"),
+        ("bottleneck.rate", "50 Mb/s"),
+        ("bottleneck.delay", "50 us"),
+        ("bottleneck.scheduler.ramp_start", "1 ms"),
+        ("bottleneck.scheduler.ramp_range", "0 ms"),
+        ("access.rate", "10 Gb/s"),
+        ("access.delay", "9.95 ms"),
+        ("users.classic.access.delay", "39.95 ms"),
+        ("users.scalable.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+        ("users.classic.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+    ];
+    let ratio = mean(&outputs(&far), rate_ratio);
+    assert!((5.0..9.0).contains(&ratio), "{ratio}");
+}
+
 /// p_L = k √p_C, as both flows measure it: the share of marks and the share of losses. A little less,
 /// for p′ varies, and its mean is less than the root of the mean of its square.
 #[test]

@@ -25,7 +25,7 @@ pub trait Sender {
     const IS_PACED: bool = false;
 
     /// How its segments are paced where they are, and how large bursts of segmentation offload are.
-    const PACING: Pacing = Pacing::LINUX;
+    const PACING: Pacing = Pacing::Linux;
 
     /// Whether receivers are to tell when segments arrived, for the one-way delay.
     const READS_ONE_WAY_DELAY: bool = false;

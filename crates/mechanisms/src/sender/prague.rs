@@ -96,13 +96,7 @@ impl Sender for Prague {
 
     const IS_PACED: bool = true;
 
-    // Linux has packets with headers in the rate and without them in what it paces.
-    const PACING: Pacing = Pacing {
-        slow_start: 2.0 * 1500.0 / 1448.0,
-        avoidance: 1500.0 / 1448.0,
-        bursts_per_s: 4096.0,
-        near: false,
-    };
+    const PACING: Pacing = Pacing::Prague;
 }
 
 impl Control for Prague {

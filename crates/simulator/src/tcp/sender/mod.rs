@@ -276,7 +276,7 @@ impl Sender {
     /// What the timer is set for.
     #[cfg(test)]
     pub(crate) fn awaits(&self) -> Purpose {
-        self.timer.purpose()
+        self.timer.next_purpose()
     }
 
     /// Segments that count against the window.

@@ -3,6 +3,7 @@
 
 use core::hint::select_unpredictable;
 
+use tidegate_mechanisms::sender::Pacing;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
@@ -27,6 +28,7 @@ pub struct Transmit {
     pushes: bool,
     /// When a segment left last; before the first, when the connection was established.
     last_sent: Time,
+    pacing: Pacing,
     /// When the next may leave, where that is paced.
     pacer: Option<Box<Pacer>>,
 }
@@ -35,9 +37,9 @@ impl Transmit {
     /// Segments of these sizes; `in_bursts`, and `pushes` if the flag means something to the receiver.
     pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool) -> Self {
         let pacing = plan.congestion_control.pacing();
-        let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss(), pacing));
-        let pacer = plan.is_paced().then(|| Box::new(Pacer::new(pacing)));
-        Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacer }
+        let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss()));
+        let pacer = plan.is_paced().then(|| Box::<Pacer>::default());
+        Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
     /// Segments of the smallest burst.
@@ -176,8 +178,11 @@ impl Sender {
     #[inline]
     fn note_paced(&mut self, segments: u32, now: Time) {
         if let Some(pacer) = &mut self.transmit.pacer {
+            let (window, outstanding) = (self.window.get(), f64::from(self.outstanding.count()));
+            let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
             let srtt = self.feedback.round_trip().srtt();
-            pacer.on_sent(segments, self.window.get(), self.outstanding.count(), srtt, now);
+            let rate = srtt.map(|srtt| in_window / srtt.as_nanos() as f64);
+            pacer.on_sent(segments, rate, now);
         }
     }
 
@@ -207,7 +212,7 @@ impl Sender {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
         if !bursts.fills(room, silence) {
-            most = bursts.most(self.window.get(), &self.feedback);
+            most = bursts.most(self.window.get(), &self.feedback, self.transmit.pacing);
             let ready = self.stream.ready(self.outstanding.nxt());
             let cut_short = room < most && ready > u64::from(room);
             let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
