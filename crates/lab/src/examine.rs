@@ -169,9 +169,7 @@ mod tests {
         assert_eq!(rejected(&small, IpVersion::V4, Generator::Own), Vec::<String>::new());
         let pieces = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
         let reported = own(&format!("users.a.traffic = {pieces}"));
-        assert!(
-            reported[0].starts_with("a.0: the lab's applications hand over a transfer at once")
-        );
+        assert!(reported[0].starts_with("a.0: the lab's applications write a transfer at once"));
     }
 
     #[test]
