@@ -148,12 +148,13 @@ fn tcp() -> impl Strategy<Value = String> {
                     "{ kind = \"per-signal\", cheat = { kind = \"understate\", share = 0.5 } }",
                 ],
             ),
+            one_of("pacing", vec!["true", "false"]),
         ),
     )
-        .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex))| {
+        .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex, pacing))| {
             // Re-ECN goes with ECN, and nobody declares in two ways.
             let conex = if ecn.contains("conex") { String::new() } else { conex };
-            [a, b, c, d, e, ecn, g, h, i, j, k, l, conex].concat()
+            [a, b, c, d, e, ecn, g, h, i, j, k, l, conex, pacing].concat()
         })
 }
 
