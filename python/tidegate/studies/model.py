@@ -61,6 +61,8 @@ class Series:
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    beside: Model | None = None
+    """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:
