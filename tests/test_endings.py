@@ -26,7 +26,7 @@ def started_with(command, code, *arguments):
     """The command in a Python that runs this code first, as `site` does with `sitecustomize`."""
     (command.folder / "first").mkdir(exist_ok=True)
     (command.folder / "first/sitecustomize.py").write_text(code)
-    return command(*arguments, PYTHONPATH=str(command.folder / "first"))
+    return command.process(*arguments, PYTHONPATH=str(command.folder / "first"))
 
 
 @pytest.mark.parametrize(("module", "arguments"), [

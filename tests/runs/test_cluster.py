@@ -139,7 +139,7 @@ def test_a_reproduction_that_is_killed_goes_on_from_what_workers_had_finished(
         tidegate_command.go_on()
         kept = sum(path.read_text().count('"readings"') for path in folder.glob("*.json"))
         assert 0 < kept < 192, "in the middle"
-        rest = tidegate_command(*asked, *there)
+        rest = tidegate_command.process(*asked, *there)
     assert f"192 runs ({kept} of them cached)" in rest.stderr
     threads = tidegate_command(*asked, "--out", "threads")
     assert (rest.returncode, rest.stdout) == (threads.returncode, threads.stdout)
@@ -151,7 +151,7 @@ def test_a_worker_of_another_build_is_refused(tidegate_command, tmp_path):
         dask.worker("--no-nanny")
         dask.worker("--no-nanny", preload=OTHER_BUILD)
         dask.wait_for_workers(2)
-        done = tidegate_command(
+        done = tidegate_command.process(
             "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept"
         )
     assert done.returncode == ClusterError.exit_code
@@ -288,10 +288,10 @@ def test_a_cluster_elsewhere_takes_the_certificates_of_dasks_configuration(
     with Dask(tmp_path, protocol="tls", **configured) as dask:
         dask.worker("--no-nanny")
         assert dask.address.startswith("tls://")
-        refused = tidegate_command(*asked, "--scheduler", dask.address)
+        refused = tidegate_command.process(*asked, "--scheduler", dask.address)
         assert refused.returncode == ClusterError.exit_code
         assert "takes certificates, and Dask's configuration here names none" in refused.stderr
-        done = tidegate_command(*asked, "--scheduler", dask.address, **configured)
+        done = tidegate_command.process(*asked, "--scheduler", dask.address, **configured)
     assert done.returncode == 0, done.stderr
     assert len(digests(tidegate.load_sweep(tmp_path / "kept"))) == 4
 
