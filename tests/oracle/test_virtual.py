@@ -73,12 +73,12 @@ def test_the_answer_of_the_kernel_becomes_the_numbers_of_a_run(tmp_path):
 
 
 def test_each_group_has_its_own_round_trip_controller_and_ecn():
-    told = plan(("users.near.tcp.ecn", "true")).commands()
-    assert "dev r0 root netem limit 100000 delay 12000us" in told
-    assert "dev r1 root netem limit 100000 delay 50000us" in told
-    assert "netns/s0 bash -c" in told
+    reported = plan(("users.near.tcp.ecn", "true")).commands()
+    assert "dev r0 root netem limit 100000 delay 12000us" in reported
+    assert "dev r1 root netem limit 100000 delay 50000us" in reported
+    assert "netns/s0 bash -c" in reported
     assert [line.split("'")[1].endswith(f"echo {ecn} >/proc/sys/net/ipv4/tcp_ecn")
-            for ecn, line in zip((1, 1, 0), [x for x in told.splitlines() if "nsenter" in x],
+            for ecn, line in zip((1, 1, 0), [x for x in reported.splitlines() if "nsenter" in x],
                                  strict=True)] == [True] * 3  # fmt: skip
     flows = plan().flows(1)
     assert [(f.namespace, f.control) for f in flows] == [
@@ -138,8 +138,8 @@ def test_enough_scenarios_are_held_out_and_the_kernel_can_play_them_all():
     for case in found:
         assert Plan.of(case.scenario).commands()
         assert case.can_be_simulated
-    told = {Plan.of(case.scenario).discipline().split()[0] for case in found}
-    assert told == {"pfifo", "red", "codel", "pie", "fq_codel"}
+    reported = {Plan.of(case.scenario).discipline().split()[0] for case in found}
+    assert reported == {"pfifo", "red", "codel", "pie", "fq_codel"}
     controls = {flow.control for case in found for flow in Plan.of(case.scenario).flows(1)}
     assert controls == {"reno", "cubic", "dctcp"}
 

@@ -57,8 +57,8 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing(tidegate_command, t
         workers[0].send_signal(signal.SIGKILL)
         assert finished(tmp_path / "kept") < 24, "in the middle"
         tidegate_command.go_on()
-        _, said = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 0, said
+        _, output = command.communicate(timeout=PATIENCE_S)
+    assert command.returncode == 0, output
     kept = tidegate.load_sweep(tmp_path / "kept")
     assert len(digests(kept)) == 24
     assert not list(tmp_path.glob("kept/runs/.*")), "nothing half-written is left"
@@ -170,10 +170,10 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
         )  # fmt: skip
         wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
         dask.scheduler.send_signal(signal.SIGKILL)
-        _, said = command.communicate(timeout=PATIENCE_S)
+        _, output = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == ClusterError.exit_code
-    assert f"the scheduler at {dask.address} went away; the finished runs are kept" in said
-    assert "Traceback" not in said
+    assert f"the scheduler at {dask.address} went away; the finished runs are kept" in output
+    assert "Traceback" not in output
     there = finished(tmp_path / "kept")
     assert 2 <= there < 24
     done = []
@@ -187,9 +187,9 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
     ("tls://127.0.0.1:9", "takes certificates, and Dask's configuration here names none"),
     ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9"),
 ])  # fmt: skip
-def test_a_scheduler_that_is_none_is_told_at_once(address, told, monkeypatch):
+def test_a_scheduler_that_is_none_is_told_at_once(address, reported, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
-    with pytest.raises(tidegate.TidegateError, match=re.escape(told)):
+    with pytest.raises(tidegate.TidegateError, match=re.escape(reported)):
         Cluster(address)
 
 
