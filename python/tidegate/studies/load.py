@@ -24,6 +24,7 @@ from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
 from tidegate.studies.rankings import Ranking
 from tidegate.studies.relative import read_relatives
+from tidegate.studies.sides.measured import SIDES
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
@@ -157,6 +158,12 @@ class _Reader:
         if "rivals" in entry:
             return Series(name, (), 0, ranking=Ranking(entry["rivals"], entry["of"]))
         levels = entry["factors"]
+        if "side" in entry:
+            if entry["side"] not in SIDES or "measured" not in entry:
+                there = ", ".join(SIDES)
+                raise ReproductionError(f"{name}: side: one of {there}, with a table `measured`")
+            known = tuple(Setting(one, (), "") for one in combinations(levels))
+            return Series(name, known, 0, measured=self.folder / entry["measured"])
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"
             raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")

@@ -60,11 +60,13 @@ class Series:
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    measured: Path | None = None
+    """Table of what was measured on a side that is not the simulator; `None`: there is none."""
 
     @property
     def simulated(self) -> bool:
         """Whether there is anything to run."""
-        return self.model is None and self.ranking is None
+        return self.model is None and self.ranking is None and self.measured is None
 
 
 @dataclass(frozen=True)
