@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes ns2 stability accuracy oracle packetdrill readme docs lock \
+	lab-abc lab-cpq lab-mixes ns2 stability accuracy oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -108,8 +108,8 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 reproduce: $(NATIVE) ## every paper, cell by cell; writes studies/*/RESULTS.md and figures
 	$(BIN)/tidegate reproduce --report
 
-league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md
-	$(BIN)/tidegate league --report --check $(ARGS)
+league: $(NATIVE) ## every mechanism in every situation; writes studies/league/RESULTS.md
+	$(BIN)/tidegate reproduce league --report --check $(ARGS)
 
 fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
 	$(BIN)/python -m tidegate.studies.fidelity fidelity $(ARGS)
@@ -142,10 +142,16 @@ packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FO
 readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
 
+pages: ## write schema, reference and first parts of mechanism pages anew, after a change of declarations
+	UPDATE=1 cargo test --quiet --locked --profile dev-release --package tidegate-scenario --lib reference::
+	UPDATE=1 cargo test --quiet --locked --profile dev-release --package tidegate-scenario --test main files::
+	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release --package tidegate-mechanisms \
+		--test main pages::pages_are_in_step
+
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
 		--package tidegate-mechanisms --test main pages::
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet -c docs . docs/_build/html
 	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 

@@ -55,7 +55,7 @@ def settings(plan: dict[str, Any]) -> str:
         + f"Agent/TCP set timestamps_ {int(tcp['timestamps'])}\n"
         + "Agent/TCP/Newreno instproc init args {\n"
         + f"    eval $self next $args; $self set ssthresh_ {tcp['initial_ssthresh']}\n"
-        + f"    $self set tcpTick_ {tcp['rtt_tick_s']}\n"
+        + f"    $self set tcpTick_ {tcp['quirks']['rtt_tick_s']}\n"
         + "}\n"
     )
 

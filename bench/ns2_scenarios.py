@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/ns2_scenarios.py [--seeds N] [--out docs/ns2.md] [SCENARIO ...]
 
-Plays each file of `studies/fidelity/ns2` in both, with as many seeds, and writes what they measured. Takes
-about five minutes on two cores.
+Plays each file of `studies/fidelity/ns2` in both, with as many seeds, and writes what they
+measured. Takes about five minutes on two cores.
 """
 
 import argparse

@@ -52,7 +52,7 @@ S3 = Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True)
 # Without the flood: with it, one of the two would be nearly all UDP.
 NO_FLOOD = 'users.flood.traffic.rate="1 kb/s"'
 LTE = Case("LTE", "scenarios/lte.toml", 300, overrides=(NO_FLOOD,), relative_to="LTE-plain")
-STAGES = ("g1-r4.entry", "r1-n1.exit", "r1-n2.exit", "r1-n3.exit")
+STAGES = ("g1-r4.ingress", "r1-n1.egress", "r1-n2.egress", "r1-n3.egress")
 S4 = Case("S4", "bench/s4-many-users.toml", 3)
 """A second of start and the two after it."""
 CASES = {
@@ -72,8 +72,8 @@ CASES = {
             'tcp.feedback="accurate"',
             'tcp.accurate_option="off"',
             'tcp.conex={kind="per-signal", carrier="new-data"}',
-            f"users.heavy.entry={POLICER}",
-            f"users.light.entry={POLICER}",
+            f"users.heavy.ingress={POLICER}",
+            f"users.light.ingress={POLICER}",
             relative_to="S2",
         ),
         # A mobile network with and without the loop of re-ECN in tunnels (docs/mobile.md).

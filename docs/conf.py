@@ -1,4 +1,8 @@
-"""How Sphinx builds the documentation."""
+"""How Sphinx builds the documentation.
+
+The source folder is the checkout, so that links between pages and the files they speak of lead
+somewhere: ``sphinx-build -c docs . docs/_build/html``.
+"""
 
 import re
 import sys
@@ -18,17 +22,37 @@ copyright = "the tidegate contributors, Apache-2.0"
 version = release = tidegate.__version__
 
 extensions = [
+    "checkout",
     "computed",
+    "glossary_links",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["colon_fence"]
-myst_heading_anchors = 3
-# Links out of docs/ (to sources and scenarios) are for those who read the checkout.
+myst_heading_anchors = 4
+# It does not know anchors in HTML. tools/dead_links.py looks at all links of the built pages.
 suppress_warnings = ["myst.xref_missing"]
-exclude_patterns = ["_build"]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**",
+    "studies/*/README.md",
+    "studies/*/RESULTS*.md",
+    "studies/*/SEARCH*.md",
+    "tools/linux-oracle/README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+exclude_patterns = [
+    ".*",
+    "target",
+    "results",
+    "fuzz",
+    "docs/_build",
+    "docs/_static",
+    "studies/*/page*.md",
+]
 
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
@@ -37,7 +61,8 @@ napoleon_google_docstring = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["pages.css"]
+html_extra_path = ["_extra"]
 html_title = f"tidegate {version}"
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -174,8 +174,8 @@ def _mixes():
     )
     return Statement(
         LAB_MIXES,
-        "with ten BBR flows takes {} times as much as one with a Reno flow, "
-        "and {} times as much with ABC",
+        "with ten BBR flows gets {} times the throughput of a user with one Reno flow, "
+        "and {} times with ABC",
         (_mean(without), _mean(with_abc)),
     )
 
@@ -218,8 +218,8 @@ def _cpq():
     ]  # fmt: skip
     return Statement(
         LAB_CPQ,
-        "against one get {} times as much under RED alone, between {} and {} times as much with "
-        "ICP and AFCP, {} with AICP-b, and {} with AICP-a,",
+        "CUBIC flows get {} times the throughput of one under RED alone, between {} and {} times "
+        "with ICP and AFCP, {} times with AICP-b and {} times with AICP-a",
         (
             *(ratio("RED"), f"{min(policers):.2g}", f"{max(policers):.2g}"),
             *(ratio("AICP-b"), ratio("AICP-a")),
@@ -229,7 +229,11 @@ def _cpq():
 
 def _league():
     mechanisms = table(LEAGUE, "mechanism", "name", "configured")
-    return Statement(LEAGUE, "plays {} of them in one set", (str(len(mechanisms)),))
+    return Statement(
+        LEAGUE,
+        "The league](docs/league.md) plays {} mechanisms of a bottleneck in one set",
+        (str(len(mechanisms)),),
+    )
 
 
 def _performance():

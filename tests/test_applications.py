@@ -62,7 +62,7 @@ def test_the_screen_has_a_table_of_applications_where_there_are_some(result):
     assert {"stalls", "qoe", "finished"} <= set(drawn.metrics)
     plain = SCENARIO.partition("[users.viewer]")[0] + "[users.greedy]\n"
     titles = [grid.title for grid in grids({"": tidegate.simulate(plain)})]
-    assert titles == ["Who got what", "Bottlenecks"]
+    assert titles == ["Throughput by group", "Bottlenecks"]
 
 
 CALLS = """

@@ -11,7 +11,7 @@ from tidegate.results.columns import LAB, SUMMARY, TABLES, page, schema_of
 PAGE = ROOT / "docs/result-tables.md"
 PARTS = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
 STAGES = """
-exit = [
+egress = [
   { kind = "mark-counter" },
   { kind = "conex-policer", fill_rate = "9 packets/s", depth = "9 packets" },
 ]

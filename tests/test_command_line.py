@@ -20,7 +20,6 @@ COMMANDS = (
     "compare",
     "sweep",
     "reproduce",
-    "league",
     "list",
     "validate",
     "schema",
@@ -37,6 +36,8 @@ def test_help_of_every_command_has_an_example(tidegate_command):
         done = tidegate_command(name, "--help")
         assert done.returncode == 0
         assert f"tidegate {name}" in done.stdout
+        files = set(re.findall(r"\b(?:scenarios|sweeps)/[\w-]+\.toml", done.stdout))
+        assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 def test_help_loads_no_heavy_library():
@@ -60,7 +61,16 @@ def test_version(tidegate_command):
 def test_simulate_prints_who_got_what_and_where_the_results_are(tidegate_command):
     done = tidegate_command("simulate", "small.toml")
     assert done.returncode == 0, done.stderr
-    for word in ("heavy", "light", "per user", "[Mb/s]", "×", "RTT", "bottleneck", "95 % delay"):
+    for word in (
+        "heavy",
+        "light",
+        "per user",
+        "[Mb/s]",
+        "×",
+        "RTT",
+        "bottleneck",
+        "p95 queueing delay",
+    ):
         assert word in done.stdout
     assert "±" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr, "no colours and no progress bar in a pipe"
@@ -260,6 +270,17 @@ def test_list_names_parameters_units_and_sources(tidegate_command):
     assert "gamma" in one
     assert "3.0" in one
     assert "Menth" in one
+
+
+def test_list_traffic_names_every_kind_and_each_has_its_keys(tidegate_command):
+    kinds = tidegate_command.json("list", "traffic")
+    printed = tidegate_command("list", "traffic").stdout
+    assert [kind["name"] for kind in kinds if kind["name"] not in printed] == []
+    one = tidegate_command("list", "transfer").stdout
+    assert {"size", "pause", "required"} <= set(one.split())
+    assert tidegate_command.json("list", "cbr")["name"] == "cbr"
+    rows = list(csv.DictReader(tidegate_command("list", "cbr", "-f", "csv").stdout.splitlines()))
+    assert [row["name"] for row in rows] == ["rate", "ecn", "conex", "lasts"]
 
 
 def test_schema_is_the_one_in_the_repository(tidegate_command):

@@ -245,6 +245,10 @@ def test_a_broken_invariant_is_an_error_of_the_run():
 def test_mechanisms_and_schema_are_there():
     names = [entry["name"] for entry in tidegate.list_mechanisms()]
     assert len(names) == len(set(names))
+    kinds = {entry["name"] for entry in tidegate.list_traffic()}
+    in_schema = tidegate.schema()["$defs"]["Traffic"]["oneOf"]
+    assert kinds == {one["properties"]["kind"]["const"] for one in in_schema if "properties" in one}
+    assert not kinds & set(names)
     assert tidegate.schema()["$schema"].startswith("https://json-schema.org/")
     assert tidegate.validate(SMALL).groups == ["heavy", "light"]
     with pytest.raises(AttributeError, match="simulation_of"):

@@ -76,9 +76,9 @@ def test_stages_stand_where_a_flows_packets_pass_them():
     first, second = plan["stages"][:2]
     assert first["reference_rate_bps"] == second["reference_rate_bps"] == 500_000
     assert first["inertia_s"] == 0.6
-    assert plan["flows"][0]["stands"] == [{"back": False, "hop": 1, "replicas": [0, 1]}]
-    assert plan["flows"][6]["stands"] == []
-    assert plan["links"][0]["entry"] == plan["links"][0]["exit"] == []
+    assert plan["flows"][0]["attachments"] == [{"back": False, "hop": 1, "replicas": [0, 1]}]
+    assert plan["flows"][6]["attachments"] == []
+    assert plan["links"][0]["ingress"] == plan["links"][0]["egress"] == []
 
 
 def test_a_plan_is_plain_data_and_the_same_for_the_file_that_says_all():

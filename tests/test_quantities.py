@@ -29,8 +29,8 @@ traffic = {{ kind = "cbr", rate = "5 Mb/s" }}
 def test_the_page_on_results_has_the_definitions_word_for_word():
     text = " ".join(PAGE.read_text().split())
     for one in DEFINITIONS:
-        formula = f" (`{one.made_of}`)" if one.made_of else ""
-        line = f"- **{one.word}** (`{one.metric}`): {one.meaning}{formula}."
+        formula = f": `{one.made_of}`" if one.made_of else ""
+        line = f"| {one.word} | `{one.metric}` | {one.meaning}{formula} |"
         assert line in text, f"docs/results.md lacks\n{line}"
 
 
@@ -64,6 +64,8 @@ def test_the_shares_on_the_screen_say_of_what(tidegate_command):
     out = tidegate_command("simulate", "small.toml", "--no-save").stdout
     headings = re.search(r"per user.*", out)[0]
     assert "lost" in headings
-    legend = "lost: of the packets that arrived or were lost; resent: of those sent; dropped: of"
+    legend = (
+        "lost: of the packets that arrived or were lost; retransmitted: of those sent; dropped: of"
+    )
     assert legend in out
     assert "marked:" not in out, "no column of that name is shown"

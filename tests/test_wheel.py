@@ -76,14 +76,13 @@ def test_an_experiment_is_reproduced(tidegate, tmp_path):
     assert (tmp_path / "results" / "reproduce-cpq-formulas-quick" / "RESULTS.md").is_file()
 
 
-def test_a_match_of_the_league_is_played(tidegate, tmp_path):
-    match = ["-s", "equals", "-m", "red", "--quick", "--no-cost", "--format", "csv"]
-    done = tidegate(tmp_path, "league", *match)
-    assert "equals,red,ratio" in done.stdout
-    assert list((tmp_path / "results").glob("league-quick-*/league.csv"))
+def test_a_mechanism_of_the_league_is_run_in_a_situation(tidegate, tmp_path):
+    done = tidegate(tmp_path, "reproduce", "league/equals", "--only", "mechanism=red", "--quick")
+    assert "Jain" in done.stdout
+    assert (tmp_path / "results" / "reproduce-league-equals-mechanism=red-quick").is_dir()
 
 
-@pytest.mark.parametrize("command", [("reproduce", "abc"), ("league",)])
+@pytest.mark.parametrize("command", [("reproduce", "abc"), ("reproduce", "league")])
 def test_pages_of_the_source_are_not_written_into_the_package(tidegate, tmp_path, command):
     done = tidegate(tmp_path, *command, "--report", fails=True)
     assert "works in a checkout" in done.stderr

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {".git", ".venv", "target", "results", "_build", ".pytest_cache"}
 # What another file is written from: its links are meant from there.
-TEMPLATES = {
-    path
-    for folder in ("studies", "tools")
-    for path in (ROOT / folder).rglob("page.md")
-}
+TEMPLATES = {path for folder in ("studies", "tools") for path in (ROOT / folder).rglob("page.md")}
 FENCED = re.compile(r"^(```+|~~~+|:::+).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidegate.runs.simulation import compare, simulate
     from tidegate.runs.sweeping import sweep
     from tidegate.runs.sweeps import Sweep, load_sweep
-    from tidegate.scenarios.mechanisms import list_mechanisms
+    from tidegate.scenarios.mechanisms import list_mechanisms, list_traffic
     from tidegate.scenarios.reading import load_scenario
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "compare_results",
     "lab",
     "list_mechanisms",
+    "list_traffic",
     "load",
     "load_scenario",
     "load_sweep",
@@ -91,6 +92,7 @@ _LAZY = {
     "compare_results": "results.comparing",
     "lab": "laboratory.running",
     "list_mechanisms": "scenarios.mechanisms",
+    "list_traffic": "scenarios.mechanisms",
     "load": "results.store",
     "load_scenario": "scenarios.reading",
     "load_sweep": "runs.sweeps",

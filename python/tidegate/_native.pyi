@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from tidegate.errors import IssueRow
 from tidegate.results.columns import EngineTable
-from tidegate.scenarios.mechanisms import Mechanism
+from tidegate.scenarios.mechanisms import Mechanism, TrafficKind
 from tidegate.scenarios.plans import Plan
 
 __all__ = [
     "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema", "schema",
-    "toml_key", "toml_value", "version",
+    "toml_key", "toml_value", "traffic", "version",
 ]  # fmt: skip
 
 MAX_FILE_BYTES: int
@@ -24,6 +24,7 @@ def schema() -> str: ...
 def toml_key(key: str) -> str: ...
 def toml_value(value: object) -> str: ...
 def mechanisms() -> list[Mechanism]: ...
+def traffic() -> list[TrafficKind]: ...
 def output_schema() -> list[EngineTable]: ...
 
 class _Sources(TypedDict):
@@ -31,14 +32,14 @@ class _Sources(TypedDict):
     count: float
     base_rtt_s: float
     parameters: Sequence[float]
-    way: Sequence[int]
+    route: Sequence[int]
     flows: float
     granted_pps: float
 
 class _Queue(TypedDict):
     capacity_pps: float
     signal: tuple[str, Sequence[float]]
-    treatment: tuple[str, Sequence[float]]
+    policy: tuple[str, Sequence[float]]
 
 class _Beginning(TypedDict):
     windows: Sequence[float]

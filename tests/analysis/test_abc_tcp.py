@@ -99,9 +99,9 @@ def critical_inertia_s(margin):
 
 
 def growth(here, shifted, seen):
-    """Of a swing, from the third quarter of a course to the fourth."""
-    course = AbcFluid(here, POINTS, step_s=2e-3).follow(12.0, shifted=shifted)
-    swing = abs(seen(course))
+    """Of a swing, from the third quarter of a trajectory to the fourth."""
+    trajectory = AbcFluid(here, POINTS, step_s=2e-3).follow(12.0, shifted=shifted)
+    swing = abs(seen(trajectory))
     third, fourth = np.split(swing[-len(swing) // 2 :][: len(swing) // 4 * 2], 2)
     return fourth.max() / third.max()
 

@@ -120,7 +120,7 @@ def test_it_begins_to_swing_where_the_loop_says_so():
         low, high = (middle, high) if tips else (low, middle)
     for factor, grows in ((0.99, True), (1.01, False)):
         tipping = here(low * factor)
-        course = AicpFluid(tipping, points, step_s=4e-3).follow(40.0, shifted=[1e-4, 1e-4])
-        swing = abs(course[:, -1] - course[0, -1])
+        trajectory = AicpFluid(tipping, points, step_s=4e-3).follow(40.0, shifted=[1e-4, 1e-4])
+        swing = abs(trajectory[:, -1] - trajectory[0, -1])
         third, fourth = np.split(swing[-len(swing) // 2 :][: len(swing) // 4 * 2], 2)
         assert (fourth.max() / third.max() > 1) == grows

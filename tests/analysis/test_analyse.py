@@ -109,7 +109,7 @@ SILENT = [
     (
         {
             "users.all.shares_stages": True,
-            "users.all.entry": [
+            "users.all.ingress": [
                 {"kind": "conex-policer", "fill_rate": "60 packets/s", "depth": "45 packets"}
             ],
         },

@@ -85,4 +85,4 @@ def test_calls_of_a_scenario_have_its_admission(admission, threshold, servers):
     assert row["offered_erlang"] == pytest.approx(100 / 1.818)
     assert row["blocking"] == pytest.approx(float(erlang_b(servers, 100 / 1.818)))
     if threshold:
-        assert row["worth_pps"] == pytest.approx(threshold * 194880 / 12000)
+        assert row["willingness_pps"] == pytest.approx(threshold * 194880 / 12000)

@@ -146,9 +146,9 @@ def test_users_behind_meters_begin_to_swing_where_the_loop_says_so():
 def test_meters_are_followed_as_by_a_plain_integration():
     link = metered(0.6)
     plain = AbcFluid(link, ((0, 0.0), (400, 1.0)), step_s=1e-3).follow(2.0, shifted=[1e-4, 1e-4])
-    course = fluid(link, duration_s=2.0, start="near", step_s=1e-3, keep_s=1e-3)
-    assert course.queue_packets == pytest.approx(plain[:, -1], abs=1e-4)
-    assert course.known[0] == pytest.approx(plain[:, 2], abs=1e-6)
+    trajectory = fluid(link, duration_s=2.0, start="near", step_s=1e-3, keep_s=1e-3)
+    assert trajectory.queue_packets == pytest.approx(plain[:, -1], abs=1e-4)
+    assert trajectory.known[0] == pytest.approx(plain[:, 2], abs=1e-6)
 
 
 def test_who_has_no_tokens_gets_what_his_bucket_pays_for():
@@ -167,11 +167,11 @@ def test_who_has_no_tokens_gets_what_his_bucket_pays_for():
     )
     at = link.equilibrium
     assert at.policed == (True, True)
-    course = fluid(link, duration_s=400).after(300)
-    queue, probability = course.queue_packets, course.probability
+    trajectory = fluid(link, duration_s=400).after(300)
+    queue, probability = trajectory.queue_packets, trajectory.probability
     assert queue.mean() == pytest.approx(at.queue_packets, rel=0.02)
     assert probability.mean() == pytest.approx(at.probability, rel=0.02)
-    assert course.known.max() < 0.05
+    assert trajectory.known.max() < 0.05
     with pytest.raises(AnalysisError, match="his bucket is empty; a cold start would do"):
         fluid(link, start="near")
 

@@ -30,6 +30,7 @@ from tidegate.analysis import (
     stability,
     stability_map,
 )
+from tidegate.analysis.figures import draw_course, draw_loop
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 PAPER = {
@@ -163,10 +164,10 @@ def test_more_flows_on_a_link_as_much_faster_change_nothing(signal):
 
 def test_models_draw_themselves_and_are_tables(tmp_path):
     model = RenoRed(n=30, c_pps=10e3, d_s=0.07)
-    names = {path.name for path in model.bottleneck.plot(tmp_path)}
+    names = {path.name for path in draw_loop(model.bottleneck, tmp_path)}
     assert names == {"nyquist.png", "bode.png", "stability-map.png"}
     swing = fluid(model, duration_s=10)
-    assert {path.name for path in swing.plot(tmp_path)} == {"fluid.png", "spectrum.png"}
+    assert {path.name for path in draw_course(swing, tmp_path)} == {"fluid.png", "spectrum.png"}
     assert swing.table.column_names == [
         "time_s", "queue_packets", "probability", "window_0_packets",
     ]  # fmt: skip

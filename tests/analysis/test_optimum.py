@@ -47,7 +47,7 @@ def test_one_link_is_shared_by_weight():
     ),
     st.sampled_from([0.5, 1, 2, "proportional", "vqm", "sbrm", "sbrm-steps"]),
 )
-def test_everywhere_marginal_worth_is_the_price_of_the_way(capacities, ways, fairness):
+def test_everywhere_marginal_utility_is_the_price_of_the_way(capacities, ways, fairness):
     """Karush, Kuhn and Tucker: a rate is worth its price, and only a full link has one."""
     links = {f"l{i}": capacity for i, capacity in enumerate(capacities)}
     flows = [

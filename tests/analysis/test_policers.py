@@ -17,7 +17,7 @@ from tidegate.analysis import (
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 CPQ = ROOT / "scenarios/cpq-aggressiveness.toml"
-CONEX = ROOT / "scenarios/conex-study.toml"
+CONEX = ROOT / "scenarios/conex-paper.toml"
 
 
 def groups(path, view="equilibrium", **set_):
@@ -89,7 +89,7 @@ def figure_8(fill_rate):
         "fill_rate": f"{fill_rate} packets/s",
         "depth": "45 packets",
     }
-    set_ = {"users.heavy.entry": [policer], "users.light.entry": [policer]}
+    set_ = {"users.heavy.ingress": [policer], "users.light.ingress": [policer]}
     return tidegate.analyse(FIGURE_8, "equilibrium", set=set_)["equilibrium"].tables["groups"]
 
 
@@ -103,7 +103,7 @@ def test_at_conex_figure_8_nobody_is_policed_above_166_packets_a_second():
 
 def test_where_drops_are_declared_too_there_is_a_sentence_instead_of_a_number():
     with pytest.raises(
-        AnalysisError, match=r"users\.heavy\.entry.fill_rate: .* declares 16.* than the 45"
+        AnalysisError, match=r"users\.heavy\.ingress.fill_rate: .* declares 16.* than the 45"
     ):
         figure_8(45)
     with pytest.raises(AnalysisError, match="nothing settles"):

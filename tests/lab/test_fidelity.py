@@ -38,9 +38,9 @@ flows = 3
 def checkout(tmp_path, stand_in):
     (tmp_path / "studies/fidelity/held-out").mkdir(parents=True)
     for template in ("page.md", "held-out/page.md"):
-        shutil.copy(ROOT / "studies/fidelity" / template, tmp_path / "fidelity" / template)
+        shutil.copy(ROOT / "studies/fidelity" / template, tmp_path / "studies/fidelity" / template)
     for name in ("01-small", "02-other"):
-        (tmp_path / f"fidelity/{name}.toml").write_text(SCENARIO)
+        (tmp_path / f"studies/fidelity/{name}.toml").write_text(SCENARIO)
     return tmp_path
 
 
@@ -191,8 +191,7 @@ def test_explanations_stand_beside_the_cells_that_they_explain(checkout, capsys)
 
 @pytest.mark.parametrize("study", ["abc", "mixes", "cpq"])
 def test_the_studies_of_the_repository_write_their_pages(tmp_path, stand_in, study):
-    for name in ("fidelity", "papers"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
     # Only what is there already: this does not touch the results in the repository.
     assert run(tmp_path, study, "--report") == 0
     assert (tmp_path / f"docs/lab-{study}.md").is_file()
@@ -232,7 +231,7 @@ def cpq_checkout(tmp_path, stand_in):
     (folder / "scenario.toml").write_text(text.replace("replications = 5", "replications = 3"))
     for name in ("page.md", "cases.toml"):
         shutil.copy(ROOT / "studies/fidelity/cpq" / name, folder / name)
-    (tmp_path / "papers").symlink_to(ROOT / "studies")
+    (tmp_path / "studies/cpq").symlink_to(ROOT / "studies/cpq")
     return tmp_path
 
 

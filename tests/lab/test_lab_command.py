@@ -15,7 +15,13 @@ from support import COMMAND, PATIENCE_S, comes
 def test_the_result_has_the_tables_of_a_simulation_and_how_well_the_machine_kept_up(lab_command):
     done = lab_command("lab", "small.toml", "-r", 2)
     assert done.returncode == 0, done.stderr
-    for word in ("heavy", "per user", "95 % delay", "on Linux 6.0.0-stand-in with IPv4", "µs"):
+    for word in (
+        "heavy",
+        "per user",
+        "p95 queueing delay",
+        "on Linux 6.0.0-stand-in with IPv4",
+        "µs",
+    ):
         assert word in done.stdout
     assert "where this kernel differs from the scenario: slow start ends by" in done.stdout
     assert "2 runs of 3 s" in done.stderr, "how long it takes is said before"

@@ -24,7 +24,7 @@ DECODERS = ["tcpdump", "tshark"]
 PEER = Path(__file__).with_name("enodeb_by_scapy.py")
 IN_TUNNEL = Path(__file__).with_name("tunnel_by_scapy.py")
 SHORT = {"warm_up": "1 s", "duration": "3 s"}
-GATEWAY, ENODEB = "g1-r1.entry.0", "bottleneck.exit.0"
+GATEWAY, ENODEB = "g1-r1.ingress.0", "bottleneck.egress.0"
 FLOOD = 4
 
 
@@ -69,7 +69,7 @@ def test_what_enters_tunnels_leaves_them_and_is_reported(flooded):
 def test_a_flood_of_real_packets_is_held_to_its_bucket(flooded):
     rates = rates_of(flooded)
     alone = lab_that_counts(
-        "scenarios/lte-flood.toml", set={**SHORT, "links.g1-r1.entry": ["pdn-gateway"]}
+        "scenarios/lte-flood.toml", set={**SHORT, "links.g1-r1.ingress": ["pdn-gateway"]}
     )
     assert rates[FLOOD] < 5.5e6, "4 Mb/s, and what its bucket had at first"
     assert rates_of(alone)[FLOOD] > 15e6
@@ -86,7 +86,7 @@ WALK = {
 def bucket(depth, **more):
     """A gateway that holds each user to 1 Mb/s, and what a bucket of this depth has at first."""
     policer = {"buckets": "by-user", "fill_rate": "1 Mb/s", "depth": depth, "round_trip": "42 ms"}
-    return {"links.core.entry": [{"kind": "pdn-gateway", "policers": [policer], **more}]}
+    return {"links.core.ingress": [{"kind": "pdn-gateway", "policers": [policer], **more}]}
 
 
 def dropped(result):
@@ -106,9 +106,9 @@ def carried(result, flow):
 def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulation():
     name, hows = "scenarios/handover.toml", (bucket("1 MB"), bucket("1 MB", handover="anew"))
     with_him, anew = (lab_that_counts(name, set={**WALK, **how}) for how in hows)
-    (walker, first, second) = (0, "r1-n1.exit.0", "r1-n2.exit.0")
+    (walker, first, second) = (0, "r1-n1.egress.0", "r1-n2.egress.0")
     for result in (with_him, anew):
-        gateway = counted(result, "core.entry.0")
+        gateway = counted(result, "core.ingress.0")
         assert gateway[walker, "handovers"] == 2
         assert gateway[walker, "reports_forged"] == gateway[walker, "reports_from_strangers"] == 0
         there = [counted(result, stage)[walker, "received"] for stage in (first, second)]
@@ -136,7 +136,7 @@ def test_tshark_reads_the_end_marker_that_the_gateway_sends_to_where_the_user_wa
     if not markers:
         # He may have moved before there was anybody to see it; on the busiest machine not so late.
         markers, hosts = captured_markers(tmp_path / "again.pcap", moves_s=30)
-    (gateway, _), (own, _) = hosts["core.entry.0"], hosts["r1-n1.exit.0"]
+    (gateway, _), (own, _) = hosts["core.ingress.0"], hosts["r1-n1.egress.0"]
     assert [marker.split("\t") for marker in markers] == [[gateway, own, "2152", "0x00000001", "0"]]
 
 
@@ -147,8 +147,8 @@ def captured_markers(capture, moves_s):
     # A bucket so small that no queue is there in which the marker could be dropped.
     values = {**length, **bucket("50 kB")}
     output = capture.with_suffix(".json")
-    with running("scenarios/handover.toml", values, output, "r1-n1.exit.0") as (run, hosts):
-        _, namespace = hosts["r1-n1.exit.0"]
+    with running("scenarios/handover.toml", values, output, "r1-n1.egress.0") as (run, hosts):
+        _, namespace = hosts["r1-n1.egress.0"]
         command = ["nsenter", namespace, "tcpdump", "-U", "-n", "-i", "tidegate0", "-w", capture]
         watcher = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         run.stderr.read()
@@ -186,7 +186,7 @@ def test_tunnels_up_hold_a_flood_of_real_packets_at_the_enodeb():
         )
         for more in ({"policers": [policer]}, {})
     )
-    flood, begins, ends = 8, "n3-r1.entry.0", "r4-g1.exit.0"
+    flood, begins, ends = 8, "n3-r1.ingress.0", "r4-g1.egress.0"
     enodeb, gateway = counted(policed, begins), counted(policed, ends)
     for user in range(flood + 1):
         assert gateway[user, "received"] > 50
@@ -199,10 +199,10 @@ def test_tunnels_up_hold_a_flood_of_real_packets_at_the_enodeb():
 
 
 def test_data_down_and_acknowledgements_up_have_tunnels_at_once():
-    both = {"links.back.entry": ["enodeb-uplink"], "links.r1-g1.exit": ["pdn-gateway-uplink"]}
+    both = {"links.back.ingress": ["enodeb-uplink"], "links.r1-g1.egress": ["pdn-gateway-uplink"]}
     result = lab_that_counts("scenarios/lte-flood.toml", set={**SHORT, **both})
-    gateway, top = counted(result, GATEWAY), counted(result, "r1-g1.exit.0")
-    enodeb, bottom = counted(result, ENODEB), counted(result, "back.entry.0")
+    gateway, top = counted(result, GATEWAY), counted(result, "r1-g1.egress.0")
+    enodeb, bottom = counted(result, ENODEB), counted(result, "back.ingress.0")
     for victim in range(FLOOD):
         assert enodeb[victim, "received"] > 100
         assert top[victim, "received"] > 50
@@ -224,8 +224,8 @@ def test_who_walks_with_tunnels_up_is_in_one_of_each_enodeb():
     result = lab_that_counts(
         "scenarios/walk-with-tunnels-up.toml", set={"warm_up": "1 s", "duration": "5 s", **steps}
     )
-    top = counted(result, "r4-g1.exit.0")
-    first, second = (counted(result, f"n{node}-r1.entry.0") for node in (1, 2))
+    top = counted(result, "r4-g1.egress.0")
+    first, second = (counted(result, f"n{node}-r1.ingress.0") for node in (1, 2))
     for walker in (1, 3):
         assert min(begins[walker, "entered_packets"] for begins in (first, second)) > 100
         entered = first[walker, "entered_packets"] + second[walker, "entered_packets"]
@@ -258,10 +258,10 @@ def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simula
     with_him, anew = (lab_that_counts(name, set={**WALK_UP, **how}) for how in hows)
     walker = 0
     for result in (with_him, anew):
-        begins = [counted(result, f"n{node}-r1.entry.0") for node in (1, 2)]
+        begins = [counted(result, f"n{node}-r1.ingress.0") for node in (1, 2)]
         entered = [enodeb[walker, "entered_packets"] for enodeb in begins]
         assert min(entered) > 50
-        received = counted(result, "r4-g1.exit.0")[walker, "received"]
+        received = counted(result, "r4-g1.egress.0")[walker, "received"]
         assert abs(sum(entered) - received) < 150 + dropped(result), "under way, and dropped"
         for enodeb in begins:
             assert enodeb[walker, "reports_forged"] == enodeb[walker, "reports_from_strangers"] == 0
@@ -370,12 +370,12 @@ LIGHT = {
 
 def test_what_scapy_sends_in_a_tunnel_in_use_is_taken_and_goes_on_to_its_server(tmp_path):
     values, output = {**LIGHT, "warm_up": "1 s", "duration": "15 s"}, tmp_path / "run.json"
-    port, last = 10_008, "n3-r1.entry.0"
+    port, last = 10_008, "n3-r1.ingress.0"
     with (
         beside(IN_TUNNEL) as peer,
         running("scenarios/uplink.toml", values, output, last) as (run, hosts),
     ):
-        gateway, _ = hosts["r4-g1.exit.0"]
+        gateway, _ = hosts["r4-g1.egress.0"]
         places = [hosts[name][1].removeprefix("--net=") for name in ("servers", last)]
         answer, said = peer.communicate(f"{' '.join(places)} tidegate0 {gateway} {port}\n")
         run.stderr.read()

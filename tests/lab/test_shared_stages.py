@@ -22,7 +22,7 @@ delay = "5 ms"
 [users.family]
 count = 3
 traffic = { kind = "cbr", rate = "3 Mb/s" }
-[[users.family.entry]]
+[[users.family.ingress]]
 kind = "re-ecn-policer"
 buckets = "together"
 fill_rate = "4 Mb/s"

@@ -45,6 +45,7 @@ class FakeSimulation:
 
     seed = 1
     warm_up_s = 15.0
+    duration_s = 60.0
     groups = ("ug0", "ug1")
 
     def __init__(self, text, overrides, ratio=10.0):

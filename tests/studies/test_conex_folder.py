@@ -143,7 +143,7 @@ def test_what_is_taken_is_the_reading_whose_page_holds_most(paper):
     )
     for setting in paper.experiments["fig8"].series["tcp"].settings:
         text = native_engine(setting.base, setting.overrides).to_toml()
-        assert text.count('losses = "told"') == text.count('carrier = "new-data"') == 1
+        assert text.count('losses = "reported"') == text.count('carrier = "new-data"') == 1
         if setting.levels["policer"] != "none":
             for part in (
                 'drops = "declared"',

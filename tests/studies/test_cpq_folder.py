@@ -11,8 +11,8 @@ from tidegate.data import data_folder
 from tidegate.studies import reproduce as reproduction
 from tidegate.studies.baselines import stand_ins
 from tidegate.studies.checks import KINDS
+from tidegate.studies.factors import read_factors
 from tidegate.studies.judge import judge_cell
-from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.load import load_study
 from tidegate.studies.model import Cell
 from tidegate.studies.points import Point, Points, fill
@@ -116,7 +116,8 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
     def read(policer):
         return {key: value for key, value in policer.items() if key in choices}
 
-    league = read_mechanisms(data_folder("studies") / "league")
+    folder = data_folder("studies") / "league"
+    league = read_factors({"mechanism": {"levels": "mechanisms.toml"}}, folder)["mechanism"].named
     cases = tomllib.loads((ROOT / "studies/fidelity/cpq/cases.toml").read_text(encoding="utf-8"))[
         "case"
     ]
@@ -129,7 +130,7 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
         told = dict(setting.overrides)["links.bottleneck.differentiation"]
         ours = read(tomllib.loads(f"x = {told}")["x"])
         assert len(ours) == 2 + (name == "AICP-b")
-        assert read(league[name.lower()].bottleneck["differentiation"]) == ours
+        assert read(league[name.lower()]["{link}.differentiation"]) == ours
         assert read(lab[name]["bottleneck.differentiation"]) == ours
 
 

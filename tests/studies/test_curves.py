@@ -22,6 +22,7 @@ HEAD = {
 class Simulation:
     seed: int = 7
     warm_up_s: float = 0.0
+    duration_s: float = 10.0
     groups: list = dataclasses.field(default_factory=list)
 
 

@@ -304,7 +304,7 @@ def test_windows_that_bear_reds_marks_at_sixty_packets_do_not_fill_the_path():
     """
     scenario = base("pricing", "single-bottleneck.toml")
     source = scenario["tcp"]["congestion_control"]
-    clock_s = float(scenario["tcp"]["rtt_tick"].removesuffix(" ms")) / 1000
+    clock_s = float(scenario["tcp"]["quirks"]["rtt_tick"].removesuffix(" ms")) / 1000
     rate_per_s = 50e6 / PACKET_BITS
     low, high, most, desired = 30, 90, 0.2, 60
     marked = most * (desired - low) / (high - low)

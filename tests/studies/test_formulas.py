@@ -12,7 +12,7 @@ from tidegate.studies.sides.model.formulas import FORMULAS, meter_trace
 @pytest.fixture(scope="module")
 def scenario_of():
     def of(paper):
-        base = load_study(paper).base
+        base = (load_study(paper).folder / "base.toml").read_text(encoding="utf-8")
         return lambda overrides: native_engine(base, list(overrides))
 
     return of

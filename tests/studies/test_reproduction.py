@@ -13,7 +13,7 @@ from tidegate.studies.factors import (
     settings,
 )
 from tidegate.studies.load import load_study
-from tidegate.studies.metrics import Measures
+from tidegate.studies.metrics import Measures, read_measures
 from tidegate.studies.model import Series
 from tidegate.studies.points import Point, Points, capped, repeatable
 from tidegate.studies.reproduce import ReproductionError, reproduce
@@ -156,6 +156,72 @@ def test_a_level_may_be_made_of_others():
     assert (harsh.overrides, none.overrides) == ((("entry", rule),), (("entry", "[]"),))
     levels = {"r": [5], "policer": ["strict"], "way": ["other"]}
     assert settings(levels, factors, (), "")[0].overrides[-1] == ("entry", '"strict at 5"')
+
+
+LEVELS = """
+[red]
+title = "RED"
+kind = "aqm"
+set."{link}.aqm" = "red"
+[red-met]
+title = "RED, metered"
+kind = "other"
+like = "red"
+why = "as RED"
+set."users.{all}.meter" = "{round(rate / 12)} packets"
+set."users.{offers}.pays" = "{offers}"
+"""
+
+
+def test_levels_may_stand_in_a_file_and_call_by_name_what_the_set_up_has(tmp_path):
+    (tmp_path / "rules.toml").write_text(LEVELS)
+    factors = read_factors({"rule": {"levels": "rules.toml"}, "at": {}}, tmp_path)
+    assert factors["rule"].title("red-met") == "RED, metered"
+    names = {"setup": "x", "link": "hop", "all": ["a", "b"], "rate": 20, "offers": {"a": 5, "b": 7}}
+    levels = {"at": ["{setup}"], "rule": {"kind": ["other"]}}
+    (setting,) = settings(levels, factors, (), "", names)
+    assert setting.levels == {"at": "x", "rule": "red-met"}
+    assert setting.overrides == (
+        ("hop.aqm", '"red"'),
+        ("users.a.meter", '"2 packets"'),
+        ("users.b.meter", '"2 packets"'),
+        ("users.a.pays", "5"),
+        ("users.b.pays", "7"),
+    )
+
+
+def test_set_ups_that_differ_in_names_alone_are_read_each_by_its_own():
+    head = {
+        "reads": {
+            "those": {"table": "flows", "column": "throughput_bps", "where": {"group": "{who}"}},
+            "for_s": {"table": "flows", "column": "end_s - begin_s", "fold": "max"},
+        },
+        "metrics": {"rate": "those", "time": "for_s"},
+    }
+    runner = Runner(FakeSimulation, read_measures(head))
+    found = [
+        runner.measures.of(runner.runs(Setting({}, (), "base", {"who": who}), 1))
+        for who in ("ug1", ["ug0", "ug1"], [])
+    ]
+    light, all_bps, none = (one["rate"].mean for one in found)
+    assert 0 == none < light < all_bps
+    assert found[0]["time"].mean == FakeSimulation.duration_s
+    assert runner.run_count == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[a]\nkind = 'k'\n", "title"),
+        ("[a]\ntitle = 'A'\nkind = 'k'\nlink = 1\n", "link"),
+        ("[a]\ntitle = 'A'\nkind = 'k'\nlike = 'b'\n", "'b', not above it"),
+        ("[a\n", r"rules\.toml"),
+    ],
+)
+def test_an_error_in_a_file_of_levels_is_named(tmp_path, text, said):
+    (tmp_path / "rules.toml").write_text(text)
+    with pytest.raises(ReproductionError, match=said):
+        read_factors({"rule": {"levels": "rules.toml"}}, tmp_path)
 
 
 PAPER = """

@@ -2,17 +2,15 @@
 
 import json
 import pickle
+from functools import partial
 
 import pytest
 
-from tidegate.data import data_folder
 from tidegate.errors import ResultError
 from tidegate.runs.execution import Threads
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
-from tidegate.studies.league.field import read_mechanisms, read_situations
-from tidegate.studies.league.running import Effort, trial_of
 from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
 from tidegate.studies.running import Task, Trial, run_all, simulate
@@ -56,11 +54,10 @@ def test_the_first_failure_ends_it():
 
 def tasks():
     """A task of each kind of study."""
-    league = data_folder("studies") / "league"
-    situation = read_situations(league)["equals"]
-    pair = situation, read_mechanisms(league)["red"]
-    trial = trial_of(pair, Effort(quick=True))
-    yield Task(trial.scenario, 1, trial.read)
+    league = load_study("league", quick=True)
+    setting = league.experiments["equals"].series["mechanisms"].settings[1]
+    keep = partial(league.measures.keep, names=setting.names)
+    yield Task(native_engine(setting.base, setting.overrides), 1, keep)
     yield Task(native_engine(SCENARIO, []), 1, load_study("abc").measures.keep)
     trial = Trial(load_scenario(SCENARIO), [1], of_run)
     yield Task(trial.scenario, 1, trial.read)

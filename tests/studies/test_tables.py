@@ -17,7 +17,7 @@ ROWS = {"caption": "Blocked.", "series": ["calls"], "row": {"load": "Erlang"}, "
 
 
 def shown(**spec):
-    experiment = SimpleNamespace(name="fig", tables=[{**ROWS, **spec}], factors={})
+    experiment = SimpleNamespace(name="fig", title="", tables=[{**ROWS, **spec}], factors={})
     (text,) = tables_of(experiment, MEASURED)
     return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
 
@@ -37,3 +37,16 @@ def test_several_metrics_have_a_column_each():
     head, _, row, *_ = shown(metrics={"used": "utilisation", "nothing": "of no run"})
     assert head == ["Erlang", "utilisation"]
     assert row[1].startswith("9.0")
+
+
+def test_a_value_of_several_points_and_the_level_where_it_is():
+    head, _, low, high = shown(
+        column=[
+            {"name": "most", "metric": "blocked", "derive": {"max": "control"}, "place": "control"},
+            {"name": "mean", "metric": "blocked", "derive": {"mean": "control"}, "interval": False},
+            {"name": "nothing", "metric": "of no run"},
+        ]
+    )
+    assert head == ["Erlang", "most", "mean"]
+    assert low[1:] == ["0.1 (a)", "0.1"]
+    assert high[1:] == ["0.3 (b)", "0.2"]

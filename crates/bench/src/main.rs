@@ -10,13 +10,13 @@ mod report;
 
 use std::process::ExitCode;
 
-use options::Options;
+use options::BenchOptions;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 
 fn main() -> ExitCode {
-    match Options::from_args(std::env::args().skip(1)).and_then(|options| run(&options)) {
+    match BenchOptions::from_args(std::env::args_os().skip(1)).and_then(|options| run(&options)) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<serde_json::Value, String> {
+fn run(options: &BenchOptions) -> Result<serde_json::Value, String> {
     let path = &options.scenario;
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;

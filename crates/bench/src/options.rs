@@ -1,14 +1,16 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
+
+use lexopt::prelude::*;
 
 const USAGE: &str =
     "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]...";
 
 /// What to run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Options {
+pub struct BenchOptions {
     /// The scenario file.
     pub scenario: PathBuf,
     /// Simulated seconds instead of the file's duration.
@@ -19,23 +21,26 @@ pub struct Options {
     pub set: Vec<(String, String)>,
 }
 
-impl Options {
+impl BenchOptions {
     /// Reads the arguments that follow the program's name.
-    pub fn from_args(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options::default();
+    pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<BenchOptions, String> {
+        BenchOptions::parse(lexopt::Parser::from_args(args))
+            .map_err(|error| format!("{error}\n{USAGE}"))
+    }
+
+    fn parse(mut args: lexopt::Parser) -> Result<BenchOptions, lexopt::Error> {
+        let mut options = BenchOptions::default();
         let mut scenario = None;
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
-            match arg.as_str() {
-                "--time" => options.time_s = Some(number(&arg, &value()?)?),
-                "--seed" => options.seed = Some(number(&arg, &value()?)?),
-                "--set" => options.set.push(key_and_value(&value()?)?),
-                flag if flag.starts_with('-') => return Err(format!("unknown {flag}\n{USAGE}")),
-                _ if scenario.is_none() => scenario = Some(PathBuf::from(arg)),
-                _ => return Err(format!("one scenario only, then '{arg}'\n{USAGE}")),
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("time") => options.time_s = Some(args.value()?.parse()?),
+                Long("seed") => options.seed = Some(args.value()?.parse()?),
+                Long("set") => options.set.push(args.value()?.parse_with(key_and_value)?),
+                Value(path) if scenario.is_none() => scenario = Some(PathBuf::from(path)),
+                _ => return Err(arg.unexpected()),
             }
         }
-        options.scenario = scenario.ok_or(USAGE)?;
+        options.scenario = scenario.ok_or("which scenario?")?;
         Ok(options)
     }
 
@@ -47,13 +52,8 @@ impl Options {
     }
 }
 
-fn number<T: FromStr>(flag: &str, text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{flag}: expected a number, found '{text}'"))
-}
-
 fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').ok_or_else(|| format!("--set: expected KEY=VALUE, found '{text}'"))?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((key.trim().into(), value.trim().into()))
 }
 
@@ -61,8 +61,8 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Options, String> {
-        Options::from_args(line.split_whitespace().map(String::from))
+    fn parse(line: &str) -> Result<BenchOptions, String> {
+        BenchOptions::from_args(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn errors_are_told() {
         for (line, want) in [
-            ("", "usage"),
-            ("s1.toml s2.toml", "one scenario only"),
-            ("s1.toml --fast", "unknown --fast"),
-            ("s1.toml --seed", "--seed needs a value"),
-            ("s1.toml --seed one", "expected a number, found 'one'"),
+            ("", "which scenario?\nusage"),
+            ("s1.toml s2.toml", "unexpected argument \"s2.toml\""),
+            ("s1.toml --fast", "invalid option '--fast'"),
+            ("s1.toml --seed", "missing argument for option '--seed'"),
+            ("s1.toml --seed one", "\"one\""),
             ("s1.toml --set flows", "expected KEY=VALUE"),
         ] {
             let error = parse(line).unwrap_err();

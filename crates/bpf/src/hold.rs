@@ -22,20 +22,20 @@ const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What libbpf said; shown only if it failed.
-static SAID: Mutex<String> = Mutex::new(String::new());
+static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
 
 /// The congestion controls and the programs for their parameters, in the kernel until dropped.
-pub struct Held {
+pub struct Attached {
     _links: Vec<Link>,
     _object: Object,
 }
 
-impl Held {
+impl Attached {
     /// Sockets of the processes in `cgroup` and below can set parameters.
     pub fn new(cgroup: &Path) -> Result<Self, Failure> {
         needs()?;
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
-            SAID.lock().expect("nobody panics holding it").push_str(&line);
+            LIBBPF_LOG.lock().expect("nobody panics holding it").push_str(&line);
         })));
         let mut object = load()?;
         let mut links = Vec::new();
@@ -48,7 +48,7 @@ impl Held {
         for name in ["tg_sbrm_setsockopt", "tg_sbrm_getsockopt"] {
             links.push(attach(&mut object, name, cgroup)?);
         }
-        Ok(Held { _links: links, _object: object })
+        Ok(Attached { _links: links, _object: object })
     }
 }
 
@@ -92,7 +92,10 @@ fn load() -> Result<Object, Failure> {
              CAP_NET_ADMIN) for tg_sbrm, tg_tcprm and tg_vegascp"
                 .to_owned(),
         ),
-        _ => Failure::Other(format!("the kernel does not take our programs: {error}{}", said())),
+        _ => Failure::Other(format!(
+            "the kernel does not take our programs: {error}{}",
+            libbpf_log()
+        )),
     })
 }
 
@@ -103,7 +106,10 @@ fn attach(object: &mut Object, name: &str, cgroup: &Path) -> Result<Link, Failur
     let program = program.as_mut().expect("bpf/flow.bpf.h defines it");
     program.attach_cgroup(directory.as_fd().as_raw_fd()).map_err(|error| {
         let place = cgroup.display();
-        Failure::Other(format!("{place} takes no program ({error}); is it of cgroup v2?{}", said()))
+        Failure::Other(format!(
+            "{place} takes no program ({error}); is it of cgroup v2?{}",
+            libbpf_log()
+        ))
     })
 }
 
@@ -115,7 +121,7 @@ fn register(name: &str, ops: &mut MapMut<'_>) -> Result<Link, Failure> {
             Err(error) => error,
         };
         if error.kind() != ErrorKind::AlreadyExists {
-            let line = format!("the kernel does not register {name}: {error}{}", said());
+            let line = format!("the kernel does not register {name}: {error}{}", libbpf_log());
             return Err(Failure::Other(line));
         }
         if attempt == ATTEMPTS {
@@ -130,7 +136,7 @@ fn register(name: &str, ops: &mut MapMut<'_>) -> Result<Link, Failure> {
     }
 }
 
-fn said() -> String {
-    let said = SAID.lock().expect("nobody panics holding it");
-    if said.is_empty() { String::new() } else { format!("\n{}", said.trim_end()) }
+fn libbpf_log() -> String {
+    let log = LIBBPF_LOG.lock().expect("nobody panics holding it");
+    if log.is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
 }

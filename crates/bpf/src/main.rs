@@ -68,11 +68,11 @@ fn main() -> ExitCode {
 
 fn run(keep: bool, directory: Option<PathBuf>) -> Result<(), Failure> {
     let directory = directory.map_or_else(cgroup::own, Ok)?;
-    let held = hold::Held::new(&directory)?;
+    let attached = hold::Attached::new(&directory)?;
     if keep {
         println!("ready");
         hold::wait().map_err(|error| Failure::Other(format!("waiting: {error}")))?;
     }
-    drop(held);
+    drop(attached);
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::mem::take;
 
-use crate::course::Course;
 use crate::past::Past;
+use crate::policy::Policy;
 use crate::signal_law::{Memory, Queue, SignalLaw};
-use crate::treatment::Treatment;
-use crate::{Group, Link, Network};
+use crate::trajectory::Integration;
+use crate::{FluidLink, FluidNetwork, Group};
 
 /// In packets. A window below a packet is none that any of the laws is meant for.
 const MIN_WINDOW: f64 = 1e-3;
@@ -39,12 +39,12 @@ pub struct LinkState {
 }
 
 impl State {
-    /// At the beginning of a course.
-    pub fn of(network: &Network, course: &Course) -> Self {
-        let links = (0..network.links.len()).map(|number| begins(network, course, number));
+    /// At the beginning of an integration.
+    pub fn of(network: &FluidNetwork, integration: &Integration) -> Self {
+        let links = (0..network.links.len()).map(|number| begins(network, integration, number));
         State {
-            windows: course.windows.clone(),
-            known: course.known.clone(),
+            windows: integration.windows.clone(),
+            known: integration.known.clone(),
             links: links.collect(),
         }
     }
@@ -57,37 +57,36 @@ impl State {
     }
 }
 
-fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
-    let (link, queue) = (&network.links[number], course.queues[number]);
+fn begins(network: &FluidNetwork, integration: &Integration, number: usize) -> LinkState {
+    let (link, queue) = (&network.links[number], integration.queues[number]);
     let mut at = LinkState {
         queue,
         scalable_queue: 0.0,
-        memory: link.signal.settled(queue, course.probabilities[number]),
-        mean_known: course.mean_known,
+        memory: link.signal.settled(queue, integration.probabilities[number]),
+        mean_known: integration.mean_known,
         delay_s: queue / link.capacity_pps,
         probability: 0.0,
     };
-    if let (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(two)) =
-        (&link.signal, link.treatment)
+    if let (SignalLaw::Pi2 { controller, .. }, Policy::TwoQueues(two)) = (&link.signal, link.policy)
     {
-        let groups = network.groups.iter().zip(&course.windows);
+        let groups = network.groups.iter().zip(&integration.windows);
         let scalable = groups
-            .filter(|(group, _)| group.law.is_scalable() && group.way.contains(&number))
+            .filter(|(group, _)| group.law.is_scalable() && group.route.contains(&number))
             .map(|(group, window)| group.count * group.rate_pps(*window, group.rtt_s(0.0)));
         let leaves_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
         at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - leaves_pps) } else { 0.0 };
         at.memory[0] -= controller.beta_hz * at.delay_s;
     }
-    at.probability = at.said(link);
+    at.probability = at.signalled(link);
     at
 }
 
 impl LinkState {
     /// What the signal says.
-    fn said(&self, link: &Link) -> f64 {
-        match (&link.signal, link.treatment) {
+    fn signalled(&self, link: &FluidLink) -> f64 {
+        match (&link.signal, link.policy) {
             // Its memory is without what goes by the delay itself.
-            (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+            (SignalLaw::Pi2 { controller, .. }, Policy::TwoQueues(_)) => {
                 (self.memory[0] + controller.beta_hz * self.delay_s).clamp(0.0, 1.0)
             }
             _ => link.signal.probability(self.queue, self.memory),
@@ -95,9 +94,9 @@ impl LinkState {
     }
 
     /// What a packet of such a source waits.
-    fn wait_s(&self, link: &Link, scalable: bool) -> f64 {
-        match link.treatment {
-            Treatment::TwoQueues(two) if scalable => {
+    fn wait_s(&self, link: &FluidLink, scalable: bool) -> f64 {
+        match link.policy {
+            Policy::TwoQueues(two) if scalable => {
                 self.scalable_queue / two.most_pps(self.queue, link.capacity_pps)
             }
             _ => self.delay_s,
@@ -117,7 +116,7 @@ struct Arriving {
 
 /// The network, and the past of what goes round in it.
 pub struct Flow<'a> {
-    network: &'a Network,
+    network: &'a FluidNetwork,
     step_s: f64,
     steps_per_s: f64,
     /// Rate of a source of each group, at each step.
@@ -138,8 +137,8 @@ pub struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// Of a network that has always been in this state.
-    pub fn new(network: &'a Network, step_s: f64, state: &State) -> Self {
-        let any = |is: fn(&Treatment) -> bool| network.links.iter().any(|l| is(&l.treatment));
+    pub fn new(network: &'a FluidNetwork, step_s: f64, state: &State) -> Self {
+        let any = |is: fn(&Policy) -> bool| network.links.iter().any(|l| is(&l.policy));
         let mut flow = Flow {
             network,
             step_s,
@@ -147,8 +146,8 @@ impl<'a> Flow<'a> {
             rates: Vec::new(),
             known: Vec::new(),
             met: Vec::new(),
-            knows: any(|how| matches!(how, Treatment::Abc(_) | Treatment::Afcp(_))),
-            has_two: any(|how| matches!(how, Treatment::TwoQueues(_))),
+            knows: any(|how| matches!(how, Policy::Abc(_) | Policy::Afcp(_))),
+            has_two: any(|how| matches!(how, Policy::TwoQueues(_))),
             here: Change::default(),
             there: Change::default(),
             ahead: state.clone(),
@@ -158,7 +157,7 @@ impl<'a> Flow<'a> {
             let rtt_s = flow.rtt_s(group, state);
             let pps = group.rate_pps(*window, rtt_s);
             let here = Arriving { rtt_s, pps, known: *known };
-            let met = group.way.iter().map(|link| flow.met(state, group, *known, here, *link));
+            let met = group.route.iter().map(|link| flow.met(state, group, *known, here, *link));
             let met = met.map(Past::new).collect();
             flow.rates.push(Past::new(pps));
             flow.known.push(Past::new(*known));
@@ -192,7 +191,7 @@ impl<'a> Flow<'a> {
                 true => self.arriving(number, state, self.step_s),
                 false => Arriving { rtt_s: self.rtt_s(group, state), pps: 0.0, known },
             };
-            for (place, link) in group.way.iter().enumerate() {
+            for (place, link) in group.route.iter().enumerate() {
                 let met = self.met(state, group, known, here, *link);
                 self.met[number][place].push(met);
             }
@@ -219,8 +218,8 @@ impl<'a> Flow<'a> {
             at.scalable_queue = (at.scalable_queue + by.scalable_queue * time_s).max(0.0);
             at.mean_known += by.mean_known * time_s;
             let memory = [0, 1].map(|i| at.memory[i] + by.memory[i] * time_s);
-            at.memory = match (&link.signal, link.treatment) {
-                (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+            at.memory = match (&link.signal, link.policy) {
+                (SignalLaw::Pi2 { controller, .. }, Policy::TwoQueues(_)) => {
                     let own = controller.beta_hz * at.delay_s;
                     [memory[0].clamp(-own, 1.0 - own), 0.0]
                 }
@@ -260,18 +259,18 @@ impl<'a> Flow<'a> {
     }
 
     fn known_slope(&self, state: &State, group: &Group, number: usize, here: Arriving) -> f64 {
-        let (first, known) = (group.way[0], state.known[number]);
+        let (first, known) = (group.route[0], state.known[number]);
         let link = &self.network.links[first];
-        match link.treatment {
-            Treatment::Abc(abc) => {
+        match link.policy {
+            Policy::Abc(abc) => {
                 let sent_pps = group.rate_pps(state.windows[number], here.rtt_s);
                 abc.slope(known, sent_pps, group.customer)
             }
-            Treatment::Afcp(afcp) => {
+            Policy::Afcp(afcp) => {
                 let probability = state.links[first].probability;
                 afcp.slope(known, probability, here.pps, group.customer)
             }
-            Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
+            Policy::Alike | Policy::TwoQueues(_) => 0.0,
         }
     }
 
@@ -279,14 +278,14 @@ impl<'a> Flow<'a> {
         let (link, at) = (&self.network.links[number], &state.links[number]);
         let here = || {
             let groups = self.network.groups.iter().zip(arriving).zip(&state.known);
-            groups.filter(|((group, _), _)| group.way.contains(&number))
+            groups.filter(|((group, _), _)| group.route.contains(&number))
         };
         let through = |((group, here), known): ((&Group, &Arriving), &f64)| {
             group.count * here.pps * (1.0 - self.dropped(state, group, *known, *here, number))
         };
         let mut change = LinkChange::default();
         let mut capacity_pps = link.capacity_pps;
-        if let Treatment::TwoQueues(two) = link.treatment {
+        if let Policy::TwoQueues(two) = link.policy {
             let scalable = here().filter(|((group, _), _)| group.law.is_scalable()).map(through);
             let scalable_pps = scalable.sum();
             let queues = [at.queue, at.scalable_queue];
@@ -298,12 +297,12 @@ impl<'a> Flow<'a> {
         let excess_pps = own.map(through).sum::<f64>() - capacity_pps;
         let stays = at.queue <= 0.0 && excess_pps < 0.0 && !self.network.free_queue;
         change.queue = excess_pps;
-        if let Treatment::Abc(abc) = link.treatment {
+        if let Policy::Abc(abc) = link.policy {
             let carried = here().map(|((group, here), _)| (group.count * here.pps, here.known));
             change.mean_known = abc.mean_slope(carried, at.mean_known);
         }
-        change.memory = match (&link.signal, link.treatment) {
-            (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+        change.memory = match (&link.signal, link.policy) {
+            (SignalLaw::Pi2 { controller, .. }, Policy::TwoQueues(_)) => {
                 let longest_s = at.delay_s.max(at.wait_s(link, true));
                 let error_s = longest_s - controller.target_s;
                 [controller.alpha_hz / controller.interval_s * error_s, 0.0]
@@ -327,14 +326,14 @@ impl<'a> Flow<'a> {
         let probability = at.probability;
         let scalable = group.law.is_scalable();
         let alike = link.signal.met(probability, scalable);
-        match link.treatment {
-            Treatment::Alike => alike,
-            Treatment::Abc(abc) => abc.met(probability, here.known, at.mean_known),
-            Treatment::Afcp(_) => {
+        match link.policy {
+            Policy::Alike => alike,
+            Policy::Abc(abc) => abc.met(probability, here.known, at.mean_known),
+            Policy::Afcp(_) => {
                 1.0 - (1.0 - alike) * (1.0 - self.dropped(state, group, known, here, number))
             }
-            Treatment::TwoQueues(two) if scalable => alike.max(two.ramp(at.wait_s(link, true))),
-            Treatment::TwoQueues(_) => alike,
+            Policy::TwoQueues(two) if scalable => alike.max(two.ramp(at.wait_s(link, true))),
+            Policy::TwoQueues(_) => alike,
         }
     }
 
@@ -348,17 +347,17 @@ impl<'a> Flow<'a> {
         number: usize,
     ) -> f64 {
         let (link, at) = (&self.network.links[number], &state.links[number]);
-        match link.treatment {
-            Treatment::Abc(abc) => abc.met(at.probability, here.known, at.mean_known),
-            Treatment::Afcp(afcp) => {
+        match link.policy {
+            Policy::Abc(abc) => abc.met(at.probability, here.known, at.mean_known),
+            Policy::Afcp(afcp) => {
                 1.0 - afcp.forwarded(known, at.probability, here.pps, group.customer)
             }
-            Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
+            Policy::Alike | Policy::TwoQueues(_) => 0.0,
         }
     }
 
-    fn has_own_queue(&self, link: &Link, group: &Group) -> bool {
-        matches!(link.treatment, Treatment::TwoQueues(_)) && group.law.is_scalable()
+    fn has_own_queue(&self, link: &FluidLink, group: &Group) -> bool {
+        matches!(link.policy, Policy::TwoQueues(_)) && group.law.is_scalable()
     }
 
     fn arriving(&self, number: usize, state: &State, ahead_s: f64) -> Arriving {
@@ -374,7 +373,7 @@ impl<'a> Flow<'a> {
     fn rtt_s(&self, group: &Group, state: &State) -> f64 {
         let scalable = group.law.is_scalable();
         let waits = group
-            .way
+            .route
             .iter()
             .map(|&link| state.links[link].wait_s(&self.network.links[link], scalable));
         group.rtt_s(waits.sum())
@@ -389,16 +388,16 @@ impl<'a> Flow<'a> {
         if !self.has_two {
             for (at, link) in state.links.iter_mut().zip(&self.network.links) {
                 at.delay_s = at.queue / link.capacity_pps;
-                at.probability = at.said(link);
+                at.probability = at.signalled(link);
             }
             return;
         }
         for (number, link) in self.network.links.iter().enumerate() {
-            let served_pps = match link.treatment {
-                Treatment::TwoQueues(two) => {
+            let served_pps = match link.policy {
+                Policy::TwoQueues(two) => {
                     let groups = self.network.groups.iter().enumerate();
                     let scalable = groups.filter(|(_, group)| {
-                        group.law.is_scalable() && group.way.contains(&number)
+                        group.law.is_scalable() && group.route.contains(&number)
                     });
                     let pps = scalable.map(|(place, group)| {
                         group.count * self.arriving(place, state, ahead_s).pps
@@ -412,7 +411,7 @@ impl<'a> Flow<'a> {
             let at = &mut state.links[number];
             at.delay_s =
                 if at.queue > 0.0 || self.network.free_queue { at.queue / served_pps } else { 0.0 };
-            at.probability = at.said(link);
+            at.probability = at.signalled(link);
         }
     }
 }

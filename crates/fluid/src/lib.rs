@@ -11,33 +11,33 @@
 //! ```
 //!
 //! with all delays taken at the present R_g(t), in packets and seconds. Each link is half a round trip from the
-//! source, and queues do not smooth what goes on. A link may treat groups differently ([`Treatment`]). They are delay
+//! source, and queues do not smooth what goes on. A link may treat groups differently ([`Policy`]). They are delay
 //! equations whose lags depend on their state. [`run`] takes steps of a fixed length, short beside the shortest
 //! lag, by Heun's method, and reads the past between two steps as a straight line.
 
 #![forbid(unsafe_code)]
 
-mod course;
 mod flow;
 mod past;
+mod policy;
 mod price;
 mod red;
 mod signal_law;
 mod source;
-mod treatment;
+mod trajectory;
 
-pub use course::{Course, FluidError, Trajectory, run};
+pub use policy::{AbcPolicy, AfcpPolicy, Policy, TwoQueues};
 pub use price::Price;
-pub use red::{Adaptation, Red, Spacing};
-pub use signal_law::{Controller, Memory, Queue, SignalLaw};
+pub use red::{Red, RedAdaptation, Spacing};
+pub use signal_law::{Memory, PiController, Queue, SignalLaw};
 pub use source::{Customer, Group, Law};
-pub use treatment::{Abc, Afcp, Treatment, TwoQueues};
+pub use trajectory::{FluidError, Integration, Trajectory, run};
 
 /// Links, and the sources that pass them.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct FluidNetwork {
     /// Queues that are looked at.
-    pub links: Vec<Link>,
+    pub links: Vec<FluidLink>,
     /// Who sends.
     pub groups: Vec<Group>,
     /// Whether queues may fall below zero, as in the dissertation; a real one stays empty.
@@ -46,13 +46,13 @@ pub struct Network {
 
 /// A queue and its signal.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct FluidLink {
     /// Its rate, in packets/s.
     pub capacity_pps: f64,
     /// What it says of its queue.
     pub signal: SignalLaw,
     /// Whom it tells apart.
-    pub treatment: Treatment,
+    pub policy: Policy,
 }
 
 #[cfg(test)]

@@ -29,12 +29,12 @@ impl Price {
     }
 
     /// Price that packets say with a probability.
-    pub fn said(&self, probability: f64) -> f64 {
-        said(probability, self.base)
+    pub fn signalled_price(&self, probability: f64) -> f64 {
+        signalled_price(probability, self.base)
     }
 }
 
 /// −ln(1 − p)/ln φ.
-pub fn said(probability: f64, base: f64) -> f64 {
+pub fn signalled_price(probability: f64, base: f64) -> f64 {
     -libm::log1p(-probability) / libm::log(base)
 }

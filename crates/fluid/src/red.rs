@@ -57,7 +57,7 @@ impl Spacing {
 
 /// What moves p_max so that the mean queue stays between two marks (Floyd, Gummadi, Shenker, 2001).
 #[derive(Clone, Copy, Debug)]
-pub struct Adaptation {
+pub struct RedAdaptation {
     /// Time between two steps, in seconds.
     pub interval_s: f64,
     /// Largest increase; a quarter of p_max if that is less.
@@ -71,7 +71,7 @@ const LOW_HIGH: [f64; 2] = [0.4, 0.6];
 /// p_max moves no further.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];
 
-impl Adaptation {
+impl RedAdaptation {
     /// How p_max changes, per second, its steps made smooth.
     pub fn slope(&self, red: &Red, mean: f64, max_probability: f64) -> f64 {
         let width = red.max_threshold - red.min_threshold;

@@ -1,7 +1,7 @@
 //! By which law a queue signals congestion, and what it remembers for that.
 
 use crate::price::Price;
-use crate::red::{Adaptation, Red};
+use crate::red::{Red, RedAdaptation};
 
 /// What a signal goes on from: a mean queue or a probability, and a second such.
 pub type Memory = [f64; 2];
@@ -12,7 +12,7 @@ pub enum SignalLaw {
     /// Random early detection; its memory is the mean queue.
     Red(Red),
     /// Adaptive RED; its memory is the mean queue, and p_max.
-    AdaptiveRed(Red, Adaptation),
+    AdaptiveRed(Red, RedAdaptation),
     /// Of the present queue: straight lines between these points (queue in packets, probability).
     Piecewise(Vec<(f64, f64)>),
     /// Single-bit resource marking (5.4.1): p = 1 − exp(−γ [b − b0]⁺).
@@ -25,11 +25,11 @@ pub enum SignalLaw {
     /// PC1 and PC3: its memory is the price.
     Price(Price),
     /// PIE: its memory is p, and goes in smaller steps the smaller it is (RFC 8033, section 4.2).
-    Pie(Controller),
+    Pie(PiController),
     /// DualPI2's controller: its memory is p′; classic packets meet p′², scalable ones k p′ (RFC 9332).
     Pi2 {
         /// What moves p′.
-        controller: Controller,
+        controller: PiController,
         /// k.
         coupling: f64,
     },
@@ -37,7 +37,7 @@ pub enum SignalLaw {
 
 /// A probability that follows the delay q = b/c: p' = α/T (q − q₀) + β q'.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller {
+pub struct PiController {
     /// q₀, in seconds.
     pub target_s: f64,
     /// T, in seconds.
@@ -72,7 +72,7 @@ impl SignalLaw {
             SignalLaw::Red(_) => [queue, 0.0],
             SignalLaw::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
             SignalLaw::Sbrm { .. } | SignalLaw::Piecewise(_) => [0.0, 0.0],
-            SignalLaw::Price(price) => [price.said(probability), 0.0],
+            SignalLaw::Price(price) => [price.signalled_price(probability), 0.0],
             SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => [probability, 0.0],
         }
     }
@@ -150,7 +150,7 @@ fn between(points: &[(f64, f64)], queue: f64) -> f64 {
     }
 }
 
-impl Controller {
+impl PiController {
     /// p', before what makes its steps smaller.
     fn slope(&self, queue: Queue) -> f64 {
         let error_s = queue.packets / queue.capacity_pps - self.target_s;

@@ -1,6 +1,6 @@
 //! What an ACK does to a window.
 
-use crate::price::said;
+use crate::price::signalled_price;
 
 /// Equal sources.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Group {
     /// Their round trip without queueing, in seconds.
     pub base_rtt_s: f64,
     /// Links that they pass, by their places.
-    pub way: Vec<usize>,
+    pub route: Vec<usize>,
     /// Whose they are, for links that tell customers apart.
     pub customer: Customer,
 }
@@ -123,7 +123,7 @@ impl Law {
                 gain * (unmarked * willingness_pps * rtt_s / window - probability)
             }
             Law::DirectWindow { gain, willingness_pps, base } => {
-                gain * (willingness_pps * rtt_s / window - said(probability, base))
+                gain * (willingness_pps * rtt_s / window - signalled_price(probability, base))
             }
             Law::TcpRm { gain, willingness_pps } => {
                 let unmarked = 1.0 - probability;

@@ -13,18 +13,22 @@ const SBRM: SignalLaw = SignalLaw::Sbrm { steepness: 0.006, target: 50.0 };
 const PAYS: Law = Law::Sbrm { gain: 0.2, willingness_pps: 20.0 };
 
 /// Thirty sources at 10,000 packets/s: the example of the dissertation's figures.
-fn bottleneck(law: Law, signal: SignalLaw, base_rtt_s: f64) -> Network {
-    let link = Link { capacity_pps: 10_000.0, signal, treatment: Treatment::Alike };
-    Network { links: vec![link], groups: vec![group(law, 30.0, base_rtt_s)], free_queue: false }
+fn bottleneck(law: Law, signal: SignalLaw, base_rtt_s: f64) -> FluidNetwork {
+    let link = FluidLink { capacity_pps: 10_000.0, signal, policy: Policy::Alike };
+    FluidNetwork {
+        links: vec![link],
+        groups: vec![group(law, 30.0, base_rtt_s)],
+        free_queue: false,
+    }
 }
 
 fn group(law: Law, count: f64, base_rtt_s: f64) -> Group {
     let customer = Customer { flows: 1.0, granted_pps: 1.0 };
-    Group { law, count, base_rtt_s, way: vec![0], customer }
+    Group { law, count, base_rtt_s, route: vec![0], customer }
 }
 
 /// Queue and window at which nothing changes, of a signal that goes by the queue, found by halving.
-fn settled(bottleneck: &Network) -> (f64, f64) {
+fn settled(bottleneck: &FluidNetwork) -> (f64, f64) {
     let [Group { law, count, base_rtt_s, .. }] = bottleneck.groups[..] else { panic!("one group") };
     let link = &bottleneck.links[0];
     let window = |queue: f64| link.capacity_pps / count * (base_rtt_s + queue / link.capacity_pps);
@@ -40,8 +44,8 @@ fn settled(bottleneck: &Network) -> (f64, f64) {
     (low, window(low))
 }
 
-fn course(window: f64, queue: f64, duration_s: f64) -> Course {
-    Course {
+fn integration(window: f64, queue: f64, duration_s: f64) -> Integration {
+    Integration {
         windows: vec![window],
         queues: vec![queue],
         probabilities: vec![0.0],
@@ -55,9 +59,9 @@ fn course(window: f64, queue: f64, duration_s: f64) -> Course {
 
 /// By what the queue's swing grows from the third quarter of a trajectory to the fourth, when it begins just
 /// off the equilibrium.
-fn growth(bottleneck: &Network, duration_s: f64) -> f64 {
+fn growth(bottleneck: &FluidNetwork, duration_s: f64) -> f64 {
     let (queue, window) = settled(bottleneck);
-    let near = course(window * 1.0001, queue, duration_s);
+    let near = integration(window * 1.0001, queue, duration_s);
     let kept = run(bottleneck, &near).expect("can be followed");
     let swing = |from: f64, to: f64| {
         let part = kept.times_s.iter().zip(&kept.queues);
@@ -74,7 +78,7 @@ fn what_is_settled_stays() {
     for (law, signal) in [(Law::RENO, RED), (PAYS, SBRM), (Law::Scalable, SBRM)] {
         let bottleneck = bottleneck(law, signal, 0.05);
         let (queue, window) = settled(&bottleneck);
-        let kept = run(&bottleneck, &course(window, queue, 20.0)).expect("can be followed");
+        let kept = run(&bottleneck, &integration(window, queue, 20.0)).expect("can be followed");
         assert_eq!((kept.times_s.len(), kept.windows.len()), (2001, 2001));
         for (at, of) in kept.queues.iter().zip(&kept.windows) {
             assert!((at - queue).abs() < 1e-3 && (of - window).abs() < 1e-4, "{law:?}: {at} {of}");
@@ -96,8 +100,8 @@ fn the_swing_grows_beyond_the_critical_delay_and_not_before() {
 #[test]
 fn a_real_queue_stays_at_zero_and_a_free_one_does_not() {
     let mut unstable = bottleneck(Law::RENO, RED, 0.1);
-    let smallest = |bottleneck: &Network| {
-        let kept = run(bottleneck, &course(10.0, 0.0, 60.0)).expect("can be followed");
+    let smallest = |bottleneck: &FluidNetwork| {
+        let kept = run(bottleneck, &integration(10.0, 0.0, 60.0)).expect("can be followed");
         kept.queues.iter().copied().fold(f64::INFINITY, f64::min)
     };
     assert_eq!(smallest(&unstable), 0.0);
@@ -110,9 +114,10 @@ fn a_real_queue_stays_at_zero_and_a_free_one_does_not() {
 fn groups_add_up() {
     let whole = bottleneck(PAYS, SBRM, 0.06);
     let half = group(PAYS, 15.0, 0.06);
-    let halves = Network { groups: vec![half.clone(), half], ..whole.clone() };
-    let one = run(&whole, &course(5.0, 0.0, 10.0)).expect("can be followed");
-    let both = Course { windows: vec![5.0; 2], known: vec![0.0; 2], ..course(5.0, 0.0, 10.0) };
+    let halves = FluidNetwork { groups: vec![half.clone(), half], ..whole.clone() };
+    let one = run(&whole, &integration(5.0, 0.0, 10.0)).expect("can be followed");
+    let both =
+        Integration { windows: vec![5.0; 2], known: vec![0.0; 2], ..integration(5.0, 0.0, 10.0) };
     let two = run(&halves, &both).expect("can be followed");
     for (a, b) in one.queues.iter().zip(&two.queues) {
         assert!((a - b).abs() < 1e-6, "{a} {b}");
@@ -124,7 +129,7 @@ fn groups_add_up() {
 fn shorter_steps_change_next_to_nothing() {
     let bottleneck = bottleneck(PAYS, SBRM, 0.06);
     let queue_with = |step_s: f64| {
-        let at = Course { step_s, keep_every: 1, ..course(5.0, 0.0, 5.0) };
+        let at = Integration { step_s, keep_every: 1, ..integration(5.0, 0.0, 5.0) };
         *run(&bottleneck, &at).expect("can be followed").queues.last().expect("was kept")
     };
     let [coarse, middle, fine] = [2e-3, 1e-3, 5e-4].map(queue_with);
@@ -134,29 +139,29 @@ fn shorter_steps_change_next_to_nothing() {
 #[test]
 fn what_cannot_be_followed_is_told() {
     let good = bottleneck(Law::RENO, RED, 0.05);
-    let at = course(10.0, 0.0, 1.0);
-    let error = |bottleneck: &Network, course: &Course| {
-        run(bottleneck, course).expect_err("cannot be followed").to_string()
+    let at = integration(10.0, 0.0, 1.0);
+    let error = |bottleneck: &FluidNetwork, integration: &Integration| {
+        run(bottleneck, integration).expect_err("cannot be followed").to_string()
     };
-    let long = Course { step_s: 0.03, ..at.clone() };
+    let long = Integration { step_s: 0.03, ..at.clone() };
     assert!(error(&good, &long).contains("0.03 s jumps over the shortest lag of 0.025 s"));
     let mut none = good.clone();
     none.links[0].capacity_pps = 0.0;
     assert_eq!(error(&none, &at), "the capacity is 0, and has to be above 0");
-    let nan = Course { windows: vec![f64::NAN], ..at.clone() };
+    let nan = Integration { windows: vec![f64::NAN], ..at.clone() };
     assert_eq!(error(&good, &nan), "a window is NaN, and has to be above 0");
-    let two = Course { windows: vec![1.0, 2.0], ..at.clone() };
+    let two = Integration { windows: vec![1.0, 2.0], ..at.clone() };
     assert_eq!(error(&good, &two), "2 windows, and there should be 1");
     let mut lost = good;
-    lost.groups[0].way = vec![1];
-    assert_eq!(error(&lost, &course(10.0, 0.0, 1.0)), "group 0 passes no link that is there");
+    lost.groups[0].route = vec![1];
+    assert_eq!(error(&lost, &integration(10.0, 0.0, 1.0)), "group 0 passes no link that is there");
 }
 
 /// RFC 8033's table at a delay that stays 4 ms above the target, and RFC 9332's coupling.
 #[test]
 fn controllers_go_by_their_rfcs() {
     let controller =
-        Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
+        PiController { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
     let above = Queue { packets: 19.0, slope_pps: 0.0, excess_pps: 0.0, capacity_pps: 1000.0 };
     let rises = Queue { packets: 15.0, slope_pps: 100.0, excess_pps: 100.0, capacity_pps: 1000.0 };
     let slope = |signal: &SignalLaw, queue, p| signal.memory_slope(queue, [p, 0.0])[0];
@@ -178,10 +183,11 @@ fn controllers_go_by_their_rfcs() {
 #[test]
 fn pie_settles_at_its_target() {
     let controller =
-        Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
+        PiController { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
     let bottleneck = bottleneck(Law::RENO, SignalLaw::Pie(controller), 0.03);
     for probability in [0.0, 0.3] {
-        let begins = Course { probabilities: vec![probability], ..course(1.0, 0.0, 100.0) };
+        let begins =
+            Integration { probabilities: vec![probability], ..integration(1.0, 0.0, 100.0) };
         let kept = run(&bottleneck, &begins).expect("can be followed");
         let end = kept.queues.last().expect("was kept");
         assert!((end - 150.0).abs() < 0.1, "{end}");
@@ -218,7 +224,7 @@ fn a_function_of_the_queue_goes_along_its_points() {
 /// From both sides, into the band that leaves p_max alone.
 #[test]
 fn adaptive_red_brings_the_mean_queue_between_its_marks() {
-    let adapts = Adaptation { interval_s: 0.5, increase: 0.01, decrease: 0.9 };
+    let adapts = RedAdaptation { interval_s: 0.5, increase: 0.01, decrease: 0.9 };
     for max_probability in [0.02, 0.4] {
         let red = Red {
             max_probability,
@@ -228,7 +234,7 @@ fn adaptive_red_brings_the_mean_queue_between_its_marks() {
             ..GENTLE
         };
         let bottleneck = bottleneck(Law::RENO, SignalLaw::AdaptiveRed(red, adapts), 0.03);
-        let kept = run(&bottleneck, &course(1.0, 0.0, 100.0)).expect("can be followed");
+        let kept = run(&bottleneck, &integration(1.0, 0.0, 100.0)).expect("can be followed");
         let late = &kept.queues[kept.queues.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;
         assert!((89.0..111.0).contains(&mean), "{max_probability}: {mean}");
@@ -240,8 +246,11 @@ fn who_sends_at_a_constant_rate_leaves_the_rest_to_others() {
     let mut bottleneck = bottleneck(Law::RENO, RED, 0.04);
     let constant = Law::Cbr { rate_pps: 100.0 };
     bottleneck.groups.push(group(constant, 40.0, 0.04));
-    let begins =
-        Course { windows: vec![10.0, 1.0], known: vec![0.0; 2], ..course(1.0, 0.0, 100.0) };
+    let begins = Integration {
+        windows: vec![10.0, 1.0],
+        known: vec![0.0; 2],
+        ..integration(1.0, 0.0, 100.0)
+    };
     let kept = run(&bottleneck, &begins).expect("can be followed");
     let (queue, window) =
         (kept.queues[kept.queues.len() - 1], kept.windows[kept.windows.len() - 2]);

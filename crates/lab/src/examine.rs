@@ -16,11 +16,11 @@ const HOST_JITTER: Span = Span::from_micros(50);
 
 /// Everything that there is to say, for the program that calls this one.
 pub fn report(plan: &Plan, ip: IpVersion, generator: Generator) -> Value {
-    json!({ "refused": refused(plan, ip, generator), "deviations": deviations(plan) })
+    json!({ "refused": rejected(plan, ip, generator), "deviations": deviations(plan) })
 }
 
 /// What is asked for that the lab has not, a line each with its remedy.
-pub fn refused(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String> {
+pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String> {
     let mut lines = prices_in_packets(plan);
     lines.extend(node::not_carried(plan));
     if !plan.offers.is_empty() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn own(more: &str) -> Vec<String> {
-        refused(&plan(more), IpVersion::V4, Generator::Own)
+        rejected(&plan(more), IpVersion::V4, Generator::Own)
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
         // Where nobody declares, a policer meets what it would meet on a kernel.
         let policer =
-            "entry = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
+            "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
         assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());
     }
 
@@ -138,44 +138,61 @@ mod tests {
             "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\" }",
             "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\", rate = \"1 Mb/s\" }",
         ] {
-            let told = own(&format!("users.a.traffic = {traffic}"));
-            assert!(told.len() == 1 && told[0].starts_with("a.0: the lab has no "), "{told:?}");
+            let reported = own(&format!("users.a.traffic = {traffic}"));
+            assert!(
+                reported.len() == 1 && reported[0].starts_with("a.0: the lab has no "),
+                "{reported:?}"
+            );
         }
         let late = "{ kind = \"sbrm\", slow_start = false }";
-        let told = own(&format!("tcp.congestion_control = {late}\nusers.a.flows = 2"));
-        assert!(told.len() == 1 && told[0].contains("begins with slow start"), "{told:?}");
+        let reported = own(&format!("tcp.congestion_control = {late}\nusers.a.flows = 2"));
+        assert!(
+            reported.len() == 1 && reported[0].contains("begins with slow start"),
+            "{reported:?}"
+        );
         let limited = plan("tcp.window_limit = \"64 kB\"\nusers.a.flows = 1");
-        let told = refused(&limited, IpVersion::V4, Generator::Iperf3);
-        assert!(told.len() == 1 && told[0].contains("iperf3 cannot keep to a window limit"));
+        let reported = rejected(&limited, IpVersion::V4, Generator::Iperf3);
+        assert!(
+            reported.len() == 1 && reported[0].contains("iperf3 cannot keep to a window limit")
+        );
         assert_eq!(own("tcp.window_limit = \"64 kB\"\nusers.a.flows = 1"), Vec::<String>::new());
     }
 
     #[test]
     fn small_packets_and_writes_in_pieces_are_refused() {
         let small = plan("users.a = { count = 2, packet_size = \"500 B\" }");
-        let told = refused(&small, IpVersion::V6, Generator::Own);
-        assert!(told.len() == 2 && told[0].starts_with("a.0: packets of 500 B are"), "{told:?}");
-        assert_eq!(refused(&small, IpVersion::V4, Generator::Own), Vec::<String>::new());
+        let reported = rejected(&small, IpVersion::V6, Generator::Own);
+        assert!(
+            reported.len() == 2 && reported[0].starts_with("a.0: packets of 500 B are"),
+            "{reported:?}"
+        );
+        assert_eq!(rejected(&small, IpVersion::V4, Generator::Own), Vec::<String>::new());
         let pieces = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
-        let told = own(&format!("users.a.traffic = {pieces}"));
-        assert!(told[0].starts_with("a.0: the lab's applications hand over a transfer at once"));
+        let reported = own(&format!("users.a.traffic = {pieces}"));
+        assert!(
+            reported[0].starts_with("a.0: the lab's applications hand over a transfer at once")
+        );
     }
 
     #[test]
     fn options_that_no_kernel_is_told_of_are_named() {
-        let told = |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
-        assert_eq!(told(""), Vec::<String>::new());
-        let options = told("loss_to_one = true, whole_threshold = true");
+        let reported =
+            |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
+        assert_eq!(reported(""), Vec::<String>::new());
+        let options = reported("quirks.loss_to_one = true, quirks.whole_threshold = true");
         assert_eq!(
             options,
-            ["a: as the kernel has it, not as given (loss_to_one, whole_threshold)"]
+            ["a: as the kernel has it, not as given (quirks.loss_to_one, quirks.whole_threshold)"]
         );
-        let vegas = told("congestion_control = { kind = \"vegas\", alpha = 1.0 }");
+        let vegas = reported("congestion_control = { kind = \"vegas\", alpha = 1.0 }");
         assert_eq!(vegas, ["a: as the kernel has it, not as given (alpha of vegas)"]);
-        assert_eq!(told("congestion_control = \"vegas\""), Vec::<String>::new());
+        assert_eq!(reported("congestion_control = \"vegas\""), Vec::<String>::new());
         let rm =
             "congestion_control = { kind = \"tcp-rm\", kappa = 0.2, least_window = 2 }, ecn = true";
-        assert_eq!(told(rm), ["a: as the kernel has it, not as given (least_window of tcp-rm)"]);
+        assert_eq!(
+            reported(rm),
+            ["a: as the kernel has it, not as given (least_window of tcp-rm)"]
+        );
         let jitter = deviations(&plan("host_jitter = \"1 ms\"\nusers.a.flows = 1"));
         assert_eq!(jitter, ["real hosts have a jitter of their own, not that of host_jitter"]);
     }

@@ -201,13 +201,13 @@ impl<'a> Forwarder<'a> {
             return;
         };
         let number = self.emulation.contents().put(bytes, view);
-        let ((said, fault), now) = (header::read(bytes, &view), self.clock.now());
+        let ((header, fault), now) = (header::read(bytes, &view), self.clock.now());
         match fault {
             Ok(()) => {}
             Err(Fault::Malformed(_)) => self.emulation.contents().count_unreadable(number),
             Err(Fault::Inconsistent) => self.inconsistent += 1,
         }
-        self.emulation.inject(flow, direction, number, bytes.len() as u16, said, now);
+        self.emulation.inject(flow, direction, number, bytes.len() as u16, header, now);
     }
 
     /// Lets a packet of a node enter the network, if it is one of a tunnel.

@@ -21,7 +21,7 @@ use crate::{examine, realtime};
 
 /// What a run can be asked for beside its scenario.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct LabOptions {
     /// Seed of the AQMs' dice, of start times and of pauses.
     pub seed: u64,
     /// Which Internet Protocol the hosts speak.
@@ -47,16 +47,16 @@ pub struct LabRun {
 }
 
 /// Runs a scenario once, in real time.
-pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
-    let refused = examine::refused(plan, options.ip, options.generator);
-    if !refused.is_empty() {
-        return Err(LabError::Refused(refused));
+pub fn run(plan: &Plan, options: LabOptions) -> Result<LabRun, LabError> {
+    let rejected = examine::rejected(plan, options.ip, options.generator);
+    if !rejected.is_empty() {
+        return Err(LabError::Refused(rejected));
     }
     let hosts = NetnsHosts::build(plan, options.ip)?;
     if options.verbose {
-        tell_how_to_look_inside(plan, &hosts);
+        print_namespaces(plan, &hosts);
     }
-    let load_options = load::Options { generator: options.generator };
+    let load_options = load::LoadOptions { generator: options.generator };
     let mut load = Load::new(plan, &hosts, options.seed, load_options)?;
     let clock = Clock::start();
     let stop = AtomicBool::new(false);
@@ -68,7 +68,7 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     let (load, forwarded) = thread::scope(|scope| {
         let forwarding = scope.spawn(|| forward(forwarder, &clock, &stop));
         if options.progress {
-            scope.spawn(|| tell_progress(&clock, end, &stop));
+            scope.spawn(|| print_progress(&clock, end, &stop));
         }
         realtime::take_priority(realtime::APPLICATIONS);
         let load = load.run(&clock, end, &stop);
@@ -91,7 +91,7 @@ fn overruns(hosts: &NetnsHosts) -> Result<u64, LabError> {
 }
 
 /// The namespaces have no names; the process holds them open.
-fn tell_how_to_look_inside(plan: &Plan, hosts: &NetnsHosts) {
+fn print_namespaces(plan: &Plan, hosts: &NetnsHosts) {
     let users = hosts.users.iter().enumerate().map(|(user, host)| (plan.user_name(user), host));
     let nodes = hosts.nodes.iter().map(|node| (node.name.clone(), &node.host));
     for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]).chain(nodes) {
@@ -117,7 +117,7 @@ fn forward(
 }
 
 /// One line a second on standard error: seconds done and seconds in all.
-fn tell_progress(clock: &Clock, end: Time, stop: &AtomicBool) {
+fn print_progress(clock: &Clock, end: Time, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         eprintln!("t {:.1} {:.1}", clock.now().as_secs().min(end.as_secs()), end.as_secs());
         // Short naps, so that the end of a run does not wait for a line.

@@ -24,7 +24,7 @@ pub const MOST: usize = 250;
 /// A PDN gateway or an eNodeB.
 #[derive(Debug)]
 pub struct Node {
-    /// Name of its stage, such as `g1-r4.entry.0`.
+    /// Name of its stage, such as `g1-r4.ingress.0`.
     pub name: String,
     /// Its namespace and device.
     pub host: NetnsHost,
@@ -79,19 +79,19 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
     let mut lines = BTreeSet::new();
     if plan.stages.iter().any(|stage| stage.params.is_of_tunnels()) {
         lines.insert(
-            "pdn-gateway, enodeb: here they stand at links; put them at links.NAME.entry and links.NAME.exit"
+            "pdn-gateway, enodeb: here they stand at links; put them at links.NAME.ingress and links.NAME.egress"
                 .to_owned(),
         );
     }
     for (flow, direction) in
-        plan.legs().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
+        plan.paths().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
     {
         let route = direction.route(flow);
         for hop in 0..=route.len() {
-            let standing = || flow.standing(plan, direction, hop);
-            if standing().count() > 1 && standing().any(StageParams::is_of_tunnels) {
-                let before = hop.checked_sub(1).map(|hop| ("exit", route[hop]));
-                let (place, link) = before.unwrap_or(("entry", route[0]));
+            let stages = || flow.stages_at(plan, direction, hop);
+            if stages().count() > 1 && stages().any(StageParams::is_of_tunnels) {
+                let before = hop.checked_sub(1).map(|hop| ("egress", route[hop]));
+                let (place, link) = before.unwrap_or(("ingress", route[0]));
                 lines.insert(format!(
                     "links.{}.{place}: a node of tunnels stands alone here, between two links; put other stages at \
                      another link",
@@ -108,18 +108,18 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
 }
 
 fn planned(plan: &Plan) -> Vec<Planned> {
-    let mtus = plan.links.iter().flat_map(|link| &link.entry).filter_map(|stage| match stage {
-        StageParams::PdnGateway(params) => Some(params.mtu.get() as u32),
-        StageParams::EnodebUplink(params) => Some(params.mtu.get() as u32),
-        _ => None,
-    });
-    let mtu = mtus.max().unwrap_or_default();
+    let mtus = plan
+        .links
+        .iter()
+        .flat_map(|link| &link.ingress)
+        .filter_map(|stage| stage.tunnel_end()?.mtu);
+    let mtu = mtus.max().map_or(0, |mtu| mtu.get() as u32);
     let of_link = |link: &LinkPlan| {
         let at = |place: &'static str, stages: &[StageParams]| -> Vec<Planned> {
             let own = stages.iter().enumerate().filter(|(_, stage)| stage.is_of_tunnels());
             own.map(|(i, _)| Planned { name: format!("{}.{place}.{i}", link.name), mtu }).collect()
         };
-        [at("entry", &link.entry), at("exit", &link.exit)].concat()
+        [at("ingress", &link.ingress), at("egress", &link.egress)].concat()
     };
     plan.links.iter().flat_map(of_link).collect()
 }
@@ -142,8 +142,8 @@ to = "N"
 rate = "20 Mb/s"
 delay = "5 ms"
 duplex = false
-entry = [{ kind = "pdn-gateway", mtu = "1700 B" }]
-exit = [{ kind = "enodeb" }]
+ingress = [{ kind = "pdn-gateway", mtu = "1700 B" }]
+egress = [{ kind = "enodeb" }]
 [links.back]
 from = "N"
 to = "G"
@@ -169,7 +169,7 @@ to = "phones"
         let plan = plan(TUNNELS);
         assert_eq!(not_carried(&plan), [""; 0]);
         let names = planned(&plan).into_iter().map(|node| (node.name, node.mtu));
-        let wanted = ["core.entry.0", "core.exit.0"].map(|name| (name.to_owned(), 1700));
+        let wanted = ["core.ingress.0", "core.egress.0"].map(|name| (name.to_owned(), 1700));
         assert_eq!(names.collect::<Vec<_>>(), wanted);
     }
 
@@ -178,18 +178,18 @@ to = "phones"
         let beside = TUNNELS
             .replace("{ kind = \"enodeb\" }", "{ kind = \"mark-counter\" }, { kind = \"enodeb\" }");
         let [line] = &not_carried(&plan(&beside))[..] else { panic!("one error") };
-        assert!(line.starts_with("links.core.exit: "), "{line}");
-        let of_users = TUNNELS.replace("exit = [{ kind = \"enodeb\" }]", "")
-            + "exit = [{ kind = \"enodeb\" }]\n";
+        assert!(line.starts_with("links.core.egress: "), "{line}");
+        let of_users = TUNNELS.replace("egress = [{ kind = \"enodeb\" }]", "")
+            + "egress = [{ kind = \"enodeb\" }]\n";
         let [line] = &not_carried(&plan(&of_users))[..] else { panic!("one error") };
-        assert!(line.contains("links.NAME.exit"), "{line}");
+        assert!(line.contains("links.NAME.egress"), "{line}");
         let two = TUNNELS.replace(
             "rate = \"100 Mb/s\"",
-            "entry = [\"pdn-gateway\"]\nexit = [\"enodeb\"]\nrate = \"100 Mb/s\"",
+            "ingress = [\"pdn-gateway\"]\negress = [\"enodeb\"]\nrate = \"100 Mb/s\"",
         );
         let lines = not_carried(&plan(&two));
         assert_eq!(lines.len(), 1, "{lines:?}");
-        assert!(lines[0].starts_with("links.core.exit: "), "{lines:?}");
+        assert!(lines[0].starts_with("links.core.egress: "), "{lines:?}");
     }
 
     /// What an uplink's end has to carry, and a duplex link's both sides.
@@ -205,7 +205,7 @@ to = "phones"
         duplex.replace_range(from.expect("is there") - 1..to.expect("is there") - 1, "");
         assert_eq!(not_carried(&plan(&duplex)), [""; 0]);
         let names: Vec<_> = planned(&plan(&duplex)).into_iter().map(|node| node.name).collect();
-        let up = ["core.reverse.entry.0", "core.reverse.exit.0"];
-        assert_eq!(names, [&up[..], &["core.entry.0", "core.exit.0"]].concat());
+        let up = ["core.reverse.ingress.0", "core.reverse.egress.0"];
+        assert_eq!(names, [&up[..], &["core.ingress.0", "core.egress.0"]].concat());
     }
 }

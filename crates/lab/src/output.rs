@@ -7,11 +7,11 @@ use tidegate_simulator::output::schema::{Table, Values};
 use tidegate_simulator::output::{FlowTable, IntervalTables, RunTable, TransferTable};
 
 use crate::host::IpVersion;
-use crate::lab::{LabRun, Options};
+use crate::lab::{LabOptions, LabRun};
 use crate::load::FlowReport;
 
 /// The document. Numbers that are not (such as the mean of nothing) are `null`.
-pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
+pub fn document(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     let LabRun { timing, load, deviations, .. } = run;
     let objections = timing.objections();
     json!({
@@ -45,7 +45,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
 }
 
 /// The tables of a simulation; those by interval only of scenarios with intervals.
-fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
+fn tables(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     let LabRun { emulated, load, .. } = run;
     let about = RunTable {
         seed: vec![options.seed],
@@ -115,18 +115,18 @@ fn flows(plan: &Plan, run: &LabRun) -> (String, Value) {
         marks: of_network(|got| got.marked),
         ..FlowTable::default()
     };
-    let told = |column: fn(&FlowReport) -> Value| -> Value {
+    let reported = |column: fn(&FlowReport) -> Value| -> Value {
         load.flows.iter().map(column).collect::<Vec<_>>().into()
     };
     let (name, mut table) = columns(known);
     for (column, values) in [
-        ("packets_sent", told(|flow| json!(flow.sent))),
-        ("retransmits", told(|flow| json!(flow.retransmits))),
-        ("timeouts", told(|flow| json!(flow.timeouts))),
-        ("fast_recoveries", told(|_| Value::Null)),
-        ("mean_srtt_s", told(|flow| json!(flow.mean_srtt_s))),
-        ("mean_cwnd_packets", told(|flow| json!(flow.mean_cwnd_packets))),
-        ("host_jitter_s", told(|_| Value::Null)),
+        ("packets_sent", reported(|flow| json!(flow.sent))),
+        ("retransmits", reported(|flow| json!(flow.retransmits))),
+        ("timeouts", reported(|flow| json!(flow.timeouts))),
+        ("fast_recoveries", reported(|_| Value::Null)),
+        ("mean_srtt_s", reported(|flow| json!(flow.mean_srtt_s))),
+        ("mean_cwnd_packets", reported(|flow| json!(flow.mean_cwnd_packets))),
+        ("host_jitter_s", reported(|_| Value::Null)),
     ] {
         *table.get_mut(column).expect("a column of the table of flows") = values;
     }

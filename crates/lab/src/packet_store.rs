@@ -45,11 +45,11 @@ impl PacketStore {
     }
 
     /// The bytes of a packet that leaves, with what was written into its header on the way.
-    pub fn take(&mut self, number: u64, said: Header) -> &[u8] {
+    pub fn take(&mut self, number: u64, header: Header) -> &[u8] {
         self.free.push(number);
         let slot = &mut self.slots[number as usize];
         if let Some(view) = &slot.view {
-            let has_room = header::write(&mut slot.bytes, view, said);
+            let has_room = header::write(&mut slot.bytes, view, header);
             self.without_room += u64::from(!has_room);
         }
         &slot.bytes

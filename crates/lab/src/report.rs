@@ -4,7 +4,7 @@ use tidegate_mechanisms::stage::{Fate, TunnelReport};
 use tidegate_wire::gtpu::report::{self as wire, Entry};
 
 /// What a stage tells, on the wire; its sender's address is that of the packet.
-pub fn to_wire(told: &TunnelReport) -> wire::Report {
+pub fn to_wire(reported: &TunnelReport) -> wire::Report {
     let entry = |&(sequence, fate): &(u16, Fate)| Entry {
         sequence,
         fate: match fate {
@@ -14,18 +14,18 @@ pub fn to_wire(told: &TunnelReport) -> wire::Report {
         },
     };
     wire::Report {
-        teid: told.teid,
-        last_sequence: told.last_sequence,
-        received: told.received,
-        marked_before: told.marked_before,
-        dropped_before: told.dropped_before,
-        dropped_here: told.dropped_here,
-        entries: told.entries.iter().map(entry).collect(),
+        teid: reported.teid,
+        last_sequence: reported.last_sequence,
+        received: reported.received,
+        marked_before: reported.marked_before,
+        dropped_before: reported.dropped_before,
+        dropped_here: reported.dropped_here,
+        entries: reported.entries.iter().map(entry).collect(),
     }
 }
 
 /// What came over the wire from the end with this address.
-pub fn from_wire(told: wire::Report, from: u32) -> TunnelReport {
+pub fn from_wire(reported: wire::Report, from: u32) -> TunnelReport {
     let entry = |entry: &Entry| {
         let fate = match entry.fate {
             wire::Fate::MarkedBefore => Fate::MarkedBefore,
@@ -36,13 +36,13 @@ pub fn from_wire(told: wire::Report, from: u32) -> TunnelReport {
     };
     TunnelReport {
         from,
-        teid: told.teid,
-        last_sequence: told.last_sequence,
-        received: told.received,
-        marked_before: told.marked_before,
-        dropped_before: told.dropped_before,
-        dropped_here: told.dropped_here,
-        entries: told.entries.iter().map(entry).collect(),
+        teid: reported.teid,
+        last_sequence: reported.last_sequence,
+        received: reported.received,
+        marked_before: reported.marked_before,
+        dropped_before: reported.dropped_before,
+        dropped_here: reported.dropped_here,
+        entries: reported.entries.iter().map(entry).collect(),
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     fn a_report_is_the_same_behind_the_wire() {
         let entries =
             vec![(7, Fate::MarkedBefore), (8, Fate::DroppedBefore), (9, Fate::DroppedHere)];
-        let told = TunnelReport {
+        let reported = TunnelReport {
             from: 3,
             teid: 4,
             last_sequence: 9,
@@ -65,8 +65,8 @@ mod tests {
             entries,
         };
         let mut element = Vec::new();
-        wire::emit(&to_wire(&told), &mut element);
+        wire::emit(&to_wire(&reported), &mut element);
         let read = wire::parse(&element).expect("is well-formed").expect("is one of ours");
-        assert_eq!(from_wire(read, 3), told);
+        assert_eq!(from_wire(read, 3), reported);
     }
 }

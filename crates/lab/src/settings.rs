@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidegate_mechanisms::parameters::{Kind, Parameters, Value};
+use tidegate_mechanisms::parameters::{Kind, ParameterValue, Parameters};
 use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, RenoParams, SenderParams, SlowStartExit,
 };
@@ -84,6 +84,7 @@ pub fn server_route(tcp: &TcpPlan) -> Metrics {
 
 /// Options that the kernel is told, or that [`deviations`] has words of its own for.
 const SPOKEN_OF: &[&str] = &[
+    "stack",
     "congestion_control",
     "loss_recovery",
     "window_reduction",
@@ -153,11 +154,27 @@ fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
 fn omitted(tcp: &TcpPlan) -> Vec<String> {
     let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
     let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
-    let differs = pairs()
-        .filter(|(option, (own, kernels))| !SPOKEN_OF.contains(&option.name) && own != kernels);
-    let mut keys: Vec<String> = differs.map(|(option, _)| option.name.to_owned()).collect();
+    let differs = |name: &str, own: &ParameterValue, kernels: &ParameterValue| {
+        !SPOKEN_OF.contains(&name) && own != kernels
+    };
+    let mut keys = Vec::new();
+    for (option, (own, kernels)) in pairs() {
+        match (option.kind, own, kernels) {
+            (Kind::Nested(form), ParameterValue::Nested(own), ParameterValue::Nested(kernels)) => {
+                let quirks = form.parameters.iter().zip(own.iter().zip(&kernels));
+                let quirks =
+                    quirks.filter(|(quirk, (own, kernels))| differs(quirk.name, own, kernels));
+                keys.extend(quirks.map(|(quirk, _)| format!("{}.{}", option.name, quirk.name)));
+            }
+            (_, own, kernels) if differs(option.name, &own, &kernels) => {
+                keys.push(option.name.to_owned());
+            }
+            _ => {}
+        }
+    }
     let of_control = pairs().find(|(option, _)| option.name == "congestion_control");
-    if let Some((option, (Value::Chosen(place, own), Value::Chosen(_, kernels)))) = of_control
+    if let Some((option, (ParameterValue::Choice(place, own), ParameterValue::Choice(_, kernels)))) =
+        of_control
         && let Kind::Choice(offer) = option.kind
     {
         let (name, _, parameters) = offer.kinds[place];
@@ -183,9 +200,12 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a timeout keeps what is sacked");
     note(!tcp.rearm_on_retransmit, "repairs of the first missing segment restart the timer");
-    note(tcp.rearm_on_each_ack, "only ACKs of new data restart the timer");
-    note(tcp.backoff_forgets_rtt, "timeouts forget no round trip");
-    note(tcp.progress_ends_backoff, "a round trip that was measured ends the doubling of timeouts");
+    note(tcp.quirks.rearm_on_each_ack, "only ACKs of new data restart the timer");
+    note(tcp.quirks.backoff_forgets_rtt, "timeouts forget no round trip");
+    note(
+        tcp.quirks.progress_ends_backoff,
+        "a round trip that was measured ends the doubling of timeouts",
+    );
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();

@@ -46,7 +46,7 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
         Traffic::Frames(_) | Traffic::Calls(_) => {
             let mut lines = Vec::new();
             if ip == IpVersion::V6 {
-                lines.push("films and calls travel over IPv4 here; leave out --ip 6".to_owned());
+                lines.push("videos and calls travel over IPv4 here; leave out --ip 6".to_owned());
             }
             let size = probing(traffic).map(|own| u64::from(own.probe_size.0));
             if let Some(size) = size.filter(|size| *size < smallest_probe) {
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(not_made(&plan, IpVersion::V4), Vec::<String>::new());
         let lines = not_made(&plan, IpVersion::V6);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[1].starts_with("site.0: films and calls travel over IPv4"), "{lines:?}");
+        assert!(lines[1].starts_with("site.0: videos and calls travel over IPv4"), "{lines:?}");
     }
 
     #[test]

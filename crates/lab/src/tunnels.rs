@@ -375,11 +375,11 @@ impl<'a> Tunnels<'a> {
             return None;
         };
         self.counts.add("data");
-        let (said, _) = header::read(inner, &view);
+        let (header, _) = header::read(inner, &view);
         let re_inserted = mark::parse(bytes, message).map(declares_congestion);
         let tunnel =
-            Tunnel { teid: message.header.teid, sequence, inner_ecn: said.ecn, re_inserted };
-        let outer = tidegate_simulator::Header { ecn, ..said };
+            Tunnel { teid: message.header.teid, sequence, inner_ecn: header.ecn, re_inserted };
+        let outer = tidegate_simulator::Header { ecn, ..header };
         let len = (OUTER_LEN + bytes.len()) as u16;
         let asked = Asked { len, header: outer, tunnel: Some(tunnel) };
         let judged = emulation.judge(path.left_at, asked, now);
@@ -393,7 +393,7 @@ impl<'a> Tunnels<'a> {
             return None;
         }
         let number = emulation.contents().put(inner, view);
-        let header = tidegate_simulator::Header { ecn: judged.ecn, ..said };
+        let header = tidegate_simulator::Header { ecn: judged.ecn, ..header };
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
         emulation.go_on(path.left_at, number, asked, now)
     }

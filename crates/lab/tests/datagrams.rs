@@ -1,4 +1,4 @@
-//! Films and calls are the simulator's applications on real sockets: ECN-capable packets there, reports and answers
+//! Videos and calls are the simulator's applications on real sockets: ECN-capable packets there, reports and answers
 //! back, marks read from each packet.
 
 use crate::common;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::Wire;
 use tidegate_lab::host::IpVersion;
-use tidegate_lab::lab::{self, LabRun, Options};
+use tidegate_lab::lab::{self, LabOptions, LabRun};
 use tidegate_lab::load::{Generator, LoadReport};
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
@@ -34,7 +34,7 @@ fn number(packet: &[u8]) -> u64 {
 }
 
 /// What the application of flow 0 tells of itself.
-fn told(load: &LoadReport) -> BTreeMap<&str, f64> {
+fn reported(load: &LoadReport) -> BTreeMap<&str, f64> {
     let table = &load.applications;
     let rows = table.flow.iter().zip(&table.what).zip(&table.amount);
     rows.filter(|((flow, _), _)| **flow == 0)
@@ -42,18 +42,18 @@ fn told(load: &LoadReport) -> BTreeMap<&str, f64> {
         .collect()
 }
 
-/// A second over a bottleneck with this at its exit, and a bit of a warm-up.
-fn plan(exit: &str, users: &str) -> Plan {
+/// A second over a bottleneck with this at its egress, and a bit of a warm-up.
+fn plan(egress: &str, users: &str) -> Plan {
     let text = format!(
         "version = 1\nwarm_up = \"0.3 s\"\nduration = \"1 s\"\n\
-         [bottleneck]\nrate = \"100 Mb/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\necn = true\n{exit}\n{users}"
+         [bottleneck]\nrate = \"100 Mb/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\necn = true\n{egress}\n{users}"
     );
     Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
 }
 
 /// Real packets through it, where nothing stood still for longer than `most`.
-fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
-    let options = Options {
+fn run(egress: &str, users: &str, most: Span) -> Option<LabRun> {
+    let options = LabOptions {
         seed: 1,
         ip: IpVersion::V4,
         generator: Generator::Own,
@@ -61,14 +61,14 @@ fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
         verbose: false,
     };
     common::undisturbed(most, || {
-        let run = lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"));
+        let run = lab::run(&plan(egress, users), options).unwrap_or_else(|error| panic!("{error}"));
         let is_late = !run.timing.objections().is_empty();
         let stall = if is_late { Span::from_secs(1) } else { run.load.stall };
         (run, stall)
     })
 }
 
-const ALL_MARKED: &str = "exit = [{ kind = \"random-marker\", probability = 1.0 }]";
+const ALL_MARKED: &str = "egress = [{ kind = \"random-marker\", probability = 1.0 }]";
 const FILM: &str =
     "[users.film]\nstart = \"0 s\"\ntraffic = { kind = \"frames\", rate = \"2 Mb/s\" }\n";
 const ADAPTIVE: &str = "[users.film]\nstart = \"0 s\"\n\
@@ -79,21 +79,21 @@ const PROBING: &str = "[users.site]\nstart = \"0 s\"\n\
      admission = { kind = \"probing\", probes = 3, spacing = \"5 ms\" } }\n";
 
 #[test]
-fn a_film_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
+fn a_video_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
     if common::skipped() {
         return;
     }
     let Some((report, wire)) = common::run(&common::plan(FILM), IpVersion::V4) else { return };
-    let (film, back) = by_sender(&wire);
+    let (video, back) = by_sender(&wire);
     assert!(back.is_empty() && wire.strays.is_empty(), "nobody asked for reports");
-    assert!(film.len() > 50, "{} packets", film.len());
-    assert!(film.iter().all(|packet| ecn(packet) == ECT_0));
-    assert!(film.iter().all(|packet| (41..=1500).contains(&packet.len())));
-    assert!(film.iter().enumerate().all(|(place, packet)| number(packet) == place as u64));
+    assert!(video.len() > 50, "{} packets", video.len());
+    assert!(video.iter().all(|packet| ecn(packet) == ECT_0));
+    assert!(video.iter().all(|packet| (41..=1500).contains(&packet.len())));
+    assert!(video.iter().enumerate().all(|(place, packet)| number(packet) == place as u64));
     let flow = &report.flows[0];
     assert!(flow.sent > Some(30) && flow.goodput_bytes > 30_000, "{flow:?}");
-    // A group of frames takes half a second: its mean says little of the film's.
-    let measured: usize = film.iter().map(|packet| packet.len() - HEADERS).sum();
+    // A group of frames takes half a second: its mean says little of the video's.
+    let measured: usize = video.iter().map(|packet| packet.len() - HEADERS).sum();
     assert!(flow.goodput_bytes < measured as u64, "{flow:?} of {measured} B");
 }
 
@@ -108,7 +108,7 @@ fn reports_are_packets_of_their_own_that_are_not_ecn_capable() {
     assert!((4..=7).contains(&reports.len()), "{} reports", reports.len());
     assert!(reports.iter().all(|packet| packet.len() == 72 && ecn(packet) == 0));
     assert_eq!(number(reports[3]), 3);
-    assert_eq!(told(&report)["price"], 0.0);
+    assert_eq!(reported(&report)["price"], 0.0);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn each_probe_is_answered_and_calls_begin_where_none_is_marked() {
     assert!(answered.len() >= 3, "{answered:?}");
     assert!(numbers(&probes).starts_with(&answered), "{answered:?} of {:?}", numbers(&probes));
     assert!(answers.iter().all(|answer| answer.len() == 36 && ecn(answer) == 0));
-    let told = told(&report);
-    assert_eq!(told["blocked"], 0.0);
-    assert!(told["begun"] > 0.0 && told["set_up_s"] >= 0.01, "{told:?}");
+    let reported = reported(&report);
+    assert_eq!(reported["blocked"], 0.0);
+    assert!(reported["begun"] > 0.0 && reported["set_up_s"] >= 0.01, "{reported:?}");
 }
 
 #[test]
@@ -137,22 +137,26 @@ fn marks_are_read_from_each_packet() {
         return;
     }
     let Some(blocked) = run(ALL_MARKED, PROBING, common::SHORT) else { return };
-    let told_of_calls = told(&blocked.load);
-    assert!(told_of_calls["offered"] > 3.0, "{told_of_calls:?}");
-    assert_eq!((told_of_calls["begun"], told_of_calls["calls"]), (0.0, 0.0), "{told_of_calls:?}");
+    let reported_of_calls = reported(&blocked.load);
+    assert!(reported_of_calls["offered"] > 3.0, "{reported_of_calls:?}");
+    assert_eq!(
+        (reported_of_calls["begun"], reported_of_calls["calls"]),
+        (0.0, 0.0),
+        "{reported_of_calls:?}"
+    );
     let Some(dear) = run(ALL_MARKED, ADAPTIVE, common::SHORT) else { return };
     // The first reports come within the warm-up.
-    assert_eq!(told(&dear.load)["price"], 1.0);
+    assert_eq!(reported(&dear.load)["price"], 1.0);
     let Some(cheap) = run("", ADAPTIVE, common::SHORT) else { return };
-    assert_eq!(told(&cheap.load)["price"], 0.0);
-    assert!(told(&cheap.load)["target_rate_bps"] > told(&dear.load)["target_rate_bps"]);
+    assert_eq!(reported(&cheap.load)["price"], 0.0);
+    assert!(reported(&cheap.load)["target_rate_bps"] > reported(&dear.load)["target_rate_bps"]);
     assert!(cheap.load.lateness.packets > 30);
 }
 
 /// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any. A part of the machine may stand
-/// still for so long unnoticed: then another run agrees, where the film is the same.
+/// still for so long unnoticed: then another run agrees, where the video is the same.
 #[test]
-fn the_same_film_is_sent_as_in_a_simulation() {
+fn the_same_video_is_sent_as_in_a_simulation() {
     if common::skipped() {
         return;
     }

@@ -221,8 +221,8 @@ fn marks_are_set_in_the_header_of_packets_that_can_be_marked() {
 /// A counter in front of the queue sees what hosts wrote, and what a marker behind it writes stands in the header.
 #[test]
 fn stages_see_what_real_headers_say_and_write_into_them() {
-    let stages = "entry = [{ kind = \"mark-counter\" }]\n\
-                  exit = [{ kind = \"random-marker\", probability = 1.0 }]";
+    let stages = "ingress = [{ kind = \"mark-counter\" }]\n\
+                  egress = [{ kind = \"random-marker\", probability = 1.0 }]";
     let with_ecn = |ecn: Ecn| {
         let mut bytes = udp(40_000, FIRST_PORT + 1, 100, false, true);
         let view = packet::parse(&bytes).expect("a packet");
@@ -273,7 +273,7 @@ fn udp_v6(options: [u8; 8]) -> Vec<u8> {
 /// RFC 7837, section 4: whatever an option says, its packet is forwarded as it came.
 #[test]
 fn what_is_wrong_with_a_declaration_is_counted_and_its_packet_forwarded() {
-    let stages = "entry = [{ kind = \"mark-counter\" }]";
+    let stages = "ingress = [{ kind = \"mark-counter\" }]";
     let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
     let sent = [
         udp_v6([17, 0, 0x1E, 1, 0xA0, 1, 1, 0]), // declares a mark

@@ -9,7 +9,7 @@ use common::Wire;
 use tidegate_lab::clock::Clock;
 use tidegate_lab::host::IpVersion;
 use tidegate_lab::hosts::NetnsHosts;
-use tidegate_lab::load::{Generator, Load, Options};
+use tidegate_lab::load::{Generator, Load, LoadOptions};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 use tidegate_wire::activity::{ipv4, ipv6};
@@ -183,7 +183,7 @@ fn a_run_that_is_late_for_its_measured_time_says_so() {
     let traffic = "{ kind = \"cbr\", rate = \"1 Mb/s\" }";
     let plan = common::plan(&format!("[users.a]\nflows = 1\ntraffic = {traffic}\n"));
     let hosts = NetnsHosts::build(&plan, IpVersion::V4).expect("hosts");
-    let mut load = Load::new(&plan, &hosts, 1, Options::default()).expect("load");
+    let mut load = Load::new(&plan, &hosts, 1, LoadOptions::default()).expect("load");
     let clock = Clock::start();
     let end = Time::ZERO + plan.warm_up + plan.duration;
     // A tenth of a second longer than the warm-up.

@@ -44,18 +44,18 @@ impl Outside<'_> {
         let mut buffer = [0; 2000];
         let len = self.tunnel.recv(&mut buffer).expect("the gateway lets it pass");
         let bytes = &buffer[..len];
-        let told = gtpu::parse(bytes).expect("a message");
-        assert_eq!((told.header.kind, told.header.teid), (Kind::Data, 1));
-        let declared = mark::parse(bytes, &told).and_then(|conex| conex.declaration());
-        (told.header.sequence, declared.expect("there is room").mark)
+        let reported = gtpu::parse(bytes).expect("a message");
+        assert_eq!((reported.header.kind, reported.header.teid), (Kind::Data, 1));
+        let declared = mark::parse(bytes, &reported).and_then(|conex| conex.declaration());
+        (reported.header.sequence, declared.expect("there is room").mark)
     }
 
     /// Somebody reports on the tunnel, and the gateway answers, as it does to each echo.
     fn reports(&self, by: &UdpSocket, (last_sequence, received, marked): (u16, u32, u32)) {
-        let told =
+        let reported =
             Report { teid: 1, last_sequence, received, marked_before: marked, ..Report::default() };
         let mut element = Vec::new();
-        report::emit(&told, &mut element);
+        report::emit(&reported, &mut element);
         by.send_to(&message(Kind::EchoRequest, Some(1), &[], &element), self.gateway)
             .expect("loopback takes it");
         by.recv(&mut [0; 100]).expect("an answer");
@@ -73,7 +73,7 @@ impl Drop for SetAtTheEnd<'_> {
 
 /// What the gateway's stage has counted, and whether all was over before the measurement was.
 fn counted(talk: impl Fn(&Outside)) -> (Emulated, bool) {
-    let plan = plan_with(&[("links.core.entry", GATEWAY_ENTRY), ("duration", "1 s")]);
+    let plan = plan_with(&[("links.core.ingress", GATEWAY_ENTRY), ("duration", "1 s")]);
     let devices: Vec<_> = (0..4).map(|_| device()).collect();
     let [user, server, of_gateway, of_enodeb] = [0, 1, 2, 3].map(|n| devices[n].1.as_fd());
     let sockets = [socket(), socket()];
@@ -90,8 +90,8 @@ fn counted(talk: impl Fn(&Outside)) -> (Emulated, bool) {
         address,
     };
     let nodes = vec![
-        ends("core.entry.0", GATEWAY, of_gateway, Ipv4Addr::new(198, 19, 1, 1)),
-        ends("core.exit.0", ENODEB, of_enodeb, own),
+        ends("core.ingress.0", GATEWAY, of_gateway, Ipv4Addr::new(198, 19, 1, 1)),
+        ends("core.egress.0", ENODEB, of_enodeb, own),
     ];
     let clock = Clock::start();
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
@@ -133,7 +133,7 @@ fn a_report_is_believed_from_the_tunnels_end_alone_and_once() {
     let stages = one.expect("the machine does not stand still each time").stages;
     let count = |what: &str| {
         let row = (0..stages.value.len()).find(|&row| {
-            (stages.stage[row].as_str(), stages.count[row].as_str()) == ("core.entry.0", what)
+            (stages.stage[row].as_str(), stages.count[row].as_str()) == ("core.ingress.0", what)
         });
         row.map_or(0, |row| stages.value[row])
     };

@@ -49,8 +49,8 @@ impl Held {
             .spawn()
             .expect("is a program");
         let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().expect("is a pipe"));
-        said.read_line(&mut line).expect("is text");
+        let mut output = BufReader::new(child.stdout.take().expect("is a pipe"));
+        output.read_line(&mut line).expect("is text");
         if line == "ready\n" {
             return Some(Held { program: child, _turn: turn });
         }

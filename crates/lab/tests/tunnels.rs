@@ -22,7 +22,7 @@ const LAST: u16 = 0xFFFF;
 /// Gives messages to the nodes' sockets, and in the end to each a request for an echo, whose answer shows that it has looked
 /// at all before. Returns what they have counted, how many packets their devices have given that were malformed and
 /// unclassified, and what has come back to the sender, but for those two answers.
-fn told(
+fn counted(
     messages: &[(usize, Vec<u8>)],
     packets: &[Vec<u8>],
 ) -> (Vec<String>, u64, u64, Vec<Vec<u8>>) {
@@ -38,7 +38,7 @@ fn told(
         address: Ipv4Addr::new(198, 19, 1, last),
     };
     let nodes =
-        vec![ends("core.entry.0", GATEWAY, gateway, 1), ends("core.exit.0", ENODEB, enodeb, 2)];
+        vec![ends("core.ingress.0", GATEWAY, gateway, 1), ends("core.egress.0", ENODEB, enodeb, 2)];
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
     // Error indications go to the port of GTP-U, wherever data came from.
@@ -81,7 +81,7 @@ fn told(
 #[test]
 fn an_echo_is_answered_with_its_number() {
     let (counts, _, _, answers) =
-        told(&[(GATEWAY, message(Kind::EchoRequest, Some(77), &[], &[]))], &[]);
+        counted(&[(GATEWAY, message(Kind::EchoRequest, Some(77), &[], &[]))], &[]);
     assert_eq!(counts, ["echo requests 3"]);
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     let header = gtpu::parse(answer).expect("a message").header;
@@ -94,7 +94,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     let mut reported = Vec::new();
     report::emit(&Report { teid: 9, received: 5, ..Report::default() }, &mut reported);
     let ours = datagram(10_000);
-    let (mut counts, malformed, unclassified, _) = told(
+    let (mut counts, malformed, unclassified, _) = counted(
         &[
             (GATEWAY, vec![1, 2, 3]),
             (GATEWAY, message(Kind::EndMarker, None, &[], &[])),
@@ -131,13 +131,13 @@ fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication(
     let mut other = message(Kind::Data, Some(2), &[], &ours);
     other[4..8].copy_from_slice(&77u32.to_be_bytes());
     let (counts, _, _, answers) =
-        told(&[(ENODEB, message(Kind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
+        counted(&[(ENODEB, message(Kind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
     assert_eq!(counts, ["data 2", "echo requests 2"], "the stage counts what it refuses");
     let [answer] = &answers[..] else { panic!("{answers:?}") };
-    let told = gtpu::parse(answer).expect("a message");
-    assert_eq!(told.header.kind, Kind::ErrorIndication);
-    let refused = [16, 0, 0, 0, 77, 133, 0, 4, 198, 19, 1, 2];
-    assert_eq!(answer[told.payload], refused, "the number, and the address of who refuses it");
+    let reported = gtpu::parse(answer).expect("a message");
+    assert_eq!(reported.header.kind, Kind::ErrorIndication);
+    let rejected = [16, 0, 0, 0, 77, 133, 0, 4, 198, 19, 1, 2];
+    assert_eq!(answer[reported.payload], rejected, "the number, and the address of who refuses it");
 }
 
 proptest! {
@@ -163,7 +163,7 @@ proptest! {
             (node, bytes)
         });
         let messages: Vec<_> = noise.into_iter().chain(damaged).collect();
-        let (counts, ..) = told(&messages, &[]);
+        let (counts, ..) = counted(&messages, &[]);
         let number = |text: &String| text.rsplit(' ').next()?.parse::<usize>().ok();
         let counted: usize = counts.iter().filter_map(number).sum();
         prop_assert!(counted >= messages.len() + 2, "{counts:?}");

@@ -32,12 +32,12 @@ struct Round {
 impl Round {
     fn line(&self) -> String {
         let Round { cwnd, history, ln_base_q24, willingness_q20, rtt_us, may_grow, acks } = self;
-        let told: Vec<_> = acks.iter().map(|(all, marked)| format!("{all} {marked}")).collect();
+        let reported: Vec<_> = acks.iter().map(|(all, marked)| format!("{all} {marked}")).collect();
         format!(
             "round {cwnd} {history} {ln_base_q24} {willingness_q20} {rtt_us} {} {} {}",
             u8::from(*may_grow),
             acks.len(),
-            told.join(" ")
+            reported.join(" ")
         )
     }
 
@@ -58,8 +58,8 @@ impl Round {
         let (now, rtt) = (Time::ZERO, Span::from_micros(self.rtt_us.into()));
         for &(delivered, marked) in &self.acks {
             let (prices, una, nxt, in_recovery) = (0, 0, 0, false);
-            let told = Marks { now, delivered, marked, prices, una, nxt, in_recovery };
-            source.on_marks(&mut window, &told);
+            let reported = Marks { now, delivered, marked, prices, una, nxt, in_recovery };
+            source.on_marks(&mut window, &reported);
         }
         let charge = source.path_price().unwrap_or(0.0) * window.cwnd / rtt.as_secs();
         let close = (charge / willingness - 1.0).abs() < 1e-4;

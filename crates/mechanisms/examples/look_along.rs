@@ -77,7 +77,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
     let bytes = |key: &str| Ok::<_, String>(Bytes::new(get(key)? as u64));
     // A byte takes a nanosecond, so that any time of a packet can be had.
     let on_link = |packet: Bytes| Place {
-        room: Capacity { packets: u32::MAX, bytes: u64::MAX },
+        capacity: Capacity { packets: u32::MAX, bytes: u64::MAX },
         rate: Rate::mbps(8_000),
         packet,
         price_encoding: None,

@@ -27,9 +27,9 @@ use tidegate_mechanisms::bottleneck::{
 use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
 /// Numbers by name, as given on the command line.
-struct Given(HashMap<String, f64>);
+struct Arguments(HashMap<String, f64>);
 
-impl Given {
+impl Arguments {
     fn get(&self, key: &str) -> Result<f64, String> {
         self.0.get(key).copied().ok_or(format!("{key}=... is missing"))
     }
@@ -44,16 +44,16 @@ impl Given {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().ok_or("usage: open_loop KIND key=value... < trace")?;
-    let mut given = HashMap::new();
+    let mut values = HashMap::new();
     for argument in arguments {
         let (key, value) = argument.split_once('=').ok_or("arguments are of the form key=value")?;
-        given.insert(key.to_owned(), value.parse::<f64>()?);
+        values.insert(key.to_owned(), value.parse::<f64>()?);
     }
-    let given = Given(given);
+    let arguments = Arguments(values);
     let mut link = Link {
-        scheduler: scheduler(&kind, &given)?,
-        rate: Some(Rate::from_bps(given.get("rate")? as u64)).filter(|rate| rate.as_bps() > 0),
-        random: SplitMix { seed: given.get("seed").unwrap_or(1.0) as u64, drawn: 0 },
+        scheduler: scheduler(&kind, &arguments)?,
+        rate: Some(Rate::from_bps(arguments.get("rate")? as u64)).filter(|rate| rate.as_bps() > 0),
+        random: SplitMix { seed: arguments.get("seed").unwrap_or(1.0) as u64, drawn: 0 },
         busy: false,
         free_at: Time::ZERO,
         sending: Bytes::ZERO,
@@ -77,52 +77,53 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
-    let room = Capacity { packets: given.get("limit")? as u32, bytes: u64::MAX };
-    let place = |rate: Rate, packet: Bytes| Place { room, rate, packet, price_encoding: None };
+fn scheduler(kind: &str, arguments: &Arguments) -> Result<Scheduler, Box<dyn Error>> {
+    let capacity = Capacity { packets: arguments.get("limit")? as u32, bytes: u64::MAX };
+    let place = |rate: Rate, packet: Bytes| Place { capacity, rate, packet, price_encoding: None };
     // For an AQM that goes by the time of a packet: a byte takes a nanosecond.
     let by_time = Rate::mbps(8_000);
     let (params, place) = match kind {
         "fq-codel" => {
             let params = FqCodelParams {
                 flows: 1024,
-                quantum: given.bytes("quantum")?,
-                target: given.span("target_us")?,
-                interval: given.span("interval_us")?,
+                quantum: arguments.bytes("quantum")?,
+                target: arguments.span("target_us")?,
+                interval: arguments.span("interval_us")?,
                 perturbation: 0,
-                linux_arithmetic: given.get("linux")? != 0.0,
+                linux_arithmetic: arguments.get("linux")? != 0.0,
             };
-            let place = place(Rate::from_bps(given.get("rate")? as u64), given.bytes("quantum")?);
+            let place =
+                place(Rate::from_bps(arguments.get("rate")? as u64), arguments.bytes("quantum")?);
             let scheduler = Scheduler::new(SchedulerParams::FqCodel(params), &place);
             return Ok(scheduler.expect("it is no judge's"));
         }
         "red" => {
             let params = RedParams {
-                min_threshold: QueueLength::Bytes(given.bytes("min")?),
-                max_threshold: QueueLength::Bytes(given.bytes("max")?),
-                max_probability: Share(given.get("max_p")?),
-                weight: Share(given.get("weight")?),
-                gentle: given.get("gentle")? != 0.0,
+                min_threshold: QueueLength::Bytes(arguments.bytes("min")?),
+                max_threshold: QueueLength::Bytes(arguments.bytes("max")?),
+                max_probability: Share(arguments.get("max_p")?),
+                weight: Share(arguments.get("weight")?),
+                gentle: arguments.get("gentle")? != 0.0,
                 spacing: RedSpacing::Uniform,
                 hard_drop: true,
                 marks_below: None,
                 mean_packet: None,
             };
-            (AqmParams::Red(params), place(by_time, given.bytes("packet_ns")?))
+            (AqmParams::Red(params), place(by_time, arguments.bytes("packet_ns")?))
         }
         "codel" => {
             let params = CodelParams {
-                target: given.span("target_us")?,
-                interval: given.span("interval_us")?,
-                linux_arithmetic: given.get("linux")? != 0.0,
+                target: arguments.span("target_us")?,
+                interval: arguments.span("interval_us")?,
+                linux_arithmetic: arguments.get("linux")? != 0.0,
             };
-            (AqmParams::Codel(params), place(by_time, given.bytes("max_packet")?))
+            (AqmParams::Codel(params), place(by_time, arguments.bytes("max_packet")?))
         }
         "pie" => {
             let params = PieParams {
-                target: given.span("target_us")?,
-                update_interval: given.span("update_us")?,
-                burst_allowance: given.span("burst_us")?,
+                target: arguments.span("target_us")?,
+                update_interval: arguments.span("update_us")?,
+                burst_allowance: arguments.span("burst_us")?,
                 alpha: Factor(0.125),
                 beta: Factor(1.25),
                 mark_limit: Share(0.1),
@@ -130,7 +131,7 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 decay: PieDecay::Linux,
                 steep: true,
             };
-            (AqmParams::Pie(params), place(by_time, given.bytes("mean_packet")?))
+            (AqmParams::Pie(params), place(by_time, arguments.bytes("mean_packet")?))
         }
         _ => return Err(format!("there is no {kind}").into()),
     };
@@ -140,7 +141,7 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
         // Linux's knows the device's largest packet from the start; ours has to have seen one.
         aqm.probability(&arrival_of(place.packet));
     }
-    Ok(Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room))
+    Ok(Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, capacity))
 }
 
 /// A packet that finds nothing.

@@ -9,6 +9,7 @@
 
 pub mod bottleneck;
 pub mod ingress;
+pub mod mechanism;
 pub mod parameters;
 pub mod power;
 pub mod price;

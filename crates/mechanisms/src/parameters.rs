@@ -6,13 +6,14 @@
 
 mod declare;
 mod kind;
+mod parameter;
 mod types;
 
 pub(crate) use declare::choices;
-pub use kind::{Form, Kind, Offer, Value};
-pub use types::{ParameterType, Tables};
+pub use kind::{Alternatives, Form, Kind, ParameterValue};
+pub use parameter::{ByProfile, DefaultValue, Parameter};
+pub use types::{Nested, ParameterType, Tables};
 
-use crate::registry::Parameter;
 use crate::units::Span;
 
 /// What is wrong with parameters that are well-formed one by one: the key, and why.
@@ -36,10 +37,10 @@ pub trait Parameters: Clone {
     const RETIRED: &'static [(&'static str, &'static str)];
 
     /// From a value for each.
-    fn from_values(values: Vec<Value>) -> Self;
+    fn from_values(values: Vec<ParameterValue>) -> Self;
 
     /// A value for each.
-    fn to_values(&self) -> Vec<Value>;
+    fn to_values(&self) -> Vec<ParameterValue>;
 
     /// What is wrong with the values together.
     fn errors(&self) -> Vec<ParameterError>;
@@ -55,10 +56,10 @@ pub trait Choice: Clone {
     const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])];
 
     /// The mechanism with this place in [`Choice::KINDS`], with a value for each parameter.
-    fn from_values(kind: usize, values: Vec<Value>) -> Self;
+    fn from_values(kind: usize, values: Vec<ParameterValue>) -> Self;
 
     /// The mechanism's place, and a value for each parameter.
-    fn to_values(&self) -> (usize, Vec<Value>);
+    fn to_values(&self) -> (usize, Vec<ParameterValue>);
 
     /// What is wrong with the values together.
     fn errors(&self) -> Vec<ParameterError>;

@@ -249,7 +249,7 @@ words! {
 pub struct PathPrice {
     encoding: Encoding,
     /// What was told last, where prices are explicit, or the estimate that stands, where it is by blocks.
-    told: Option<f64>,
+    reported: Option<f64>,
     /// A bit each of the last packets, oldest at `next` once it is full.
     history: Box<[u8]>,
     next: u16,
@@ -268,7 +268,7 @@ impl PathPrice {
         let history = if encoding == Encoding::Explicit { 0 } else { history as usize };
         assert!(history <= usize::from(u16::MAX), "places are counted in 16 bits");
         let (history, with_bit) = (vec![0; history].into(), [0; BITS]);
-        PathPrice { encoding, told: None, history, next: 0, len: 0, in_blocks: false, with_bit }
+        PathPrice { encoding, reported: None, history, next: 0, len: 0, in_blocks: false, with_bit }
     }
 
     /// The same with estimates that are renewed like this.
@@ -280,7 +280,7 @@ impl PathPrice {
     /// packets carried.
     pub fn on_ack(&mut self, delivered: u32, marked: u32, word: u32) {
         match self.encoding {
-            Encoding::Explicit => self.told = Some(f32::from_bits(word).into()),
+            Encoding::Explicit => self.reported = Some(f32::from_bits(word).into()),
             Encoding::FourBit(_) => self.add_counts(word),
             Encoding::OneBit(_) | Encoding::Maximum => {
                 (marked..delivered).for_each(|_| self.add(0));
@@ -314,14 +314,14 @@ impl PathPrice {
         self.next = (self.next + 1) % places;
         self.len = (self.len + 1).min(places);
         if self.in_blocks && self.next == 0 {
-            self.told = self.by_marks();
+            self.reported = self.by_marks();
         }
     }
 
     /// p; `None` before anything is known.
     pub fn get(&self) -> Option<f64> {
         if self.encoding == Encoding::Explicit || self.in_blocks {
-            return self.told;
+            return self.reported;
         }
         self.by_marks()
     }

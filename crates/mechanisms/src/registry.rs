@@ -3,202 +3,29 @@
 //! `tidegate list` and the pages of `docs/mechanisms/` are made from this table and from the headers
 //! of the source files themselves, so that they cannot say anything but what the code says.
 
-use core::fmt;
+pub use crate::mechanism::{About, Category, Mechanism};
+pub use crate::parameters::{ByProfile, DefaultValue, Parameter};
 
 use crate::bottleneck::{aqm, differentiation, scheduler};
-use crate::parameters::{Kind, Parameters};
+use crate::parameters::Parameters;
 use crate::sender::{CubicParams, controller, slow_start};
 use crate::stage;
 
-/// One mechanism.
-#[derive(Clone, Copy, Debug)]
-pub struct Mechanism {
-    /// Where on a packet's way it stands.
-    pub room: Room,
-    /// Its name in scenario files, and of its page.
-    pub name: &'static str,
-    /// Its name in words.
-    pub title: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// How a scenario file asks for it.
-    pub usage: &'static str,
-    /// What can be set.
-    pub parameters: &'static [Parameter],
-    /// Its file, below `crates/mechanisms/src/`.
-    pub file: &'static str,
-    /// The whole text of that file.
-    text: &'static str,
-}
-
-/// Where on a packet's way a mechanism stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// In the sender: congestion controllers.
-    Sender,
-    /// At the network's edge, or anywhere else that is no queue: stages.
-    Ingress,
-    /// In front of a link: how congested it is.
-    Bottleneck,
-    /// On top of a bottleneck's signal: whose packet it falls on.
-    Differentiation,
-    /// Behind a queue: which packet leaves next.
-    Scheduler,
-}
-
-impl Room {
-    /// In the order in which a packet comes through.
-    pub const ALL: [Room; 5] =
-        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation, Room::Scheduler];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Room::Sender => "sender",
-            Room::Ingress => "ingress",
-            Room::Bottleneck => "bottleneck",
-            Room::Differentiation => "differentiation",
-            Room::Scheduler => "scheduler",
-        }
-    }
-}
-
-impl fmt::Display for Room {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Something that can be set in a scenario file.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Its key.
-    pub name: &'static str,
-    /// What it is when not set, as written in a scenario file.
-    pub default: DefaultValue,
-    /// Its unit, or what else it may be.
-    pub unit: &'static str,
-    /// What it means, with its letter in the equations.
-    pub meaning: &'static str,
-    /// What may stand there.
-    pub kind: Kind,
-}
-
-impl Parameter {
-    /// Its unit, or the words to choose from.
-    pub fn unit_or_words(&self) -> String {
-        match self.kind {
-            Kind::Word(words) => words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "),
-            Kind::Choice(offer) => {
-                offer.kinds.iter().map(|kind| kind.0).collect::<Vec<_>>().join(", ")
-            }
-            _ => self.unit.to_owned(),
-        }
-    }
-}
-
-/// What a parameter is when it is not set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefaultValue {
-    /// It has to be set.
-    Required,
-    /// The mechanism does without.
-    Unset,
-    /// It follows the profile of the scenario, and is one of these.
-    ByProfile(ByProfile),
-    /// This value.
-    Value(&'static str),
-}
-
-/// A default for each profile, as written in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByProfile {
-    /// As today's Linux has it.
-    pub linux: &'static str,
-    /// As research simulators have it: ns-2, and where that lacks the mechanism, ns-3.
-    pub classic: &'static str,
-    /// As Linux had it in 2009; today's where that did not have the mechanism.
-    pub linux_2_6_29: &'static str,
-}
-
-impl ByProfile {
-    /// All of them.
-    pub const fn all(&self) -> [&'static str; 3] {
-        [self.linux, self.classic, self.linux_2_6_29]
-    }
-}
-
-impl fmt::Display for DefaultValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DefaultValue::Required => "required",
-            DefaultValue::Unset => "not set",
-            DefaultValue::ByProfile(ByProfile { linux, classic, linux_2_6_29: old }) => {
-                return write!(f, "{linux}; classic: {classic}; linux-2.6.29: {old}");
-            }
-            DefaultValue::Value(text) => text,
-        })
-    }
-}
-
-/// What a mechanism says of itself, beside its parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct About {
-    /// Its name in scenario files, and of its page.
-    pub name: &'static str,
-    /// Its name in words.
-    pub title: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// How a scenario file asks for it.
-    pub usage: &'static str,
-    /// Its file, below `crates/mechanisms/src/`.
-    pub file: &'static str,
-    /// The whole text of that file.
-    pub text: &'static str,
-}
-
-impl Mechanism {
-    /// The entry of a mechanism that declares itself.
-    pub(crate) const fn declared(
-        room: Room,
-        about: About,
-        parameters: &'static [Parameter],
-    ) -> Self {
-        let About { name, title, source, usage, file, text } = about;
-        Mechanism { room, name, title, source, usage, parameters, file, text }
-    }
-
-    /// What its source file says about it: the `//!` comment at the top, as Markdown.
-    pub fn header(&self) -> String {
-        let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
-        let lines = lines.map(|line| line.strip_prefix(' ').unwrap_or(line));
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    /// The first sentence of the header: what it does.
-    pub fn summary(&self) -> String {
-        let header = self.header();
-        let paragraph = header.lines().take_while(|line| !line.is_empty());
-        let text = paragraph.collect::<Vec<_>>().join(" ");
-        let end = text.find(". ").unwrap_or(text.trim_end_matches('.').len());
-        text[..end].to_owned()
-    }
-}
-
 /// A mechanism that is no choice of its own.
 macro_rules! mechanism {
-    ($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
-        Mechanism {
-            room: Room::$room,
-            name: $name,
-            title: $title,
-            source: $source,
-            usage: $usage,
-            parameters: $parameters,
-            file: $file,
-            text: include_str!($file),
-        }
+    ($category:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
+        Mechanism::declared(
+            Category::$category,
+            About {
+                name: $name,
+                title: $title,
+                source: $source,
+                usage: $usage,
+                file: $file,
+                text: include_str!($file),
+            },
+            $parameters,
+        )
     };
 }
 
@@ -264,7 +91,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
-        let place = |m: &Mechanism| Room::ALL.iter().position(|&room| room == m.room);
+        let place =
+            |m: &Mechanism| Category::ALL.iter().position(|&category| category == m.category);
         assert!(ALL.is_sorted_by_key(place));
         for (i, mechanism) in ALL.iter().enumerate() {
             assert!(ALL[..i].iter().all(|other| other.name != mechanism.name));

@@ -51,9 +51,9 @@ fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
     // The stage that takes less comes first: what it gives back would hide what the other takes.
     let dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(16_000_000) });
     // Credit: a flow is remembered from its first declaration on.
-    let (taken, told) = growth(dropper, Ecn::NotEct);
-    assert!(told > 4 * MIB, "flows are remembered: {told} B");
-    assert!(taken < 16 * MIB && taken < told + MIB, "{taken} B, of which {told} are told");
+    let (taken, reported) = growth(dropper, Ecn::NotEct);
+    assert!(reported > 4 * MIB, "flows are remembered: {reported} B");
+    assert!(taken < 16 * MIB && taken < reported + MIB, "{taken} B, of which {reported} are told");
     let policer = ReEcnPolicer::new(ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
@@ -69,7 +69,7 @@ fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
         outside: Outside::Police,
         memory: Bytes::new(64_000_000),
     });
-    let (taken, told) = growth(policer, Ecn::Ect1);
-    assert!(told > 32 * MIB, "flows are remembered: {told} B");
-    assert!(taken < 64 * MIB && taken < told + MIB, "{taken} B, of which {told} are told");
+    let (taken, reported) = growth(policer, Ecn::Ect1);
+    assert!(reported > 32 * MIB, "flows are remembered: {reported} B");
+    assert!(taken < 64 * MIB && taken < reported + MIB, "{taken} B, of which {reported} are told");
 }

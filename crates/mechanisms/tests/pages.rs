@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidegate_mechanisms::registry::{self, Mechanism, Room};
+use tidegate_mechanisms::registry::{self, Category, Mechanism};
 
 const BEGIN: &str = "<!-- Made from the source by `make docs`; edit there. -->";
 const END: &str = "<!-- From here on written by hand. -->";
@@ -77,13 +77,13 @@ fn made_part(mechanism: &Mechanism) -> String {
     text
 }
 
-/// The table of all mechanisms, room by room, and Sphinx's list of the pages.
+/// The table of all mechanisms, category by category, and Sphinx's list of the pages.
 fn index() -> String {
     let mut text = String::from("# Mechanisms\n\n");
-    for room in Room::ALL {
-        writeln!(text, "## {}\n", capitalised(room.as_str())).unwrap();
+    for category in Category::ALL {
+        writeln!(text, "## {}\n", capitalised(category.as_str())).unwrap();
         text.push_str("| name | what it does | source |\n|---|---|---|\n");
-        for m in registry::ALL.iter().filter(|m| m.room == room) {
+        for m in registry::ALL.iter().filter(|m| m.category == category) {
             let (name, source) = (m.name, m.source);
             let summary = for_readers(&m.summary());
             writeln!(text, "| [`{name}`]({name}.md) | {summary} | {source} |").unwrap();

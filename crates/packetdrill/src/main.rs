@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lexopt::prelude::*;
 use tidegate_packetdrill::error::ScriptError;
 use tidegate_packetdrill::player;
 use tidegate_packetdrill::report::{self, Outcome};
@@ -25,32 +26,40 @@ The scripts are read from where you have them. To get them:
 then, for instance:  make packetdrill SCRIPTS=packetdrill/gtests/net/tcp/slow_start
 ";
 
+/// What the command line asks for.
+enum Request {
+    Help,
+    Play { folders: Vec<PathBuf>, json: Option<PathBuf> },
+}
+
 fn main() -> ExitCode {
+    match parse(lexopt::Parser::from_env()) {
+        Err(error) => wrong(&error.to_string()),
+        Ok(Request::Help) => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Ok(Request::Play { folders, json }) => match play_all(&folders) {
+            Err(message) => wrong(&message),
+            Ok(outcomes) => finish(&outcomes, json.as_deref()),
+        },
+    }
+}
+
+fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
     let (mut folders, mut json) = (Vec::new(), None);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--help" | "-h" => {
-                print!("{USAGE}");
-                return ExitCode::SUCCESS;
-            }
-            "--json" => match args.next() {
-                Some(file) => json = Some(PathBuf::from(file)),
-                None => return wrong("--json needs the name of a file"),
-            },
-            option if option.starts_with('-') => {
-                return wrong(&format!("no such option: {option}"));
-            }
-            folder => folders.push(PathBuf::from(folder)),
+    while let Some(arg) = args.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(Request::Help),
+            Long("json") => json = Some(PathBuf::from(args.value()?)),
+            Value(folder) => folders.push(PathBuf::from(folder)),
+            _ => return Err(arg.unexpected()),
         }
     }
     if folders.is_empty() {
-        return wrong("which scripts? Name a folder, such as packetdrill/gtests/net/tcp");
+        return Err("which scripts? Name a folder, such as packetdrill/gtests/net/tcp".into());
     }
-    match play_all(&folders) {
-        Err(message) => wrong(&message),
-        Ok(outcomes) => finish(&outcomes, json.as_deref()),
-    }
+    Ok(Request::Play { folders, json })
 }
 
 fn wrong(message: &str) -> ExitCode {

@@ -154,7 +154,7 @@ fn without_scripts_the_program_says_how_to_get_them() {
     for args in [&[][..], &["/nowhere/at/all"], &["--colour"]] {
         let output = program(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("git clone https://github.com/google/packetdrill"), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(reported.contains("git clone https://github.com/google/packetdrill"), "{reported}");
     }
 }

@@ -1,8 +1,10 @@
-//! The mechanisms and their parameters, for `tidegate list` and the documentation.
+//! The mechanisms, the kinds of traffic and their parameters, for `tidegate list` and the documentation.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use tidegate_mechanisms::parameters::Choice;
 use tidegate_mechanisms::registry::{self, Mechanism, Parameter};
+use tidegate_scenario::plan::Traffic;
 
 /// Every mechanism as a dictionary, in the order in which a packet comes through.
 #[pyfunction]
@@ -12,20 +14,37 @@ pub fn mechanisms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     PyList::new(py, rows)
 }
 
+/// Every kind of traffic as a dictionary, in the order of the schema.
+#[pyfunction]
+pub fn traffic(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let kind = |&(name, about, parameters): &(&str, &str, &[Parameter])| {
+        let words: Vec<_> = about.split_whitespace().collect();
+        let row = PyDict::new(py);
+        row.set_item("name", name)?;
+        row.set_item("summary", words.join(" "))?;
+        row.set_item("parameters", described(py, parameters)?)?;
+        Ok(row)
+    };
+    let rows: Vec<_> = Traffic::KINDS.iter().map(kind).collect::<PyResult<_>>()?;
+    PyList::new(py, rows)
+}
+
 fn describe<'py>(py: Python<'py>, mechanism: &Mechanism) -> PyResult<Bound<'py, PyDict>> {
-    let parameters = mechanism.parameters.iter();
-    let parameters: Vec<_> = parameters.map(|p| parameter(py, p)).collect::<PyResult<_>>()?;
     let row = PyDict::new(py);
     row.set_item("name", mechanism.name)?;
-    row.set_item("room", mechanism.room.as_str())?;
+    row.set_item("category", mechanism.category.as_str())?;
     row.set_item("title", mechanism.title)?;
     row.set_item("summary", mechanism.summary())?;
     row.set_item("source", mechanism.source)?;
     row.set_item("usage", mechanism.usage)?;
-    row.set_item("parameters", parameters)?;
+    row.set_item("parameters", described(py, mechanism.parameters)?)?;
     row.set_item("file", mechanism.file)?;
     row.set_item("header", mechanism.header())?;
     Ok(row)
+}
+
+fn described<'py>(py: Python<'py>, parameters: &[Parameter]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    parameters.iter().map(|one| parameter(py, one)).collect()
 }
 
 fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py, PyDict>> {
@@ -33,6 +52,7 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
     row.set_item("name", parameter.name)?;
     row.set_item("default", parameter.default.to_string())?;
     row.set_item("unit", parameter.unit_or_words())?;
-    row.set_item("meaning", parameter.meaning.trim())?;
+    let meaning: Vec<_> = parameter.meaning.split_whitespace().collect();
+    row.set_item("meaning", meaning.join(" "))?;
     Ok(row)
 }

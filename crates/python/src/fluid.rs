@@ -4,8 +4,8 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tidegate_fluid::{
-    Abc, Adaptation, Afcp, Controller, Course, Customer, Group, Law, Link, Network, Price, Red,
-    SignalLaw, Spacing, Treatment, TwoQueues, run,
+    AbcPolicy, AfcpPolicy, Customer, FluidLink, FluidNetwork, Group, Integration, Law,
+    PiController, Policy, Price, Red, RedAdaptation, SignalLaw, Spacing, TwoQueues, run,
 };
 
 /// Equal sources: their law's name, how many, base round trip (s), what the law takes, the places of the links
@@ -17,7 +17,7 @@ pub struct Sources {
     count: f64,
     base_rtt_s: f64,
     parameters: Vec<f64>,
-    way: Vec<usize>,
+    route: Vec<usize>,
     flows: f64,
     granted_pps: f64,
 }
@@ -28,10 +28,10 @@ pub struct Sources {
 pub struct Queue {
     capacity_pps: f64,
     signal: (String, Vec<f64>),
-    treatment: (String, Vec<f64>),
+    policy: (String, Vec<f64>),
 }
 
-/// How it begins, an entry for each link or group; see [`Course`].
+/// How it begins, an entry for each link or group; see [`Integration`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Beginning {
@@ -61,9 +61,9 @@ pub fn fluid<'py>(
 ) -> PyResult<Columns<'py>> {
     let groups = sources.into_iter().map(group).collect::<PyResult<_>>()?;
     let links = links.into_iter().map(link).collect::<PyResult<_>>()?;
-    let network = Network { links, groups, free_queue };
+    let network = FluidNetwork { links, groups, free_queue };
     let Beginning { windows, queues, probabilities, known, mean_known } = beginning;
-    let course = Course {
+    let integration = Integration {
         windows,
         queues,
         probabilities,
@@ -74,32 +74,32 @@ pub fn fluid<'py>(
         keep_every,
     };
     let kept = py
-        .detach(|| run(&network, &course))
+        .detach(|| run(&network, &integration))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok([kept.times_s, kept.queues, kept.probabilities, kept.windows, kept.known]
         .map(|column| column.into_pyarray(py)))
 }
 
-fn link(Queue { capacity_pps, signal, treatment }: Queue) -> PyResult<Link> {
+fn link(Queue { capacity_pps, signal, policy }: Queue) -> PyResult<FluidLink> {
     let signal = law_of_signal(&signal.0, &signal.1)?;
-    let treatment = match (treatment.0.as_str(), &treatment.1[..]) {
-        ("alike", []) => Treatment::Alike,
+    let policy = match (policy.0.as_str(), &policy.1[..]) {
+        ("alike", []) => Policy::Alike,
         ("abc", &[gamma, inertia_s, activity_weight]) => {
-            Treatment::Abc(Abc { gamma, inertia_s, activity_weight })
+            Policy::Abc(AbcPolicy { gamma, inertia_s, activity_weight })
         }
-        ("afcp", &[depth]) => Treatment::Afcp(Afcp { depth }),
+        ("afcp", &[depth]) => Policy::Afcp(AfcpPolicy { depth }),
         ("two-queues", &[classic_share, ramp_start_s, ramp_range_s]) => {
-            Treatment::TwoQueues(TwoQueues { classic_share, ramp_start_s, ramp_range_s })
+            Policy::TwoQueues(TwoQueues { classic_share, ramp_start_s, ramp_range_s })
         }
         (name, parameters) => {
-            return Err(PyValueError::new_err(format!("no treatment {name:?} of {parameters:?}")));
+            return Err(PyValueError::new_err(format!("no policy {name:?} of {parameters:?}")));
         }
     };
-    Ok(Link { capacity_pps, signal, treatment })
+    Ok(FluidLink { capacity_pps, signal, policy })
 }
 
 fn group(sources: Sources) -> PyResult<Group> {
-    let Sources { law, count, base_rtt_s, parameters, way, flows, granted_pps } = sources;
+    let Sources { law, count, base_rtt_s, parameters, route, flows, granted_pps } = sources;
     let law = match (law.as_str(), &parameters[..]) {
         ("aimd", &[increase, decrease]) => Law::Aimd { increase, decrease },
         ("scalable", []) => Law::Scalable,
@@ -113,14 +113,14 @@ fn group(sources: Sources) -> PyResult<Group> {
         ("cbr", &[rate_pps]) => Law::Cbr { rate_pps },
         _ => return Err(PyValueError::new_err(format!("no law {law:?} of {parameters:?}"))),
     };
-    Ok(Group { law, count, base_rtt_s, way, customer: Customer { flows, granted_pps } })
+    Ok(Group { law, count, base_rtt_s, route, customer: Customer { flows, granted_pps } })
 }
 
 fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
     match (name, parameters) {
         ("red", &[_, _, _, _, _, _]) => Ok(SignalLaw::Red(red_of(parameters))),
         ("adaptive-red", &[_, _, _, _, _, _, interval_s, increase, decrease]) => {
-            let adaptation = Adaptation { interval_s, increase, decrease };
+            let adaptation = RedAdaptation { interval_s, increase, decrease };
             Ok(SignalLaw::AdaptiveRed(red_of(parameters), adaptation))
         }
         ("piecewise-linear", points) if points.len().is_multiple_of(2) => {
@@ -131,10 +131,10 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
             Ok(SignalLaw::Price(Price { gamma, alpha_hz, target, base }))
         }
         ("pie", &[target_s, interval_s, alpha_hz, beta_hz]) => {
-            Ok(SignalLaw::Pie(Controller { target_s, interval_s, alpha_hz, beta_hz }))
+            Ok(SignalLaw::Pie(PiController { target_s, interval_s, alpha_hz, beta_hz }))
         }
         ("pi2", &[target_s, interval_s, alpha_hz, beta_hz, coupling]) => {
-            let controller = Controller { target_s, interval_s, alpha_hz, beta_hz };
+            let controller = PiController { target_s, interval_s, alpha_hz, beta_hz };
             Ok(SignalLaw::Pi2 { controller, coupling })
         }
         _ => Err(PyValueError::new_err(format!("no signal {name:?} of {parameters:?}"))),

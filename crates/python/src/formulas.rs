@@ -84,7 +84,7 @@ pub fn red_probabilities(plan: &Plan, averages: &[f64]) -> Result<Vec<f64>, Stri
 
 /// All stages, of users and then of links.
 fn stages(plan: &Plan) -> impl Iterator<Item = &StageParams> {
-    let links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     plan.stages.iter().map(|stage| &stage.params).chain(links)
 }
 

@@ -19,7 +19,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::catalogue::mechanisms;
+    use super::catalogue::{mechanisms, traffic};
     #[pymodule_export]
     use super::fluid::fluid;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
+use tidegate_mechanisms::parameters::{Choice, Kind, ParameterValue, Parameters};
 use tidegate_mechanisms::registry::Parameter;
 use tidegate_mechanisms::units::{QueueLength, RateOrOutage, Span, Spans, Time, TokenRate, Tokens};
 use tidegate_scenario::plan::{FlowPlan, LinkMechanisms, LinkPlan, Plan, TcpPlan};
@@ -31,7 +31,7 @@ pub fn to_python<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDic
     all.set_item("sample_interval_s", plan.sample_interval.map(in_seconds))?;
     all.set_item("links", list(py, plan.links.iter().map(|own| link(py, own)))?)?;
     let stages = plan.stages.iter().map(|stage| {
-        let own = chosen(py, &stage.params)?;
+        let own = choice(py, &stage.params)?;
         own.set_item("name", &stage.name)?;
         Ok(own)
     });
@@ -60,7 +60,7 @@ fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     all.set_item("ends", [plan.ends.0, plan.ends.1])?;
     all.set_item("rate_bps", plan.rate.as_bps())?;
     all.set_item("delay_s", in_seconds(plan.delay))?;
-    set(&all, "buffer", Kind::QueueLength, Value::QueueLength(plan.buffer))?;
+    set(&all, "buffer", Kind::QueueLength, ParameterValue::QueueLength(plan.buffer))?;
     all.set_item("monitored", plan.monitored)?;
     all.update(parameters(py, LinkMechanisms::ALL, plan.declared.to_values())?.as_mapping())?;
     Ok(all)
@@ -90,26 +90,26 @@ fn flow<'py>(
     all.set_item("user", plan.user)?;
     all.set_item("forward", &plan.forward[..])?;
     all.set_item("reverse", &plan.reverse[..])?;
-    let stands = plan.stands.iter().map(|stand| {
+    let attachments = plan.attachments.iter().map(|attachment| {
         let own = PyDict::new(py);
-        own.set_item("back", stand.back)?;
-        own.set_item("hop", stand.hop)?;
-        own.set_item("replicas", &stand.replicas)?;
+        own.set_item("back", attachment.back)?;
+        own.set_item("hop", attachment.hop)?;
+        own.set_item("replicas", &attachment.replicas)?;
         Ok(own)
     });
-    all.set_item("stands", list(py, stands)?)?;
+    all.set_item("attachments", list(py, attachments)?)?;
     all.set_item("packet_size_bytes", plan.packet_size.get())?;
     all.set_item("start_from_s", at_second(plan.start.from))?;
     all.set_item("start_to_s", at_second(plan.start.to))?;
     all.set_item("host_jitter_s", in_seconds(plan.jitter))?;
-    all.set_item("traffic", chosen(py, &*plan.traffic)?)?;
+    all.set_item("traffic", choice(py, &*plan.traffic)?)?;
     let tcp = plan.tcp.as_ref().map(|tcp| senders.options(py, tcp));
     all.set_item("tcp", tcp.transpose()?)?;
     Ok(all)
 }
 
 /// A mechanism: its kind, and its parameters.
-fn chosen<'py, C: Choice>(py: Python<'py>, choice: &C) -> PyResult<Bound<'py, PyDict>> {
+fn choice<'py, C: Choice>(py: Python<'py>, choice: &C) -> PyResult<Bound<'py, PyDict>> {
     let (place, values) = choice.to_values();
     of_kind(py, &C::KINDS[place], values)
 }
@@ -117,7 +117,7 @@ fn chosen<'py, C: Choice>(py: Python<'py>, choice: &C) -> PyResult<Bound<'py, Py
 fn of_kind<'py>(
     py: Python<'py>,
     (name, _, declared): &(&str, &str, &[Parameter]),
-    values: Vec<Value>,
+    values: Vec<ParameterValue>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = parameters(py, declared, values)?;
     all.set_item("kind", name)?;
@@ -127,7 +127,7 @@ fn of_kind<'py>(
 fn parameters<'py>(
     py: Python<'py>,
     declared: &[Parameter],
-    values: Vec<Value>,
+    values: Vec<ParameterValue>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for (parameter, value) in declared.iter().zip(values) {
@@ -137,7 +137,7 @@ fn parameters<'py>(
 }
 
 /// Sets a value in SI units under its name with the unit; what is not set is `None`.
-fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResult<()> {
+fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -> PyResult<()> {
     let py = all.py();
     let unit = match kind {
         Kind::Rate | Kind::RateOrOutage => "_bps",
@@ -149,42 +149,57 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         _ => "",
     };
     let value = match (value, kind) {
-        (Value::Rate(rate) | Value::RateOrOutage(RateOrOutage(rate)), _) => {
+        (ParameterValue::Rate(rate) | ParameterValue::RateOrOutage(RateOrOutage(rate)), _) => {
             rate.as_bps().into_py_any(py)?
         }
-        (Value::Span(span), _) => in_seconds(span).into_py_any(py)?,
-        (Value::Spans(Spans(spans)), _) => {
+        (ParameterValue::Span(span), _) => in_seconds(span).into_py_any(py)?,
+        (ParameterValue::Spans(Spans(spans)), _) => {
             spans.into_iter().map(in_seconds).collect::<Vec<_>>().into_py_any(py)?
         }
-        (Value::OrOff(time), _) => time.span().map(in_seconds).into_py_any(py)?,
-        (Value::Bytes(bytes), _) => bytes.get().into_py_any(py)?,
-        (Value::Probability(probability), _) => probability.0.into_py_any(py)?,
-        (Value::Share(share), _) => share.0.into_py_any(py)?,
-        (Value::Memory(memory), _) => memory.0.into_py_any(py)?,
-        (Value::Factor(factor), _) => factor.0.into_py_any(py)?,
-        (Value::Step(step), _) => step.0.into_py_any(py)?,
-        (Value::Demand(demand), _) => demand.0.into_py_any(py)?,
-        (Value::Word(word), _) => word.into_py_any(py)?,
-        (Value::Count(count), _) => count.into_py_any(py)?,
-        (Value::Flag(flag), _) => flag.into_py_any(py)?,
-        (Value::Text(text), _) => text.into_py_any(py)?,
-        (Value::Points(points), _) => points.0.into_py_any(py)?,
-        (Value::Chosen(place, values), Kind::Choice(offer)) => {
+        (ParameterValue::OrOff(time), _) => time.span().map(in_seconds).into_py_any(py)?,
+        (ParameterValue::Bytes(bytes), _) => bytes.get().into_py_any(py)?,
+        (ParameterValue::Probability(probability), _) => probability.0.into_py_any(py)?,
+        (ParameterValue::Share(share), _) => share.0.into_py_any(py)?,
+        (ParameterValue::Memory(memory), _) => memory.0.into_py_any(py)?,
+        (ParameterValue::Factor(factor), _) => factor.0.into_py_any(py)?,
+        (ParameterValue::Step(step), _) => step.0.into_py_any(py)?,
+        (ParameterValue::Demand(demand), _) => demand.0.into_py_any(py)?,
+        (ParameterValue::Word(word), _) => word.into_py_any(py)?,
+        (ParameterValue::Count(count), _) => count.into_py_any(py)?,
+        (ParameterValue::Flag(flag), _) => flag.into_py_any(py)?,
+        (ParameterValue::Text(text), _) => text.into_py_any(py)?,
+        (ParameterValue::Points(points), _) => points.0.into_py_any(py)?,
+        (ParameterValue::Choice(place, values), Kind::Choice(offer)) => {
             of_kind(py, &offer.kinds[place], values)?.into_py_any(py)?
         }
-        (Value::Row(all), Kind::Row(offer)) => {
+        (ParameterValue::List(all), Kind::List(offer)) => {
             let each = all.into_iter().map(|one| match one {
-                Value::Chosen(place, values) => of_kind(py, &offer.kinds[place], values),
+                ParameterValue::Choice(place, values) => of_kind(py, &offer.kinds[place], values),
                 other => unreachable!("{other:?} is no mechanism"),
             });
             list(py, each)?.into_py_any(py)?
         }
-        (Value::Tables(all), Kind::Tables(form)) => {
+        (ParameterValue::Tables(all), Kind::Tables(form)) => {
             let each = all.into_iter().map(|values| parameters(py, form.parameters, values));
             list(py, each)?.into_py_any(py)?
         }
-        (Value::Unset | Value::Chosen(..) | Value::Row(_) | Value::Tables(_), _) => py.None(),
-        (Value::QueueLength(_) | Value::Tokens(_) | Value::TokenRate(_), _) => {
+        (ParameterValue::Nested(values), Kind::Nested(form)) => {
+            parameters(py, form.parameters, values)?.into_py_any(py)?
+        }
+        (
+            ParameterValue::Unset
+            | ParameterValue::Choice(..)
+            | ParameterValue::List(_)
+            | ParameterValue::Tables(_)
+            | ParameterValue::Nested(_),
+            _,
+        ) => py.None(),
+        (
+            ParameterValue::QueueLength(_)
+            | ParameterValue::Tokens(_)
+            | ParameterValue::TokenRate(_),
+            _,
+        ) => {
             unreachable!("is set above")
         }
     };
@@ -196,20 +211,23 @@ fn set_in_packets_or_bytes(
     all: &Bound<'_, PyDict>,
     name: &str,
     kind: Kind,
-    value: Value,
+    value: ParameterValue,
 ) -> PyResult<()> {
     let py = all.py();
     let thousandths = |n: u64| (n as f64 / 1e3).into_py_any(py);
     let (packets, other) = match value {
-        Value::QueueLength(QueueLength::Packets(packets)) => (packets.into_py_any(py)?, py.None()),
-        Value::QueueLength(QueueLength::Bytes(bytes)) | Value::Tokens(Tokens::Bytes(bytes)) => {
-            (py.None(), bytes.get().into_py_any(py)?)
+        ParameterValue::QueueLength(QueueLength::Packets(packets)) => {
+            (packets.into_py_any(py)?, py.None())
         }
-        Value::Tokens(Tokens::Packets { thousandths: n }) => (thousandths(n)?, py.None()),
-        Value::TokenRate(TokenRate::Packets { thousandths_per_sec: n }) => {
+        ParameterValue::QueueLength(QueueLength::Bytes(bytes))
+        | ParameterValue::Tokens(Tokens::Bytes(bytes)) => (py.None(), bytes.get().into_py_any(py)?),
+        ParameterValue::Tokens(Tokens::Packets { thousandths: n }) => (thousandths(n)?, py.None()),
+        ParameterValue::TokenRate(TokenRate::Packets { thousandths_per_sec: n }) => {
             (thousandths(n)?, py.None())
         }
-        Value::TokenRate(TokenRate::Bits(rate)) => (py.None(), rate.as_bps().into_py_any(py)?),
+        ParameterValue::TokenRate(TokenRate::Bits(rate)) => {
+            (py.None(), rate.as_bps().into_py_any(py)?)
+        }
         _ => (py.None(), py.None()),
     };
     let [in_packets, in_other] = match kind {

@@ -76,7 +76,7 @@ impl Scenario {
         let run = || tidegate_simulator::try_run(&self.plan, seed);
         let output = py
             .detach(|| catch_unwind(AssertUnwindSafe(run)))
-            .map_err(|panic| RunError::new_err((seed, said(panic.as_ref()))))?
+            .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?
             .map_err(|stop| RunError::new_err((seed, stop.to_string())))?;
         tables::to_python(py, output)
     }
@@ -258,7 +258,7 @@ fn row(issue: &Diagnostic) -> Row {
 }
 
 /// What a panic said. The simulator panics where one of its invariants is broken.
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the engine stopped for an unknown reason".to_owned())

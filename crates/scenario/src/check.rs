@@ -7,10 +7,10 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 use crate::document::Table;
 use crate::field::{Reader, UnlocatedDiagnostic};
 use crate::file::{Access, File, Tcp, User, packet_size_error};
-use crate::fit;
 use crate::issue::nearest;
 use crate::load;
 use crate::network::{DUMBBELL, Network};
+use crate::placement;
 use crate::plan::{ConexPlan, FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::prices;
 use crate::resolve::AtHosts;
@@ -34,18 +34,18 @@ const TIMESTAMPS: u64 = 12;
 
 /// There must be exactly one topology.
 pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
-    let given: Vec<_> = ["bottleneck", "parking_lot", "mobile", "links"]
+    let set: Vec<_> = ["bottleneck", "parking_lot", "mobile", "links"]
         .into_iter()
         .filter(|key| document.get(key).is_some())
         .collect();
-    match given[..] {
+    match set[..] {
         [] => {
             reader.error::<()>(
                 "no network: give one of [bottleneck], [parking_lot], [mobile], [links.NAME]",
             );
         }
         [_] => {}
-        [first, ..] => given[1..].iter().for_each(|key| {
+        [first, ..] => set[1..].iter().for_each(|key| {
             reader
                 .error_at(key, format!("there is already [{first}]; a scenario has one topology"));
         }),
@@ -66,19 +66,19 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
 
 /// TCP options fit together, the scenario's and each group's with the scenario's.
 pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
-    let nothing = Tcp::nothing();
+    let nothing = Tcp::empty();
     let scenario = file.tcp.as_ref().unwrap_or(&nothing);
     let mut of_all = Vec::new();
     reader.nested(&["tcp"], |reader| {
-        of_all = misfits(scenario, scenario, reader);
+        of_all = conflicts(scenario, scenario, reader);
         of_all.iter().for_each(|(key, message)| reader.error_at(key, message));
     });
     for (name, user) in &file.users.entries {
         let Some(own) = &user.tcp else { continue };
         reader.nested(&["users", name, "tcp"], |reader| {
-            for (key, message) in misfits(&own.over(scenario), own, reader) {
+            for (key, message) in conflicts(&own.over(scenario), own, reader) {
                 // What a group only takes over has been told where it stands.
-                if own.gives(key) || of_all.iter().all(|(_, told)| *told != message) {
+                if own.sets(key) || of_all.iter().all(|(_, reported)| *reported != message) {
                     reader.error_at(key, message);
                 }
             }
@@ -88,34 +88,34 @@ pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
 
 /// What does not fit together in `tcp`, of which `own` are the options that are given here: keys, and what is wrong.
 /// Some congestion controllers have no use without ECN, so that nobody can mean both.
-fn misfits(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, String)> {
-    let Some(settled) = tcp.settle(reader) else { return Vec::new() };
-    let mut misfits = Vec::new();
-    let given = |key: &'static str| if own.gives(key) { key } else { "ecn" };
-    let name = settled.congestion_control.about().name;
-    let scalable = settled.congestion_control.is_scalable();
-    if scalable && own.denies("ecn") {
-        misfits.push(("ecn", format!("{name} lives by ECN: leave this key out")));
+fn conflicts(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, String)> {
+    let Some(resolved) = tcp.resolve(reader) else { return Vec::new() };
+    let mut conflicts = Vec::new();
+    let set = |key: &'static str| if own.sets(key) { key } else { "ecn" };
+    let name = resolved.congestion_control.about().name;
+    let scalable = resolved.congestion_control.is_scalable();
+    if scalable && own.switches_off("ecn") {
+        conflicts.push(("ecn", format!("{name} lives by ECN: leave this key out")));
     }
-    if settled.congestion_control.needs_ecn() && !settled.ecn {
+    if resolved.congestion_control.needs_ecn() && !resolved.ecn {
         let message = format!("{name} goes by congestion marks: write ecn = true");
-        misfits.push((given("congestion_control"), message));
+        conflicts.push((set("congestion_control"), message));
     }
-    let marks = settled.ecn || scalable;
-    let told_by = settled.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
+    let marks = resolved.ecn || scalable;
+    let told_by = resolved.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
     if let Some(feedback) = told_by.filter(|_| !marks) {
         let message = format!(
             "there are no marks without ECN of which {:?} feedback could tell: write ecn = true, or \
              leave feedback out",
             feedback.word()
         );
-        misfits.push((given("feedback"), message));
+        conflicts.push((set("feedback"), message));
     }
-    if matches!(settled.conex, ConexPlan::ReEcn(_)) && !marks {
+    if matches!(resolved.conex, ConexPlan::ReEcn(_)) && !marks {
         let message = "re-ECN declares in the ECN field: write ecn = true";
-        misfits.push((given("conex"), message.to_owned()));
+        conflicts.push((set("conex"), message.to_owned()));
     }
-    misfits
+    conflicts
 }
 
 /// Checks a resolved file.
@@ -129,17 +129,17 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     }
     times(file, reader);
     packets(file, reader);
-    fit::buckets(file, reader);
+    placement::buckets(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
     if network.is_some() {
-        fit::aqms(file, reader);
+        placement::aqms(file, reader);
     }
     let network = network.filter(|network| can_be_searched(file, network, reader));
     prices::of(file, network.as_ref(), reader);
     network.iter().for_each(|network| {
         tunnels::of(file, network, reader);
-        routes::fit(file, network, reader);
+        routes::check(file, network, reader);
     });
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
     let known = network.as_ref().filter(|_| reader.errors.is_empty());
@@ -213,12 +213,12 @@ fn packets(file: &File, reader: &mut Reader) {
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
         holds_packet(&["links", name], link.line.buffer);
     }
-    for (key, link) in [("access", &file.access), ("egress", &file.egress)] {
+    for (key, link) in [("access", &file.access), ("receiver_access", &file.receiver_access)] {
         let buffer = link.as_ref().and_then(Access::buffer);
         buffer.iter().for_each(|buffer| holds_packet(&[key], *buffer));
     }
     for (name, user) in &file.users.entries {
-        for (key, link) in [("access", &user.access), ("egress", &user.egress)] {
+        for (key, link) in [("access", &user.access), ("receiver_access", &user.receiver_access)] {
             let buffer = link.as_ref().and_then(Access::buffer);
             buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
@@ -247,7 +247,7 @@ fn totals(file: &File, reader: &mut Reader) {
     let stages = sum(|user| {
         let meters = user.meter.as_ref().map_or(0, |meter| u64::from(meter.meters.0));
         let of_each = |stage: &StageParams| stage.replicas().len() as u64;
-        let others = user.entry.iter().chain(&user.exit).map(of_each).sum::<u64>();
+        let others = user.ingress.iter().chain(&user.egress).map(of_each).sum::<u64>();
         let rows = if user.shares_stages { 1 } else { user.count.0 };
         user.count.0 * meters + rows * others
     });
@@ -258,21 +258,8 @@ fn totals(file: &File, reader: &mut Reader) {
     links_fit(file, reader);
 }
 
-/// An access link per user, another on the far side where there are any, and the core, both ways.
-pub(crate) fn links_in_all(file: &File) -> u64 {
-    let far = u64::from(file.egress.is_some());
-    let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
-        let sides = 1 + far.max(u64::from(user.egress.is_some()));
-        sum.saturating_add(2 * sides * user.count.0)
-    });
-    let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
-    let shape = file.mobile.as_ref().map_or(row, |mobile| 4 + 2 * mobile.enodebs.count());
-    let core = 2 * file.links.as_ref().map_or(shape, |links| links.entries.len()) as u64;
-    of_users.saturating_add(core)
-}
-
 fn links_fit(file: &File, reader: &mut Reader) {
-    let links = links_in_all(file);
+    let links = routes::links_in_all(file);
     if links >= MAX_LINKS as u64 {
         reader.error_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
     }
@@ -289,7 +276,7 @@ fn network_if_known(file: &File) -> Option<Network> {
         file.mobile.is_some(),
         file.links.is_some(),
     ];
-    let one = topologies.iter().filter(|given| **given).count() == 1;
+    let one = topologies.iter().filter(|set| **set).count() == 1;
     let complete = file.links.as_ref().is_none_or(|links| links.complete);
     let lists_fit = file.parking_lot.as_ref().is_none_or(|lot| {
         let lens = [lot.rate.len(), lot.delay.len(), lot.buffer.len()];
@@ -340,9 +327,9 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
     for (number, (step, (_, from, to))) in moves.iter().zip(user.walk()).enumerate() {
         let key = if step.to.is_some() { "to" } else { "from" };
         let unknown =
-            [("from", &step.from), ("to", &step.to)].into_iter().find_map(|(key, given)| {
-                let given = given.as_deref().filter(|given| !nodes.contains(given))?;
-                Some((key, format!("there is no node \"{given}\"; nodes are {}", list(nodes))))
+            [("from", &step.from), ("to", &step.to)].into_iter().find_map(|(key, set)| {
+                let set = set.as_deref().filter(|set| !nodes.contains(set))?;
+                Some((key, format!("there is no node \"{set}\"; nodes are {}", list(nodes))))
             });
         let known = [from, to].iter().all(|node| nodes.contains(*node));
         let no_way = || network.path(from, to).is_none() || network.path(to, from).is_none();
@@ -423,11 +410,11 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
         Some((_, _, AtHosts::Sending)) => &[
             ("access", user.access.is_some()),
             ("meter", user.meter.is_some()),
-            ("entry", !user.entry.is_empty()),
+            ("ingress", !user.ingress.is_empty()),
         ],
-        Some((_, _, AtHosts::Receiving)) => &[("egress", user.egress.is_some())],
+        Some((_, _, AtHosts::Receiving)) => &[("receiver_access", user.receiver_access.is_some())],
     };
-    for (key, _) in not_here.iter().filter(|(_, given)| *given) {
+    for (key, _) in not_here.iter().filter(|(_, set)| *set) {
         reader.error_at(key, format!("is what their hosts have: give it in users.{name}"));
     }
 }
@@ -444,7 +431,7 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
         let lacks = sender.about().title;
         let message =
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
-        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
+        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.sets("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
         reader.nested(&path, |reader| reader.error_at("congestion_control", message));
     }

@@ -1,4 +1,4 @@
-//! Tables of the file that have others in them: groups of users, layers of options, lists, words beside quantities.
+//! Tables of the file that have others in them: groups of users, overlays of options, lists, words beside quantities.
 
 use std::ops::Deref;
 
@@ -131,21 +131,21 @@ impl<T: Field> Keyed for Option<T> {
 
 /// A table whose keys stand among those of the one that has it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Among<T>(pub T);
+pub(crate) struct Flatten<T>(pub T);
 
-impl<T> Deref for Among<T> {
+impl<T> Deref for Flatten<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl<T: Section> Keyed for Among<T> {
+impl<T: Section> Keyed for Flatten<T> {
     fn names(_: &Key) -> Vec<&'static str> {
         T::keys()
     }
     fn read_in(table: &Table, _: &Key, reader: &mut Reader) -> Option<Self> {
-        T::read_table(table, reader).map(Among)
+        T::read_table(table, reader).map(Flatten)
     }
     fn write_in(&self, table: &mut Table, _: &Key) {
         table.0.extend(self.write_table().0);

@@ -5,7 +5,6 @@ use toml::de::{DeTable, DeValue};
 
 use crate::issue::{Diagnostic, MAX_ERRORS};
 use crate::nesting;
-use crate::value::is_name;
 
 /// A place in the file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +92,8 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Diagnostic>> {
         return Ok(convert_table(root.get_ref(), Origin::File));
     }
     let lines = Lines::of(text);
-    let told = errors.iter().take(MAX_ERRORS);
-    let mut issues: Vec<Diagnostic> = told.map(|error| syntax_issue(error, &lines)).collect();
+    let reported = errors.iter().take(MAX_ERRORS);
+    let mut issues: Vec<Diagnostic> = reported.map(|error| syntax_issue(error, &lines)).collect();
     issues.dedup_by_key(|issue| issue.line);
     Err(issues)
 }
@@ -292,4 +291,9 @@ impl<'a> Lines<'a> {
         let end = self.starts.get(line).copied().unwrap_or(self.text.len());
         self.text.get(self.starts[line - 1]..end).unwrap_or("")
     }
+}
+
+pub(crate) fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(allowed)
 }

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
 
 use crate::document::{Node, Table, Value};
-use crate::file::Profile;
 use crate::issue::{MAX_ERRORS, nearest};
+use crate::profile::Profile;
 use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 

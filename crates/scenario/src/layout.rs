@@ -8,8 +8,8 @@ use tidegate_mechanisms::units::{Span, Time};
 use crate::file::{File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AccessPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan, StagePlan,
-    StandPlan, StartPlan, TcpPlan, UserPlan,
+    AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan,
+    StagePlan, StartPlan, TcpPlan, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
@@ -66,17 +66,17 @@ fn add_group(
         plan.users.push(UserPlan { group, number: number as u32, customer });
         let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
-        let (access, egress) = own.add(plan, &own_name, number, place);
+        let (access, receiver_access) = own.add(plan, &own_name, number, place);
         let meter = add_meter(plan, user, &own_name);
-        let (entry, exit) = shared_stages.clone().unwrap_or_else(|| {
+        let (ingress, egress) = shared_stages.clone().unwrap_or_else(|| {
             let owner = if user.shares_stages { name } else { &own_name };
             add_stages(plan, user, owner, 1 + shared)
         });
         if user.shares_stages {
-            shared_stages = Some((entry.clone(), exit.clone()));
+            shared_stages = Some((ingress.clone(), egress.clone()));
         }
-        let entry = meter.into_iter().chain(entry).collect();
-        UserParts { user: customer, access, egress, entry, exit }
+        let ingress = meter.into_iter().chain(ingress).collect();
+        UserParts { user: customer, access, receiver_access, ingress, egress }
     };
     (0..user.count.count()).map(add_user).collect()
 }
@@ -102,7 +102,7 @@ fn add_flows(
         }
         let seat = Seat { own, host };
         let routes = seat.routes(&there, &back);
-        let flow = flow(plan, file, own.user, routes, seat.stands(), &kind);
+        let flow = flow(plan, file, own.user, routes, seat.attachments(), &kind);
         let first = plan.flows.len();
         let numbers = first..first + user.flows.count();
         let numbered = |number| FlowPlan { number, ..flow.clone() };
@@ -116,22 +116,22 @@ fn add_flows(
             let path = |from, to| network.path(from, to).expect("routes are checked on reading");
             let (there, back) = (path(from, to), path(to, from));
             let (forward, reverse) = seat.routes(&there, &back);
-            let stands = moved(&flow.stands, 1 + there.len());
-            let (at, leg) =
-                (Time::ZERO + at, FlowPlan { forward, reverse, stands, ..flow.clone() });
-            let leg = |flow| MovePlan { flow, at, leg: leg.clone() };
-            plan.moves.extend(numbers.clone().map(leg));
+            let attachments = moved(&flow.attachments, 1 + there.len());
+            let at = Time::ZERO + at;
+            let path = FlowPlan { forward, reverse, attachments, ..flow.clone() };
+            let moved = |flow| MovePlan { flow, at, path: path.clone() };
+            plan.moves.extend(numbers.clone().map(moved));
         }
     }
 }
 
-/// A user's stages where he has moved: those of his exit are at the far end of another way.
-fn moved(stands: &[StandPlan], far: usize) -> Box<[StandPlan]> {
-    let place = |stand: &StandPlan| {
-        let hop = if stand.back || stand.hop == 1 { stand.hop } else { far };
-        StandPlan { hop, ..stand.clone() }
+/// A user's stages where he has moved: those of his egress are at the far end of another way.
+fn moved(attachments: &[AttachmentPlan], far: usize) -> Box<[AttachmentPlan]> {
+    let place = |attachment: &AttachmentPlan| {
+        let hop = if attachment.back || attachment.hop == 1 { attachment.hop } else { far };
+        AttachmentPlan { hop, ..attachment.clone() }
     };
-    stands.iter().map(place).collect()
+    attachments.iter().map(place).collect()
 }
 
 impl User {
@@ -150,9 +150,9 @@ struct UserParts {
     user: usize,
     /// None where his host is another's.
     access: Option<Duplex>,
-    egress: Option<Duplex>,
-    entry: Vec<StandPlan>,
-    exit: Vec<StandPlan>,
+    receiver_access: Option<Duplex>,
+    ingress: Vec<AttachmentPlan>,
+    egress: Vec<AttachmentPlan>,
 }
 
 /// A user, and the host where he sits if that is another's.
@@ -166,8 +166,8 @@ impl Seat<'_> {
     fn ends(&self) -> (Duplex, Option<Duplex>) {
         let has = "whoever has no other's host has an access link";
         match self.host {
-            None => (self.own.access.expect(has), self.own.egress),
-            Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.egress),
+            None => (self.own.access.expect(has), self.own.receiver_access),
+            Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.receiver_access),
             Some((host, AtHosts::Receiving)) => {
                 let (up, down) = host.access.expect(has);
                 (self.own.access.expect(has), Some((down, up)))
@@ -177,34 +177,34 @@ impl Seat<'_> {
 
     /// Routes there and back, around the shared part of the way.
     fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
-        let ((access, access_back), egress) = self.ends();
+        let ((access, access_back), receiver_access) = self.ends();
         let mut forward = vec![access];
         forward.extend(there);
-        forward.extend(egress.map(|(egress, _)| egress));
-        let mut reverse: Vec<u32> = egress.map(|(_, back)| back).into_iter().collect();
+        forward.extend(receiver_access.map(|(receiver_access, _)| receiver_access));
+        let mut reverse: Vec<u32> = receiver_access.map(|(_, back)| back).into_iter().collect();
         reverse.extend(back);
         reverse.push(access_back);
         (forward.into(), reverse.into())
     }
 
-    /// What stands on the way: at the entry whatever the sending host has, and on the way back that of a
+    /// What stands on the way: at the ingress whatever the sending host has, and on the way back that of a
     /// host where he receives.
-    fn stands(&self) -> Box<[StandPlan]> {
-        let (entry, back) = match self.host {
-            None => (&self.own.entry, None),
-            Some((host, AtHosts::Sending)) => (&host.entry, None),
-            Some((host, AtHosts::Receiving)) => (&self.own.entry, Some(&host.entry)),
+    fn attachments(&self) -> Box<[AttachmentPlan]> {
+        let (ingress, back) = match self.host {
+            None => (&self.own.ingress, None),
+            Some((host, AtHosts::Sending)) => (&host.ingress, None),
+            Some((host, AtHosts::Receiving)) => (&self.own.ingress, Some(&host.ingress)),
         };
         let back = back.into_iter().flatten();
-        let back = back.map(|stand| StandPlan { back: true, ..stand.clone() });
-        entry.iter().chain(&self.own.exit).cloned().chain(back).collect()
+        let back = back.map(|attachment| AttachmentPlan { back: true, ..attachment.clone() });
+        ingress.iter().chain(&self.own.egress).cloned().chain(back).collect()
     }
 }
 
 /// What the own links of the users of a group are like, where they have them: one for each delay.
 struct OwnLinks {
     access: Option<Vec<LinkPlan>>,
-    egress: Option<Vec<LinkPlan>>,
+    receiver_access: Option<Vec<LinkPlan>>,
 }
 
 impl OwnLinks {
@@ -217,10 +217,11 @@ impl OwnLinks {
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
         let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
-        let egress = user.egress_link(file).filter(|_| at != Some(AtHosts::Receiving));
+        let receiver_access =
+            user.receiver_access_link(file).filter(|_| at != Some(AtHosts::Receiving));
         OwnLinks {
             access: access.map(|link| plain("access", link)),
-            egress: egress.map(|link| plain("egress", link)),
+            receiver_access: receiver_access.map(|link| plain("receiver_access", link)),
         }
     }
 
@@ -237,7 +238,7 @@ impl OwnLinks {
             add_duplex(plan, owner, &links[number % links.len()], ends)
         };
         let access = self.access.as_ref().map(|link| add(link, (host, from)));
-        (access, self.egress.as_ref().map(|link| add(link, (to, far_end))))
+        (access, self.receiver_access.as_ref().map(|link| add(link, (to, far_end))))
     }
 }
 
@@ -251,33 +252,33 @@ fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan, (from, to): (u32, u
 }
 
 /// Adds a user's meter, behind his own link.
-fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<StandPlan> {
+fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<AttachmentPlan> {
     let meter = user.meter.clone().map(StageParams::ActivityMeter)?;
-    Some(stand(plan, 1, &format!("{name}.meter"), &meter))
+    Some(attach(plan, 1, &format!("{name}.meter"), &meter))
 }
 
-/// Adds the stages of a user, or of all users of a group: behind their own links those of their entry, and behind the shared part of the
-/// way, in front of the link with the number `far`, those of their exit.
+/// Adds the stages of a user, or of all users of a group: behind their own links those of their ingress, and behind the shared part of the
+/// way, in front of the link with the number `far`, those of their egress.
 fn add_stages(
     plan: &mut Plan,
     user: &User,
     owner: &str,
     far: usize,
-) -> (Vec<StandPlan>, Vec<StandPlan>) {
-    let mut at = |place: &str, hop: usize, stages: &[StageParams]| -> Vec<StandPlan> {
-        let named = |(i, stage)| stand(plan, hop, &format!("{owner}.{place}.{i}"), stage);
+) -> (Vec<AttachmentPlan>, Vec<AttachmentPlan>) {
+    let mut at = |place: &str, hop: usize, stages: &[StageParams]| -> Vec<AttachmentPlan> {
+        let named = |(i, stage)| attach(plan, hop, &format!("{owner}.{place}.{i}"), stage);
         stages.iter().enumerate().map(named).collect()
     };
-    (at("entry", 1, &user.entry), at("exit", far, &user.exit))
+    (at("ingress", 1, &user.ingress), at("egress", far, &user.egress))
 }
 
 /// Adds a stage, or several that packets pass in turn.
-fn stand(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> StandPlan {
+fn attach(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> AttachmentPlan {
     let first = plan.stages.len();
     let stages = params.replicas().into_iter();
     plan.stages.extend(stages.map(|params| StagePlan { name: name.to_owned(), params }));
     let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
-    StandPlan { back: false, hop, replicas: (first..plan.stages.len()).map(number).collect() }
+    AttachmentPlan { back: false, hop, replicas: (first..plan.stages.len()).map(number).collect() }
 }
 
 /// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in
@@ -290,7 +291,7 @@ fn flow(
     file: &File,
     owner: usize,
     (forward, reverse): (Box<[u32]>, Box<[u32]>),
-    stands: Box<[StandPlan]>,
+    attachments: Box<[AttachmentPlan]>,
     kind: &Arc<FlowKind>,
 ) -> FlowPlan {
     let size = kind.packet_size;
@@ -301,7 +302,7 @@ fn flow(
         (HostJitter::Auto, Profile::Linux) => LINUX_JITTER.min(slowest()),
         (HostJitter::Auto, Profile::Classic | Profile::Linux2629) => slowest(),
     };
-    FlowPlan { user: owner, number: 0, forward, reverse, stands, jitter, kind: kind.clone() }
+    FlowPlan { user: owner, number: 0, forward, reverse, attachments, jitter, kind: kind.clone() }
 }
 
 /// What the flows of a group are like.
@@ -329,7 +330,7 @@ impl User {
     pub fn tcp_options(&self, file: &File) -> Option<TcpPlan> {
         let base = file.tcp.as_ref().expect("resolved");
         let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));
-        let tcp = tcp.settled(file.profile)?.with_ecn_if_scalable();
+        let tcp = tcp.resolved(file.profile)?.with_ecn_if_scalable();
         let segment_bursts = tcp.segment_bursts && !tcp.congestion_control.spreads_segments();
         Some(TcpPlan { segment_bursts, ..tcp })
     }

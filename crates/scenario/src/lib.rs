@@ -9,42 +9,44 @@
 //! [`Scenario::parse`] finds all errors at once; what it returns always has a [`Plan`].
 
 mod check;
-mod chosen;
+mod choice;
 mod data_files;
 mod declare;
 mod document;
-mod doubts;
 mod field;
 mod file;
-mod fit;
-mod given;
+mod file_schema;
 mod issue;
-mod layer;
 mod layout;
+mod lints;
 mod load;
+mod misplaced;
 mod nesting;
 mod network;
 mod overrides;
 mod parameter;
+mod parameter_schema;
+mod placement;
 pub mod plan;
 mod prices;
+mod profile;
 mod quantity;
 #[cfg(test)]
 mod reference;
 mod resolve;
 mod routes;
-mod rows;
 mod schema;
 mod sweep;
 mod table;
 mod toml_text;
 mod traffic;
 mod tunnels;
+mod typed_overlay;
 mod value;
 
 pub use data_files::DataFile;
+pub use file_schema::schema;
 pub use issue::Diagnostic;
-pub use schema::schema;
 
 use document::{Lines, Table};
 use field::{Field, Reader, Section, UnlocatedDiagnostic};
@@ -121,7 +123,7 @@ impl Scenario {
         }
         let points = sweep::points(&document, file.sweep.as_ref(), text.len()).map_err(located)?;
         let simulator_lacks = located(check::simulator_lacks(&file).into());
-        let warnings = located(doubts::of(&file).into());
+        let warnings = located(lints::of(&file).into());
         Ok(Scenario { file, points, simulator_lacks, warnings })
     }
 
@@ -222,7 +224,7 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Diag
     if issues.is_empty() { Ok(document) } else { Err(printable(issues)) }
 }
 
-/// Errors, and how many more there are than are told.
+/// Errors, and how many more there are than are reported.
 pub(crate) struct Found {
     errors: Vec<UnlocatedDiagnostic>,
     omitted: usize,
@@ -258,8 +260,8 @@ fn read(document: &Table) -> Result<File, Found> {
 
 /// The profile, which options anywhere in the file follow; the default where it cannot be read.
 fn profile(document: &Table) -> Profile {
-    let given = document.get("profile");
-    given.and_then(|node| Profile::read(node, &mut Reader::default())).unwrap_or_default()
+    let set = document.get("profile");
+    set.and_then(|node| Profile::read(node, &mut Reader::default())).unwrap_or_default()
 }
 
 /// Errors with their places, in the order of the file.

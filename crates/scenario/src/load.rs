@@ -15,7 +15,7 @@ use tidegate_mechanisms::units::{OrOff, Rate, Span};
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{Admission, Fetching, Frames, LinkPlan, MAX_HELD, MAX_ROWS, OnOff, Traffic};
+use crate::plan::{Admission, Fetching, Frames, LinkPlan, MAX_OPEN, MAX_ROWS, OnOff, Traffic};
 
 /// A run of so many packets is worth a warning.
 const MANY_PACKETS: f64 = 1e10;
@@ -34,7 +34,7 @@ struct Group<'a> {
 }
 
 /// What a run would hold at once of a group.
-struct Held {
+struct GroupLoad {
     /// How many.
     count: f64,
     /// Such as "transfers".
@@ -46,21 +46,21 @@ struct Held {
 
 /// Refuses what a run could not hold.
 pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
-    let mut largest: Option<(&str, Held)> = None;
+    let mut largest: Option<(&str, GroupLoad)> = None;
     let mut sum = 0.0;
     for (name, user) in &file.users.entries {
         let group = Group::of(file, user, network);
-        let Some(held) = group.held() else { continue };
-        sum += held.count;
-        if largest.as_ref().is_none_or(|(_, known)| known.count < held.count) {
-            largest = Some((name, held));
+        let Some(load) = group.load() else { continue };
+        sum += load.count;
+        if largest.as_ref().is_none_or(|(_, known)| known.count < load.count) {
+            largest = Some((name, load));
         }
     }
-    if let Some((name, Held { count, what, key, remedy })) =
-        largest.filter(|_| sum > MAX_HELD as f64)
+    if let Some((name, GroupLoad { count, what, key, remedy })) =
+        largest.filter(|_| sum > MAX_OPEN as f64)
     {
         let message = format!(
-            "about {count:.1e} {what} would be open at once, of {sum:.1e} in all; a run holds {MAX_HELD}: {remedy}"
+            "about {count:.1e} {what} would be open at once, of {sum:.1e} in all; a run holds {MAX_OPEN}: {remedy}"
         );
         reader.nested(&["users", name, "traffic"], |reader| reader.error_at(key, message));
     }
@@ -72,7 +72,7 @@ pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
 }
 
 /// Warns of a run that takes long.
-pub(crate) fn doubts(file: &File, network: &Network, reader: &mut Reader) {
+pub(crate) fn lints(file: &File, network: &Network, reader: &mut Reader) {
     let packets = packets(file, network);
     if packets > MANY_PACKETS {
         let message = format!(
@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
     }
 
     /// What it would hold at once, if that is no fixed number.
-    fn held(&self) -> Option<Held> {
+    fn load(&self) -> Option<GroupLoad> {
         let (flows, run_s) = (flows(self.user), length_s(self.file));
         match &self.user.traffic.0 {
             Traffic::ShortFlows(own) => {
@@ -191,7 +191,7 @@ impl<'a> Group<'a> {
                 let in_a_round_trip = begun * self.round_trip_s().min(run_s);
                 let count = in_a_round_trip.max((begun - carried) * run_s).min(begun * run_s);
                 let remedy = "write a longer every, or a smaller share";
-                Some(Held { count, what: "transfers", key: "every", remedy })
+                Some(GroupLoad { count, what: "transfers", key: "every", remedy })
             }
             Traffic::Calls(own) => {
                 let lasts_s = match &own.admission {
@@ -207,12 +207,12 @@ impl<'a> Group<'a> {
                 };
                 let count = flows * offered.min(most);
                 let remedy = "write a longer every, or a shorter holding";
-                Some(Held { count, what: "calls", key: "every", remedy })
+                Some(GroupLoad { count, what: "calls", key: "every", remedy })
             }
             Traffic::Pages(own) if own.within == Fetching::AtOnce => {
                 let count = flows * own.objects.0;
                 let remedy = "write fewer, or within = \"in-turn\"";
-                Some(Held { count, what: "objects of pages", key: "objects", remedy })
+                Some(GroupLoad { count, what: "objects of pages", key: "objects", remedy })
             }
             _ => None,
         }
@@ -254,7 +254,8 @@ impl<'a> Group<'a> {
 
     /// What the users' own links carry together.
     fn own_bps(&self) -> f64 {
-        let own = [Some(self.user.access_link(self.file)), self.user.egress_link(self.file)];
+        let own =
+            [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
         let rates = own.into_iter().flatten().map(|link| link.rate.as_bps() as f64);
         rates.fold(f64::INFINITY, f64::min) * self.user.count.0 as f64
     }
@@ -271,7 +272,8 @@ impl<'a> Group<'a> {
 
     /// Propagation, there and back.
     fn round_trip_s(&self) -> f64 {
-        let own = [Some(self.user.access_link(self.file)), self.user.egress_link(self.file)];
+        let own =
+            [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
         let own = own.into_iter().flatten().filter_map(|link| link.delay.0.into_iter().min());
         let own: f64 = own.map(|delay| 2.0 * delay.as_secs()).sum();
         let shared = self.there.iter().chain(&self.back);

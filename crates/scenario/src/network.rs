@@ -201,7 +201,7 @@ impl Network {
 /// What stands on the way back at a place: what does there, and ends of tunnels from the node's other side.
 fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
     let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
-    others.chain(node.iter().filter_map(StageParams::turned_round)).collect()
+    others.chain(node.iter().filter_map(StageParams::counterpart)).collect()
 }
 
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
@@ -211,11 +211,11 @@ fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
 /// The way back of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
 /// of an equal link, where they are what they are for its direction.
 fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
-    let has_tunnels = || link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels);
+    let has_tunnels = || link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels);
     if duplex && has_tunnels() {
         let mut declared = link.declared.clone();
-        (declared.entry, declared.exit) =
-            (turned_round(&link.entry, &link.exit), turned_round(&link.exit, &link.entry));
+        (declared.ingress, declared.egress) =
+            (turned_round(&link.ingress, &link.egress), turned_round(&link.egress, &link.ingress));
         let back = link.clone().with(declared, link.price_encoding);
         return LinkPlan { name, ..back.watched(link.monitored) };
     }

@@ -56,9 +56,9 @@ fn is_new(
     name: &str,
     key: &str,
 ) -> Result<(), Diagnostic> {
-    let given = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
+    let set = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
     let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
-    if given { Err(issue(key, message())) } else { Ok(()) }
+    if set { Err(issue(key, message())) } else { Ok(()) }
 }
 
 fn is_there(

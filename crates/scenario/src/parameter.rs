@@ -1,7 +1,11 @@
-//! Parameters that are declared with a mechanism: reading, writing and describing their values.
+//! Parameters that are declared with a mechanism: reading and writing their values.
+//!
+//! A table may set some of them ([`Overlay`]); a table of less specific scope, and then the profile, has the others:
+//! a group's options lie over the scenario's, and those over the profile's.
 
-use serde_json::{Map, Value as Json, json};
-use tidegate_mechanisms::parameters::{Form, Kind, Offer, Value as Parameter};
+use tidegate_mechanisms::parameters::{
+    Alternatives, Form, Kind, ParameterError, ParameterValue as Parameter,
+};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
@@ -9,78 +13,240 @@ use tidegate_mechanisms::units::{
 };
 
 use crate::document::{Node, Table, Value};
-use crate::field::{Field, Reader, read_choice};
-use crate::file::Profile;
-use crate::given::GivenChoice;
-use crate::rows;
-use crate::schema::{self, Definitions};
-use crate::value::{read_whole, whole_schema};
+use crate::field::{Field, Reader, read_choice, read_kind};
+use crate::misplaced::belongs_elsewhere;
+use crate::profile::Profile;
+use crate::value::{read_items, read_whole};
 
-/// Properties of a mechanism's parameters, and which of them are required.
-pub(crate) fn properties(
-    parameters: &[registry::Parameter],
-    definitions: &mut Definitions,
-) -> (Map<String, Json>, Vec<Json>) {
-    let (mut properties, mut required) = (Map::new(), Vec::new());
-    for parameter in parameters {
-        let mut property = kind_schema(parameter.kind, definitions);
-        property["description"] = schema::describe(parameter.meaning);
-        match parameter.default {
-            DefaultValue::Unset => {}
-            DefaultValue::Required => required.push(parameter.name.into()),
-            DefaultValue::ByProfile(_) => {
-                let meaning = format!("{} Default: {}.", parameter.meaning, parameter.default);
-                property["description"] = schema::describe(&meaning);
+/// Parameters of which a table sets some, in the order of their declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Overlay(Vec<Entry>);
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+enum Entry {
+    Unset,
+    /// Set, but not to a value that can be read; the error is reported.
+    Unreadable,
+    Value(Parameter),
+    Choice(ChoiceOverlay),
+    Nested(Overlay),
+}
+
+impl Overlay {
+    /// None of these parameters is set.
+    pub fn empty(parameters: &[registry::Parameter]) -> Self {
+        Overlay(vec![Entry::Unset; parameters.len()])
+    }
+
+    /// A value for each.
+    pub fn full(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Self {
+        let entry = |(parameter, value): (&registry::Parameter, _)| match (value, parameter.kind) {
+            (Parameter::Choice(place, values), Kind::Choice(offer)) => {
+                Entry::Choice(ChoiceOverlay::full(&offer, place, values))
             }
-            DefaultValue::Value(text) => {
-                property["default"] = schema::json(&default_value(parameter.kind, text));
+            (Parameter::Nested(values), Kind::Nested(form)) => {
+                Entry::Nested(Overlay::full(form.parameters, values))
+            }
+            (Parameter::Unset, _) => Entry::Unset,
+            (value, _) => Entry::Value(value),
+        };
+        Overlay(parameters.iter().zip(values).map(entry).collect())
+    }
+
+    /// Reads what a table has of them; other keys are the caller's.
+    pub fn read(parameters: &[registry::Parameter], table: &Table, reader: &mut Reader) -> Self {
+        Overlay(parameters.iter().map(|parameter| read(parameter, table, reader)).collect())
+    }
+
+    /// Reads a table that has no other keys than these.
+    pub fn read_table(form: &Form, node: &Node, reader: &mut Reader) -> Option<Self> {
+        let table = reader.table(node)?;
+        let keys: Vec<_> = form.parameters.iter().map(|parameter| parameter.name).collect();
+        reader.known_keys(table, &keys);
+        Some(Overlay::read(form.parameters, table, reader))
+    }
+
+    /// Whether a parameter is set.
+    pub fn sets(&self, parameters: &[registry::Parameter], key: &str) -> bool {
+        self.entry(parameters, key).is_some_and(|entry| *entry != Entry::Unset)
+    }
+
+    /// Value of a parameter that is no choice, if it is set.
+    pub fn value(&self, parameters: &[registry::Parameter], key: &str) -> Option<&Parameter> {
+        match self.entry(parameters, key)? {
+            Entry::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn entry(&self, parameters: &[registry::Parameter], key: &str) -> Option<&Entry> {
+        let place = parameters.iter().position(|parameter| parameter.name == key)?;
+        self.0.get(place)
+    }
+
+    /// These parameters, and those of `base` where they are unset.
+    pub fn over(&self, base: &Overlay) -> Self {
+        let pair = |pair: (&Entry, &Entry)| match pair {
+            (Entry::Unset, base) => base.clone(),
+            (Entry::Choice(own), Entry::Choice(base)) => Entry::Choice(own.over(base)),
+            (Entry::Nested(own), Entry::Nested(base)) => Entry::Nested(own.over(base)),
+            (own, _) => own.clone(),
+        };
+        Overlay(self.0.iter().zip(&base.0).map(pair).collect())
+    }
+
+    /// A value for each, the default where it is unset. Notes what is missing, and what is wrong with
+    /// the values together; `None` if there is not one for each.
+    pub fn values(
+        &self,
+        parameters: &[registry::Parameter],
+        errors: impl FnOnce(Vec<Parameter>) -> Vec<ParameterError>,
+        reader: &mut Reader,
+    ) -> Option<Vec<Parameter>> {
+        let pairs = parameters.iter().zip(&self.0);
+        // All are looked at, so that all errors are found at once.
+        let values: Vec<_> = pairs
+            .map(|(parameter, entry)| {
+                reader.within(parameter.name, |reader| value(parameter, entry, reader))
+            })
+            .collect();
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        for (key, message) in errors(values.clone()) {
+            if !self.is_about_unreadable(parameters, key, &message) {
+                reader.error_at(key, message);
             }
         }
-        properties.insert(parameter.name.to_owned(), property);
+        Some(values)
     }
-    (properties, required)
+
+    /// What is said of a value that could not be read may not be so.
+    fn is_about_unreadable(
+        &self,
+        parameters: &[registry::Parameter],
+        key: &str,
+        message: &str,
+    ) -> bool {
+        let mut pairs = parameters.iter().zip(&self.0);
+        pairs.any(|(parameter, entry)| {
+            *entry == Entry::Unreadable
+                && (parameter.name == key || message.contains(parameter.name))
+        })
+    }
+
+    /// What is set, as the file has it.
+    pub fn write(&self, parameters: &[registry::Parameter]) -> Table {
+        let entry = |(parameter, entry): (&registry::Parameter, &Entry)| {
+            let value = match (entry, parameter.kind) {
+                (Entry::Value(value), _) => write_value(parameter, value.clone()),
+                (Entry::Choice(choice), Kind::Choice(offer)) => Some(choice.write(&offer)),
+                (Entry::Nested(overlay), Kind::Nested(form)) => {
+                    Some(overlay.write(form.parameters).into())
+                }
+                _ => None,
+            };
+            value.map(|value| (parameter.name.to_owned(), value.into()))
+        };
+        Table(parameters.iter().zip(&self.0).filter_map(entry).collect())
+    }
 }
 
-/// Properties of options that may all be left open. What they are then, their profile says.
-pub(crate) fn option_properties(
-    options: &[registry::Parameter],
-    definitions: &mut Definitions,
-) -> Map<String, Json> {
-    let property = |option: &registry::Parameter| {
-        let mut property = kind_schema(option.kind, definitions);
-        property["description"] = schema::describe(option.meaning);
-        (option.name.to_owned(), property)
-    };
-    options.iter().map(property).collect()
+/// One of several mechanisms, and those of its parameters that are set.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ChoiceOverlay {
+    /// Its place in the offer.
+    pub place: usize,
+    parameters: Overlay,
 }
 
-/// The mechanisms that can be chosen: each as a table with its kind, and as a name if it needs nothing else.
-pub(crate) fn offer_schema(offer: &Offer, definitions: &mut Definitions) -> Json {
-    definitions.refer(offer.name, |definitions| {
-        let needs =
-            |parameter: &registry::Parameter| matches!(parameter.default, DefaultValue::Required);
-        let names = offer.kinds.iter().filter(|kind| !kind.2.iter().any(needs));
-        let names: Vec<_> = names.map(|kind| kind.0).collect();
-        let kinds = offer.kinds.iter().map(|&(name, about, parameters)| {
-            let (properties, required) = properties(parameters, definitions);
-            schema::kind(name, about, properties, required)
-        });
-        let mut all: Vec<_> = kinds.collect();
-        all.push(json!({ "enum": names }));
-        json!({ "description": schema::describe(offer.about), "oneOf": all })
-    })
+impl ChoiceOverlay {
+    /// The mechanism in this place, with a value for each parameter.
+    fn full(offer: &Alternatives, place: usize, values: Vec<Parameter>) -> Self {
+        ChoiceOverlay { place, parameters: Overlay::full(offer.kinds[place].2, values) }
+    }
+
+    /// Reads a mechanism's name, or a table whose `kind` it is and which may have its parameters.
+    pub fn read(offer: &Alternatives, node: &Node, reader: &mut Reader) -> Option<Self> {
+        if let Some(message) = belongs_elsewhere(node, offer) {
+            match node.value {
+                Value::Table(_) => reader.error_at("kind", message),
+                _ => drop(reader.error::<()>(message)),
+            }
+            return None;
+        }
+        let place_of = |name| offer.kinds.iter().position(|kind| kind.0 == name);
+        if let Value::Text(_) = node.value {
+            let names: Vec<_> = offer.kinds.iter().map(|kind| kind.0).collect();
+            let place = place_of(read_choice(node, &names, reader)?)?;
+            return Some(ChoiceOverlay { place, parameters: Overlay::empty(offer.kinds[place].2) });
+        }
+        let table = reader.table(node)?;
+        let keys = |parameters: &[registry::Parameter]| parameters.iter().map(|p| p.name).collect();
+        let all: Vec<_> = offer.kinds.iter().map(|kind| (kind.0, keys(kind.2))).collect();
+        let place = place_of(read_kind(table, &all, reader)?)?;
+        Some(ChoiceOverlay {
+            place,
+            parameters: Overlay::read(offer.kinds[place].2, table, reader),
+        })
+    }
+
+    /// This, and where it is unset and the mechanism is the same, `base`.
+    fn over(&self, base: &ChoiceOverlay) -> Self {
+        match self.place == base.place {
+            true => ChoiceOverlay {
+                place: self.place,
+                parameters: self.parameters.over(&base.parameters),
+            },
+            false => self.clone(),
+        }
+    }
+
+    /// See [`Overlay::values`].
+    pub fn values(&self, offer: &Alternatives, reader: &mut Reader) -> Option<Vec<Parameter>> {
+        let errors = |values| (offer.errors)(self.place, values);
+        self.parameters.values(offer.kinds[self.place].2, errors, reader)
+    }
+
+    /// As the file has it: a name alone if nothing else is set.
+    fn write(&self, offer: &Alternatives) -> Value {
+        let (name, _, parameters) = offer.kinds[self.place];
+        let set = self.parameters.write(parameters);
+        if set.0.is_empty() {
+            return name.into();
+        }
+        let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
+        table.0.extend(set.0);
+        table.into()
+    }
 }
 
-/// The schema of one table of a list.
-fn form_schema(form: &Form, definitions: &mut Definitions) -> Json {
-    definitions.refer(form.name, |definitions| {
-        let (properties, required) = properties(form.parameters, definitions);
-        schema::object(form.about, properties, required)
-    })
+fn read(parameter: &registry::Parameter, table: &Table, reader: &mut Reader) -> Entry {
+    let Some(node) = table.get(parameter.name) else { return Entry::Unset };
+    let read = reader.within(parameter.name, |reader| match parameter.kind {
+        Kind::Choice(offer) => ChoiceOverlay::read(&offer, node, reader).map(Entry::Choice),
+        Kind::Nested(form) => Overlay::read_table(&form, node, reader).map(Entry::Nested),
+        kind => read_value(kind, node, reader).map(Entry::Value),
+    });
+    read.unwrap_or(Entry::Unreadable)
+}
+
+fn value(parameter: &registry::Parameter, entry: &Entry, reader: &mut Reader) -> Option<Parameter> {
+    match (entry, parameter.kind) {
+        (Entry::Value(value), _) => Some(value.clone()),
+        (Entry::Choice(choice), Kind::Choice(offer)) => {
+            let values = choice.values(&offer, reader)?;
+            Some(Parameter::Choice(choice.place, values))
+        }
+        (Entry::Nested(overlay), Kind::Nested(form)) => {
+            overlay.values(form.parameters, form.errors, reader).map(Parameter::Nested)
+        }
+        (Entry::Unreadable, _) => default_of(parameter, reader.profile),
+        _ => default_of(parameter, reader.profile).or_else(|| reader.error("missing")),
+    }
 }
 
 /// A default as a file has it. A unit test reads all of them.
-fn default_value(kind: Kind, text: &'static str) -> Value {
+pub(crate) fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
         Kind::Rate
         | Kind::RateOrOutage
@@ -99,20 +265,26 @@ fn default_value(kind: Kind, text: &'static str) -> Value {
         | Kind::Demand => Value::Float(text.parse().expect("a number")),
         Kind::Count { .. } => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
-        Kind::Row(_) | Kind::Tables(_) if text == "[]" => Value::Array(Vec::new()),
-        Kind::Points | Kind::Row(_) | Kind::Tables(_) => {
+        Kind::List(_) | Kind::Tables(_) if text == "[]" => Value::Array(Vec::new()),
+        Kind::Points | Kind::List(_) | Kind::Tables(_) => {
             unreachable!("a list has no other default than an empty one")
         }
+        Kind::Nested(_) => unreachable!("its keys have defaults"),
     }
 }
 
-/// What it is where it is not given; `None` if it has to be.
-pub(crate) fn not_given(parameter: &registry::Parameter, profile: Profile) -> Option<Parameter> {
+/// The value of a parameter that is unset; `None` if it has to be.
+pub(crate) fn default_of(parameter: &registry::Parameter, profile: Profile) -> Option<Parameter> {
     let text = match &parameter.default {
         DefaultValue::Unset => return Some(Parameter::Unset),
         DefaultValue::Required => return None,
         DefaultValue::ByProfile(defaults) => profile.choose(defaults),
         DefaultValue::Value(text) => text,
+        DefaultValue::Nested => {
+            let Kind::Nested(form) = parameter.kind else { unreachable!("a table") };
+            let values = form.parameters.iter().map(|own| default_of(own, profile));
+            return values.collect::<Option<_>>().map(Parameter::Nested);
+        }
     };
     let value = default_value(parameter.kind, text);
     read_value(parameter.kind, &value.into(), &mut Reader::following(profile))
@@ -147,12 +319,16 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
         Kind::Text => String::read(node, reader).map(Parameter::Text),
         Kind::Points => Points::read(node, reader).map(Parameter::Points),
         Kind::Choice(offer) => {
-            let choice = GivenChoice::read(&offer, node, reader)?;
+            let choice = ChoiceOverlay::read(&offer, node, reader)?;
             let values = choice.values(&offer, reader)?;
-            Some(Parameter::Chosen(choice.place, values))
+            Some(Parameter::Choice(choice.place, values))
         }
-        Kind::Row(offer) => rows::read_row(offer, node, reader),
-        Kind::Tables(form) => rows::read_tables(&form, node, reader),
+        Kind::List(offer) => read_list(offer, node, reader),
+        Kind::Tables(form) => read_tables(&form, node, reader),
+        Kind::Nested(form) => {
+            let overlay = Overlay::read_table(&form, node, reader)?;
+            overlay.values(form.parameters, form.errors, reader).map(Parameter::Nested)
+        }
     }
 }
 
@@ -179,20 +355,27 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         (Parameter::Flag(flag), _) => flag.write(),
         (Parameter::Text(text), _) => text.write(),
         (Parameter::Points(points), _) => points.write(),
-        (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
-            write_chosen(&offer, place, values)
+        (Parameter::Choice(place, values), Kind::Choice(offer)) => {
+            write_choice(&offer, place, values)
         }
-        (Parameter::Row(all), Kind::Row(offer)) => rows::write_row(&offer, all),
-        (Parameter::Tables(all), Kind::Tables(form)) => rows::write_tables(&form, all),
-        (Parameter::Chosen(..) | Parameter::Row(_) | Parameter::Tables(_), _) => {
-            unreachable!("a value is of its kind")
+        (Parameter::List(all), Kind::List(offer)) => write_list(&offer, all),
+        (Parameter::Tables(all), Kind::Tables(form)) => write_tables(&form, all),
+        (Parameter::Nested(values), Kind::Nested(form)) => {
+            write_values(form.parameters, values).into()
         }
+        (
+            Parameter::Choice(..)
+            | Parameter::List(_)
+            | Parameter::Tables(_)
+            | Parameter::Nested(_),
+            _,
+        ) => unreachable!("a value is of its kind"),
         (Parameter::Unset, _) => return None,
     })
 }
 
 /// A mechanism with all its parameters.
-pub(crate) fn write_chosen(offer: &Offer, place: usize, values: Vec<Parameter>) -> Value {
+pub(crate) fn write_choice(offer: &Alternatives, place: usize, values: Vec<Parameter>) -> Value {
     let (name, _, parameters) = offer.kinds[place];
     let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
     table.0.extend(write_values(parameters, values).0);
@@ -208,41 +391,57 @@ pub(crate) fn write_values(parameters: &[registry::Parameter], values: Vec<Param
     Table(parameters.iter().zip(values).filter_map(entry).collect())
 }
 
-pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
-    match kind {
-        Kind::Rate => Rate::schema(definitions),
-        Kind::RateOrOutage => RateOrOutage::schema(definitions),
-        Kind::Span => Span::schema(definitions),
-        Kind::Spans => Spans::schema(definitions),
-        Kind::Bytes => Bytes::schema(definitions),
-        Kind::QueueLength => QueueLength::schema(definitions),
-        Kind::Tokens => Tokens::schema(definitions),
-        Kind::TokenRate => TokenRate::schema(definitions),
-        Kind::Probability => Probability::schema(definitions),
-        Kind::Share => Share::schema(definitions),
-        Kind::Memory => Memory::schema(definitions),
-        Kind::Factor => Factor::schema(definitions),
-        Kind::Step => Step::schema(definitions),
-        Kind::Demand => Demand::schema(definitions),
-        Kind::OrOff => OrOff::schema(definitions),
-        Kind::Word(words) => {
-            let word = |(word, about): &(&str, &str)| json!({ "const": word, "description": schema::describe(about) });
-            json!({ "oneOf": words.iter().map(word).collect::<Vec<_>>() })
-        }
-        Kind::Count { min, max } => whole_schema(min.into(), max.into()),
-        Kind::Flag => bool::schema(definitions),
-        Kind::Text => String::schema(definitions),
-        Kind::Points => Points::schema(definitions),
-        Kind::Choice(offer) => offer_schema(&offer, definitions),
-        Kind::Row(offer) => rows::schema(&offer_schema(&offer, definitions)),
-        Kind::Tables(form) => rows::schema(&form_schema(&form, definitions)),
+/// At most so many stages have one place.
+const MAX_STAGES: usize = 16;
+
+pub(crate) fn read_list(
+    offer: Alternatives,
+    node: &Node,
+    reader: &mut Reader,
+) -> Option<Parameter> {
+    let Value::Array(items) = &node.value else {
+        let kind = node.value.kind();
+        let message = format!("expected a list of stages, [{{ kind = \"...\" }}], not {kind}");
+        return reader.error(message);
+    };
+    if items.len() > MAX_STAGES {
+        let message = format!("{} stages in one place; at most {MAX_STAGES}", items.len());
+        return reader.error(message);
     }
+    let read = |node: &Node, reader: &mut Reader| read_value(Kind::Choice(offer), node, reader);
+    read_items(items, reader, read).map(Parameter::List)
+}
+
+pub(crate) fn write_list(offer: &Alternatives, all: Vec<Parameter>) -> Value {
+    let write = |one| match one {
+        Parameter::Choice(place, values) => write_choice(offer, place, values).into(),
+        other => unreachable!("{other:?} is no mechanism"),
+    };
+    Value::Array(all.into_iter().map(write).collect())
+}
+
+pub(crate) fn read_tables(form: &Form, node: &Node, reader: &mut Reader) -> Option<Parameter> {
+    let keys: Vec<_> = form.parameters.iter().map(|parameter| parameter.name).collect();
+    let Value::Array(items) = &node.value else {
+        let (keys, kind) = (keys.join(", "), node.value.kind());
+        return reader.error(format!("expected a list of {{ {keys} }} tables, not {kind}"));
+    };
+    let read = |node: &Node, reader: &mut Reader| {
+        let overlay = Overlay::read_table(form, node, reader)?;
+        overlay.values(form.parameters, form.errors, reader)
+    };
+    read_items(items, reader, read).map(Parameter::Tables)
+}
+
+pub(crate) fn write_tables(form: &Form, all: Vec<Vec<Parameter>>) -> Value {
+    let write = |values| Value::from(write_values(form.parameters, values)).into();
+    Value::Array(all.into_iter().map(write).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::TcpPlan;
+    use crate::plan::{TcpPlan, TcpQuirks};
     use tidegate_mechanisms::parameters::Parameters;
     use tidegate_mechanisms::registry::ALL;
 
@@ -251,7 +450,7 @@ mod tests {
         let declared = ALL.iter().flat_map(|mechanism| {
             mechanism.parameters.iter().map(move |parameter| (mechanism.name, parameter))
         });
-        let options = TcpPlan::ALL.iter().map(|option| ("tcp", option));
+        let options = TcpPlan::ALL.iter().chain(TcpQuirks::ALL).map(|option| ("tcp", option));
         let mut read = 0;
         for (name, parameter) in declared.chain(options) {
             let texts = match parameter.default {

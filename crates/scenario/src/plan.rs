@@ -13,14 +13,14 @@ use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 
 mod conex;
 mod link;
+mod paths;
 mod tcp;
-mod ways;
 
 pub use crate::traffic::{
     Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter,
-    Distribution, Fetching, Film, FilmModel, FrameSizes, Frames, Gateway, Greedy, Increase,
-    MeasuredSum, NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality,
-    ShortFlows, Traffic, Transfer, Unknown, Updates, Video, WritesPlan,
+    Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum, MpegModel,
+    NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows,
+    Traffic, Transfer, Unknown, Updates, Video, VideoModel, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
@@ -28,18 +28,20 @@ pub use conex::{
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};
+pub use paths::{Direction, ReportPath};
+#[cfg(test)]
+pub(crate) use tcp::COMMON_OPTIONS;
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
-    RtoPlan, TcpPlan,
+    RtoPlan, StackPlan, TcpPlan, TcpQuirks,
 };
-pub use ways::{Direction, ReportWay};
 
 /// So many links fit in a run: link and time share a word where events are compared.
 pub const MAX_LINKS: usize = 1 << 18;
 /// A run ends before this, for the same reason: after 19.5 hours.
 pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
 /// So many connections, or calls, can be open at once beside two of each flow: about a kilobyte each.
-pub const MAX_HELD: usize = 1_000_000;
+pub const MAX_OPEN: usize = 1_000_000;
 /// So many rows a table of results may have.
 pub const MAX_ROWS: usize = 50_000_000;
 /// So many steps all different routes have in a run: a packet says in 24 bits where it is.
@@ -100,20 +102,20 @@ pub struct MovePlan {
     /// From when on. What is under way goes on as it went.
     pub at: Time,
     /// The flow with its routes and stages from then on.
-    pub leg: FlowPlan,
+    pub path: FlowPlan,
 }
 
 impl Plan {
-    /// All ways there are: of the flows as they begin, then of the moves.
-    pub fn legs(&self) -> impl Iterator<Item = &FlowPlan> {
-        self.flows.iter().chain(self.moves.iter().map(|moved| &moved.leg))
+    /// All paths: of the flows as they begin, then of the moves.
+    pub fn paths(&self) -> impl Iterator<Item = &FlowPlan> {
+        self.flows.iter().chain(self.moves.iter().map(|moved| &moved.path))
     }
 
-    /// The flow of the way with this number in [`Self::legs`], and the way.
-    pub fn leg(&self, number: usize) -> (usize, &FlowPlan) {
+    /// The flow of the path with this number in [`Self::paths`], and the path.
+    pub fn path(&self, number: usize) -> (usize, &FlowPlan) {
         match number.checked_sub(self.flows.len()) {
             None => (number, &self.flows[number]),
-            Some(moved) => (self.moves[moved].flow, &self.moves[moved].leg),
+            Some(moved) => (self.moves[moved].flow, &self.moves[moved].path),
         }
     }
 
@@ -153,15 +155,15 @@ pub struct UserPlan {
 /// A stage of a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagePlan {
-    /// Such as `heavy.0.entry.0`.
+    /// Such as `heavy.0.ingress.0`.
     pub name: String,
     /// What it is.
     pub params: StageParams,
 }
 
-/// A place on a flow's way where a stage stands, or several that packets pass in turn.
+/// Where on a flow's path a stage is attached, or several that packets pass in turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StandPlan {
+pub struct AttachmentPlan {
     /// It is on the way back, where the receiver sits at a host with stages of its own.
     pub back: bool,
     /// It is in front of so many-th link of the way, counted from 0; behind the last one where there is
@@ -183,8 +185,8 @@ pub struct FlowPlan {
     pub forward: Box<[u32]>,
     /// Links from the receiver back to the sender, in order.
     pub reverse: Box<[u32]>,
-    /// What it passes of users' stages, in order.
-    pub stands: Box<[StandPlan]>,
+    /// Where users' stages are attached to its path, in order.
+    pub attachments: Box<[AttachmentPlan]>,
     /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,
     /// without overtaking.
     pub jitter: Span,

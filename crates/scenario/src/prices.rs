@@ -16,7 +16,7 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
         return; // How prices travel is known when that is mended.
     }
     for (name, user) in &file.users.entries {
-        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
+        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.sets("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
         if let Some(message) = unheard(file, user, network) {
             reader.nested(&path, |reader| reader.error_at("congestion_control", message));
@@ -38,12 +38,12 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
         return;
     }
     let of_users = file.users.entries.iter().filter_map(|(name, user)| {
-        let mut stages = user.entry.iter().chain(&user.exit);
+        let mut stages = user.ingress.iter().chain(&user.egress);
         let writes = stages.any(StageParams::writes_signal);
         (user.meter.is_some() || writes).then(|| format!("users.{name}"))
     });
     let of_links = network.into_iter().flat_map(|network| &network.links).filter_map(|link| {
-        let mut stages = link.entry.iter().chain(&link.exit);
+        let mut stages = link.ingress.iter().chain(&link.egress);
         stages.any(StageParams::writes_signal).then(|| link.name.clone())
     });
     if let Some(place) = of_users.chain(of_links).next() {
@@ -99,13 +99,13 @@ mod tests {
         let text = format!(
             "version = 1\n{head}\n[bottleneck]\nrate = \"10 Mb/s\"\naqm = {aqm}\n[users.a]\n{users}\n"
         );
-        let told = Scenario::parse(&text, &[]).err().unwrap_or_default();
-        told.iter().map(ToString::to_string).collect()
+        let reported = Scenario::parse(&text, &[]).err().unwrap_or_default();
+        reported.iter().map(ToString::to_string).collect()
     }
 
-    fn tell(told: &[String], wanted: &[&str]) {
-        let all = told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted));
-        assert!(all && told.len() == wanted.len(), "{told:#?} {wanted:#?}");
+    fn check_messages(reported: &[String], wanted: &[&str]) {
+        let all = reported.iter().zip(wanted).all(|(reported, wanted)| reported.contains(wanted));
+        assert!(all && reported.len() == wanted.len(), "{reported:#?} {wanted:#?}");
     }
 
     const PC3: &str = r#"{ kind = "pc3", target = "10 packets" }"#;
@@ -113,15 +113,15 @@ mod tests {
 
     #[test]
     fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
-        tell(&errors(EXPLICIT, PC3, SOURCE), &[]);
+        check_messages(&errors(EXPLICIT, PC3, SOURCE), &[]);
         let no_way = "does not say how";
-        tell(&errors("", "\"drop-tail\"", SOURCE), &[no_way]);
-        tell(&errors("", PC3, ""), &["does not say how prices travel"]);
-        tell(&errors(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
-        tell(&errors(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
-        tell(&errors(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
+        check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_way]);
+        check_messages(&errors("", PC3, ""), &["does not say how prices travel"]);
+        check_messages(&errors(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
+        check_messages(&errors(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
+        check_messages(&errors(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
         let by_mark = r#"tcp.congestion_control = { kind = "direct-window", price = "mark" }"#;
-        tell(&errors("", "\"drop-tail\"", by_mark), &[]);
+        check_messages(&errors("", "\"drop-tail\"", by_mark), &[]);
     }
 
     #[test]
@@ -129,14 +129,14 @@ mod tests {
         let no_base = r#"price_encoding = { kind = "one-bit" }"#;
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
         let wanted = ["line 2: price_encoding.base: missing", "100 packets is not below"];
-        tell(&errors(no_base, beyond, SOURCE), &wanted);
+        check_messages(&errors(no_base, beyond, SOURCE), &wanted);
     }
 
     #[test]
     fn prices_and_activities_do_not_share_a_word() {
         let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
-        tell(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
-        tell(&errors(ONE_BIT, PC3, &metered), &[]);
+        check_messages(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
+        check_messages(&errors(ONE_BIT, PC3, &metered), &[]);
     }
 
     #[test]
@@ -153,10 +153,13 @@ mod tests {
             "willingness_to_pay",
             "kappa",
         ];
-        tell(&errors(head, aqm, users), &wanted);
+        check_messages(&errors(head, aqm, users), &wanted);
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
-        tell(&errors(EXPLICIT, beyond, SOURCE), &["aqm.target: 100 packets is not below"]);
+        check_messages(
+            &errors(EXPLICIT, beyond, SOURCE),
+            &["aqm.target: 100 packets is not below"],
+        );
         let needs_ecn = "tcp.congestion_control = \"tcp-rm\"";
-        tell(&errors("", "\"drop-tail\"", needs_ecn), &["write ecn = true"]);
+        check_messages(&errors("", "\"drop-tail\"", needs_ecn), &["write ecn = true"]);
     }
 }

@@ -6,17 +6,20 @@ use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::parameters::{Choice, Parameters};
-use tidegate_mechanisms::registry::DefaultValue;
+use tidegate_mechanisms::parameters::{
+    Alternatives, Choice, DefaultValue, Kind, Parameter, ParameterType, Parameters,
+};
 use tidegate_mechanisms::sender::SenderParams;
 
 use crate::field::Section;
 use crate::file::{
-    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, StartRange, User, Wired,
+    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, STACKS, StartRange,
+    User, Wired,
 };
-use crate::parameter;
-use crate::plan::{AccessPlan, Cbr, Greedy, RateChange, TcpPlan, Transfer};
-use crate::schema::Definitions;
+use crate::parameter_schema;
+use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks};
+use crate::schema::{Definitions, describe};
+use crate::traffic::Traffic;
 
 /// `UPDATE=1 cargo test` writes the tables anew.
 #[test]
@@ -29,6 +32,27 @@ fn the_tables_of_the_reference_are_in_step() {
         return;
     }
     assert!(have == want, "{} is out of step; run UPDATE=1 cargo test", path.display());
+}
+
+/// The schema is the other place that knows all of them.
+#[test]
+fn every_kind_of_traffic_has_a_table_of_its_keys() {
+    let text = traffic();
+    let schema = crate::file_schema::schema();
+    let kinds = schema["$defs"]["Traffic"]["oneOf"].as_array().expect("kinds");
+    let tables: Vec<_> = kinds.iter().filter(|kind| kind.get("properties").is_some()).collect();
+    assert_eq!(tables.len(), Traffic::KINDS.len());
+    for kind in tables {
+        let name = kind["properties"]["kind"]["const"].as_str().expect("a name");
+        let (_, section) = text
+            .split_once(&format!("#### `{name}`\n"))
+            .unwrap_or_else(|| panic!("no section for {name}"));
+        let section = section.split("#### ").next().expect("one part at least");
+        for key in kind["properties"].as_object().expect("keys").keys() {
+            let row = format!("| `{key}` |");
+            assert!(key == "kind" || section.contains(&row), "{name}: no row for {key}");
+        }
+    }
 }
 
 /// The examples of the reference are whole files.
@@ -69,12 +93,13 @@ fn tables() -> Vec<(&'static str, String)> {
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
-        ("greedy", parameters::<Greedy>()),
-        ("transfer", parameters::<Transfer>()),
-        ("cbr", parameters::<Cbr>()),
+        ("traffic", traffic()),
         ("start", keys::<StartRange>()),
         ("meter", keys::<ActivityMeterParams>()),
-        ("tcp", options::<TcpPlan>()),
+        ("tcp", options_of(&TcpPlan::ALL[..COMMON_OPTIONS])),
+        ("tcp_more", options_of(&TcpPlan::ALL[COMMON_OPTIONS..])),
+        ("tcp_quirks", options::<TcpQuirks>()),
+        ("stacks", stacks()),
         ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
         ("errors", errors()),
@@ -88,19 +113,79 @@ fn keys<S: Section>() -> String {
     table(&S::keys(), properties, &definitions)
 }
 
-/// The keys of an application.
-fn parameters<P: Parameters>() -> String {
+/// Every kind of traffic with its keys, then the tables that stand in keys of several kinds.
+fn traffic() -> String {
+    let mut text = String::new();
+    let mut inner = Vec::new();
+    for (name, about, parameters) in Traffic::KINDS {
+        text += &format!("#### `{name}`\n\n{}\n\n", in_a_line(about));
+        text += &parameter_table(parameters);
+        text.push('\n');
+        collect_tables(parameters, &mut inner);
+    }
+    text.push_str("#### Tables in the keys of traffic\n\n");
+    for (key, about, kinds) in inner {
+        text += &format!("**`{key}`**: {about}\n\n");
+        for (name, about, parameters) in kinds {
+            text += &format!("{name}: {}\n\n", in_a_line(about));
+            if !parameters.is_empty() {
+                text += &format!("{}\n", parameter_table(parameters));
+            }
+        }
+    }
+    text
+}
+
+/// A key that takes tables, what it is for, and the name, meaning and keys of each table.
+type KeyTables = (&'static str, String, Vec<(String, &'static str, &'static [Parameter])>);
+
+/// Adds the tables below `parameters`, each once and the outer before the inner.
+fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) {
+    for parameter in parameters {
+        let (about, kinds) = match parameter.kind {
+            Kind::Choice(Alternatives { about, kinds, .. }) => {
+                let named =
+                    |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
+                        [] => (format!("`\"{name}\"`"), about, parameters),
+                        _ => (format!("`{{ kind = \"{name}\", ... }}`"), about, parameters),
+                    };
+                (about, kinds.iter().map(named).collect::<Vec<_>>())
+            }
+            Kind::Tables(form) => {
+                (form.about, vec![("each table".to_owned(), form.about, form.parameters)])
+            }
+            _ => continue,
+        };
+        if found.iter().any(|(key, ..)| *key == parameter.name) {
+            continue;
+        }
+        let inner: Vec<_> = kinds.iter().map(|kind| kind.2).collect();
+        found.push((parameter.name, in_a_line(about), kinds));
+        inner.into_iter().for_each(|parameters| collect_tables(parameters, found));
+    }
+}
+
+/// A documentation comment on one line.
+fn in_a_line(about: &str) -> String {
+    describe(about).as_str().expect("a text").to_owned()
+}
+
+fn parameter_table(parameters: &[Parameter]) -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::properties(P::ALL, &mut definitions);
-    let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
+    let properties = parameter_schema::properties(parameters, &mut definitions);
+    let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
     table(&keys, properties, &definitions)
 }
 
 /// The keys of options that may be left open.
 fn options<P: Parameters>() -> String {
+    options_of(P::ALL)
+}
+
+fn options_of(options: &[Parameter]) -> String {
     let mut definitions = Definitions::default();
-    let properties = parameter::option_properties(P::ALL, &mut definitions);
-    let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
+    let properties = parameter_schema::option_properties(options, &mut definitions);
+    let keys: Vec<_> = options.iter().map(|parameter| parameter.name).collect();
     table(&keys, (properties, Vec::new()), &definitions)
 }
 
@@ -108,14 +193,10 @@ fn options<P: Parameters>() -> String {
 fn kinds<C: Choice>() -> String {
     let mut text = String::new();
     for (name, about, parameters) in C::KINDS.iter().filter(|kind| !kind.2.is_empty()) {
-        let mut definitions = Definitions::default();
-        let properties = parameter::properties(parameters, &mut definitions);
-        let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
-        let about = crate::schema::describe(about);
-        let about = about.as_str().expect("a text");
+        let about = in_a_line(about);
         text +=
             &format!("`{{ kind = \"{name}\", ... }}`, [page](mechanisms/{name}.md): {about}\n\n");
-        text += &table(&keys, properties, &definitions);
+        text += &parameter_table(parameters);
         text.push('\n');
     }
     text
@@ -135,6 +216,7 @@ fn table(
             None => String::new(),
         };
         let meaning = property["description"].as_str().expect("all keys are described");
+        let meaning = format!("{meaning}{}", meanings_of_words(property));
         let value = value_in_words(property, definitions);
         table += &format!("| `{key}` | {value} | {default} | {meaning} |\n");
     }
@@ -146,6 +228,16 @@ fn code(default: &Json) -> String {
         Json::Object(object) => format!("`kind = {}`", object["kind"]),
         other => format!("`{other}`"),
     }
+}
+
+/// What each of the words means that may stand as a value.
+fn meanings_of_words(property: &Json) -> String {
+    let meaning = |option: &Json| {
+        Some(format!("`{}`: {}", option["const"].as_str()?, option["description"].as_str()?))
+    };
+    let options = property["oneOf"].as_array();
+    let meanings: Vec<_> = options.into_iter().flatten().filter_map(meaning).collect();
+    if meanings.is_empty() { String::new() } else { format!("<br>{}", meanings.join("<br>")) }
 }
 
 /// What can stand as a value, in a few words.
@@ -217,14 +309,35 @@ fn profiles() -> String {
     let names: Vec<_> = PROFILES.iter().map(|profile| format!("`{}`", profile.word())).collect();
     let rule = "---|".repeat(names.len() + 1);
     let mut table = format!("| option | {} |\n|{rule}\n", names.join(" | "));
-    for option in TcpPlan::ALL {
+    let tables = [("", TcpPlan::ALL), ("quirks.", TcpQuirks::ALL)];
+    let options =
+        tables.into_iter().flat_map(|(table, all)| all.iter().map(move |own| (table, own)));
+    for (table_name, option) in options.filter(|(_, own)| own.default != DefaultValue::Nested) {
         let cell = |profile: &Profile| match &option.default {
             DefaultValue::Value(text) => *text,
             DefaultValue::ByProfile(texts) => profile.choose(texts),
-            DefaultValue::Unset | DefaultValue::Required => "none",
+            DefaultValue::Unset | DefaultValue::Required | DefaultValue::Nested => "none",
         };
         let cells: Vec<_> = PROFILES.iter().map(cell).collect();
-        table += &format!("| `{}` | {} |\n", option.name, cells.join(" | "));
+        table += &format!("| `{table_name}{}` | {} |\n", option.name, cells.join(" | "));
+    }
+    table
+}
+
+/// The named stacks: which profile each starts from, and what it has otherwise.
+fn stacks() -> String {
+    let Kind::Word(words) = StackPlan::KIND else { unreachable!("a choice of words") };
+    let mut table = "| stack | what | starts from | and has |\n|---|---|---|---|\n".to_owned();
+    for ((word, about), (_, profile, text)) in words.iter().zip(STACKS) {
+        let (mut prefix, mut keys) = ("", Vec::new());
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            match line {
+                "[quirks]" => prefix = "quirks.",
+                key => keys.push(format!("`{prefix}{key}`")),
+            }
+        }
+        let (about, keys, profile) = (about.trim(), keys.join(", "), profile.word());
+        table += &format!("| `{word}` | {about} | `{profile}` | {keys} |\n");
     }
     table
 }

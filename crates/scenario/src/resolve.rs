@@ -12,15 +12,15 @@ pub(crate) fn resolve(mut file: File) -> File {
     if let Some(Intervals { count, length }) = &file.intervals {
         file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0.into()));
     }
-    let tcp = file.tcp.unwrap_or_else(Tcp::nothing);
-    let settled = tcp.settled(file.profile).map(TcpPlan::with_ecn_if_scalable);
-    file.tcp = Some(settled.as_ref().map_or(tcp, Tcp::full));
+    let tcp = file.tcp.unwrap_or_else(Tcp::empty);
+    let resolved = tcp.resolved(file.profile).map(TcpPlan::with_ecn_if_scalable);
+    file.tcp = Some(resolved.as_ref().map_or(tcp, Tcp::full));
     if let Some(mobile) = &mut file.mobile {
         (mobile.wired, mobile.radio) = (Some(mobile.wired()), Some(mobile.radio()));
     }
-    let settled = |own: &Access| Access::full(&access(own, file.profile));
-    file.access = Some(settled(file.access.as_ref().unwrap_or(&Access::nothing())));
-    file.egress = file.egress.as_ref().map(settled);
+    let resolved = |own: &Access| Access::full(&access(own, file.profile));
+    file.access = Some(resolved(file.access.as_ref().unwrap_or(&Access::empty())));
+    file.receiver_access = file.receiver_access.as_ref().map(resolved);
     let interval = file.sample_interval.unwrap_or(OrOff::On(sample_interval(file.duration)));
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
@@ -47,7 +47,7 @@ fn sample_interval(duration: Span) -> Span {
 impl File {
     /// How prices travel, if the file says so.
     pub fn price_encoding(&self) -> Option<Encoding> {
-        self.price_encoding.as_ref().map(|chosen| (&chosen.0).into())
+        self.price_encoding.as_ref().map(|choice| (&choice.0).into())
     }
 }
 
@@ -93,25 +93,25 @@ impl User {
     }
 
     fn own_access_link(&self, file: &File) -> AccessPlan {
-        layered(self.access.as_ref(), file.access.as_ref(), file.profile)
+        overlaid(self.access.as_ref(), file.access.as_ref(), file.profile)
     }
 
     /// The link at the far end, if there is one.
-    pub fn egress_link(&self, file: &File) -> Option<AccessPlan> {
+    pub fn receiver_access_link(&self, file: &File) -> Option<AccessPlan> {
         if let Some((_, hosts, AtHosts::Receiving)) = self.hosts_in(file) {
             return Some(hosts.own_access_link(file));
         }
-        let (own, base) = (self.egress.as_ref(), file.egress.as_ref());
-        (own.is_some() || base.is_some()).then(|| layered(own, base, file.profile))
+        let (own, base) = (self.receiver_access.as_ref(), file.receiver_access.as_ref());
+        (own.is_some() || base.is_some()).then(|| overlaid(own, base, file.profile))
     }
 }
 
 /// A user's link with what he has, the scenario has, and else the defaults.
-fn layered(own: Option<&Access>, base: Option<&Access>, profile: Profile) -> AccessPlan {
-    let nothing = Access::nothing();
+fn overlaid(own: Option<&Access>, base: Option<&Access>, profile: Profile) -> AccessPlan {
+    let nothing = Access::empty();
     access(&own.unwrap_or(&nothing).over(base.unwrap_or(&nothing)), profile)
 }
 
-fn access(layer: &Access, profile: Profile) -> AccessPlan {
-    layer.settled(profile).expect("all of it has defaults, which fit together")
+fn access(overlay: &Access, profile: Profile) -> AccessPlan {
+    overlay.resolved(profile).expect("all of it has defaults, which fit together")
 }

@@ -4,7 +4,6 @@ use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::stage::StageParams;
 
-use crate::check::links_in_all;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
@@ -16,7 +15,7 @@ const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const AT_ENDS: u64 = 3;
 
 /// Refuses more than there is room for; where ways are not known, that has been told.
-pub(crate) fn fit(file: &File, network: &Network, reader: &mut Reader) {
+pub(crate) fn check(file: &File, network: &Network, reader: &mut Reader) {
     queues(file, network, reader);
     let routes = file.users.entries.iter().map(|(_, user)| Routes::of(user, network));
     let Routes { links, steps } = routes.fold(Routes::default(), Routes::and);
@@ -93,25 +92,39 @@ impl Routes {
             return Routes::default();
         };
         let links = (there.len() + back.len()) as u64;
-        let ways = links + 2 * AT_ENDS;
+        let hops = links + 2 * AT_ENDS;
         let of_links = there.iter().chain(&back).flat_map(|&link| {
             let link = &network.links[link as usize];
-            link.entry.iter().chain(&link.exit)
+            link.ingress.iter().chain(&link.egress)
         });
-        let stages = user.entry.iter().chain(&user.exit).chain(of_links);
+        let stages = user.ingress.iter().chain(&user.egress).chain(of_links);
         let reports =
             stages.flat_map(StageParams::replicas).filter(|own| own.reports_to().is_some());
-        Routes { links, steps: ways * (1 + reports.count() as u64) }
+        Routes { links, steps: hops * (1 + reports.count() as u64) }
     }
+}
+
+/// An access link per user, another on the far side where there are any, and the core, both ways.
+pub(crate) fn links_in_all(file: &File) -> u64 {
+    let far = u64::from(file.receiver_access.is_some());
+    let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
+        let sides = 1 + far.max(u64::from(user.receiver_access.is_some()));
+        sum.saturating_add(2 * sides * user.count.0)
+    });
+    let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
+    let shape = file.mobile.as_ref().map_or(row, |mobile| 4 + 2 * mobile.enodebs.count());
+    let core = 2 * file.links.as_ref().map_or(shape, |links| links.entries.len()) as u64;
+    of_users.saturating_add(core)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::Scenario;
 
-    fn told(text: &str) -> Vec<String> {
-        let told = Scenario::parse(&format!("version = 1\n{text}"), &[]).err().unwrap_or_default();
-        told.iter().map(ToString::to_string).collect()
+    fn reported(text: &str) -> Vec<String> {
+        let reported =
+            Scenario::parse(&format!("version = 1\n{text}"), &[]).err().unwrap_or_default();
+        reported.iter().map(ToString::to_string).collect()
     }
 
     /// 120,000 users over 100 hops: 206 steps each, there and back, 24.7 million.
@@ -123,11 +136,11 @@ mod tests {
                  users.a = {{ count = {users}, from = \"r0\", to = \"r{hops}\" }}\n"
             )
         };
-        let messages = told(&row(100, 120_000));
+        let messages = reported(&row(100, 120_000));
         assert_eq!(messages.len(), 1, "{messages:?}");
         let wanted = "users: the routes of all users have 24720000 steps; at most 16777216: give fewer users";
         assert!(messages[0].contains(wanted), "{messages:?}");
-        assert_eq!(told(&row(100, 80_000)), [""; 0]);
+        assert_eq!(reported(&row(100, 80_000)), [""; 0]);
     }
 
     /// Each of the groups has room by itself.
@@ -137,8 +150,8 @@ mod tests {
             format!("users.{name} = {{ count = 300, flows = 1000, from = \"r0\", to = \"r50\" }}\n")
         };
         let row = "parking_lot = { hops = 50, rate = \"1 Gb/s\" }\n";
-        assert_eq!(told(&format!("{row}{}", group("a"))), [""; 0]);
-        let messages = told(&format!("{row}{}{}", group("a"), group("b")));
+        assert_eq!(reported(&format!("{row}{}", group("a"))), [""; 0]);
+        let messages = reported(&format!("{row}{}{}", group("a"), group("b")));
         let wanted = "users: the routes of all flows have 60000000 links; at most 50000000";
         assert!(messages.len() == 1 && messages[0].contains(wanted), "{messages:?}");
     }

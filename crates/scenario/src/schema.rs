@@ -1,12 +1,10 @@
-//! The JSON Schema of scenario files, put together by the declarations in [`crate::file`].
+//! Parts of the JSON Schema of scenario files.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::Value;
-use crate::field::Section;
-use crate::file::File;
 
 /// Schemas that others refer to by name.
 #[derive(Default)]
@@ -23,6 +21,11 @@ impl Definitions {
         }
         json!({ "$ref": format!("#/$defs/{name}") })
     }
+
+    /// All of them by name.
+    pub fn all(&self) -> Json {
+        json!(self.0)
+    }
 }
 
 #[cfg(test)]
@@ -30,24 +33,6 @@ impl Definitions {
     pub fn get(&self, name: &str) -> &Json {
         &self.0[name]
     }
-}
-
-/// The schema of a whole file, in JSON Schema draft 2020-12.
-pub fn schema() -> Json {
-    let mut definitions = Definitions::default();
-    let (properties, required) = File::properties(&mut definitions);
-    let mut schema = object(File::DOC, properties, required);
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    schema["title"] = "tidegate scenario, version 1".into();
-    schema["$defs"] = json!(definitions.0);
-    // Exactly one topology; the parser says so in its own words.
-    schema["oneOf"] = json!([
-        { "required": ["bottleneck"] },
-        { "required": ["parking_lot"] },
-        { "required": ["mobile"] },
-        { "required": ["links"] },
-    ]);
-    schema
 }
 
 /// An object that has no other properties than these.

@@ -5,8 +5,8 @@ use tidegate_mechanisms::parameters::Parameters;
 
 use crate::document::Table;
 use crate::field::{Reader, Section};
-use crate::given::Given;
-use crate::parameter::{properties, write_values};
+use crate::parameter::{Overlay, write_values};
+use crate::parameter_schema::properties;
 use crate::schema::Definitions;
 
 /// Parameters that stand in a table of their own, or among the keys of another.
@@ -25,8 +25,8 @@ impl<P: Tabled> Section for P {
 
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self> {
         let errors = |values| P::from_values(values).errors();
-        let given = Given::read(P::ALL, table, reader);
-        given.values(P::ALL, errors, reader).map(P::from_values)
+        let overlay = Overlay::read(P::ALL, table, reader);
+        overlay.values(P::ALL, errors, reader).map(P::from_values)
     }
 
     fn write_table(&self) -> Table {

@@ -22,7 +22,8 @@ pub use calls::{
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frame_sizes::FrameSizes;
 pub use frames::{
-    Adaptation, Film, FilmModel, Frames, Increase, Patience, PriceAdaptation, Quality, Updates,
+    Adaptation, Frames, Increase, MpegModel, Patience, PriceAdaptation, Quality, Updates,
+    VideoModel,
 };
 pub use greedy::Greedy;
 pub use on_off::OnOff;
@@ -32,11 +33,11 @@ pub use transfer::{PausePlan, Transfer, WritesPlan};
 pub use video::Video;
 
 words! {
-    /// Distribution of a length of time around its mean.
+    /// Distribution of a time.
     pub enum Distribution {
         /// Always the same.
         Fixed = "fixed",
-        /// Exponential.
+        /// Exponentially distributed.
         Exponential = "exponential",
     }
 }

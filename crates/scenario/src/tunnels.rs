@@ -16,7 +16,7 @@ use room::TooSmall;
 mod room;
 
 /// Stages on a group's way, in the order in which its packets pass them.
-struct Standing<'a> {
+struct AttachedStage<'a> {
     /// Where it is in the file.
     path: Vec<String>,
     stage: &'a StageParams,
@@ -43,11 +43,11 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         let (from, to) = user.ends();
         let Some(path) = network.path(from, to) else { continue };
         let size = user.packet_size.unwrap_or(file.packet_size);
-        let begin = standing(file, network, (name, user), &path);
+        let begin = attached(file, network, (name, user), &path);
         walk((name, size), &begin, (&mut ends, &mut inside), reader);
         let mut see = |path: &[u32]| {
             let (_, sender) = sender(file, (name, user));
-            too_small.see((file, network), size, &sender.entry, path);
+            too_small.see((file, network), size, &sender.ingress, path);
         };
         see(&path);
         let back =
@@ -58,7 +58,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
             let paths = network.path(from, to).zip(network.path(to, from));
             let Some((path, back)) = paths else { continue };
             see(&path);
-            let there = standing(file, network, (name, user), &path);
+            let there = attached(file, network, (name, user), &path);
             let back = of_links(file, network, &back);
             let (key, node) = if step.to.is_some() { ("to", to) } else { ("from", from) };
             let [was_there, was_back] = was;
@@ -74,11 +74,11 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
             }
         }
     }
-    too_small.tell(reader);
+    too_small.report(reader);
     for (path, End { up, fed, errors }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
-            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (entry = \
+            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (ingress = \
              [\"{beginning}\"]) where packets enter the network"
         );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -105,9 +105,9 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
 type Inside = BTreeMap<(Vec<String>, &'static str), bool>;
 
 /// Whether packets came to the end of a tunnel before, and come to none on another way.
-fn loses_tunnels(before: &[Standing], after: &[Standing]) -> bool {
-    let is_whole = |way: &[Standing]| {
-        let ends = || way.iter().filter_map(|here| here.stage.tunnel_end());
+fn loses_tunnels(before: &[AttachedStage], after: &[AttachedStage]) -> bool {
+    let is_whole = |path: &[AttachedStage]| {
+        let ends = || path.iter().filter_map(|here| here.stage.tunnel_end());
         ends().any(|end| end.interval.is_none()) && ends().any(|end| end.interval.is_some())
     };
     is_whole(before) && !is_whole(after)
@@ -116,18 +116,18 @@ fn loses_tunnels(before: &[Standing], after: &[Standing]) -> bool {
 /// Follows a group's packets from stage to stage.
 fn walk(
     (group, packet): (&str, Bytes),
-    standing: &[Standing],
+    attached: &[AttachedStage],
     (ends, inside): (&mut BTreeMap<Vec<String>, End>, &mut Inside),
     reader: &mut Reader,
 ) {
-    let mut open: Option<(&Standing, TunnelEnd)> = None;
-    let mut tell = |at: &Standing, message: String| {
+    let mut open: Option<(&AttachedStage, TunnelEnd)> = None;
+    let mut report = |at: &AttachedStage, message: String| {
         let path: Vec<&str> = at.path.iter().map(String::as_str).collect();
         reader.nested(&path, |reader| {
             reader.error::<()>(message);
         });
     };
-    for here in standing {
+    for here in attached {
         if let Some(rules) = here.stage.tunnels_by() {
             let is_in_such = open.is_some_and(|(_, begun)| begun.ecn_rules == rules);
             *inside.entry((here.path.clone(), rules.word())).or_default() |= is_in_such;
@@ -139,7 +139,7 @@ fn walk(
                     "packets of {group} are in a tunnel already, since {}; leave one of the two out",
                     before.path.join(".")
                 );
-                tell(here, message);
+                report(here, message);
             }
             open = Some((here, own));
             continue;
@@ -151,7 +151,7 @@ fn walk(
             let message = format!(
                 "{interval} is less than a packet takes on the link to here: give at least {least}, better a round trip"
             );
-            end.tell("interval", message);
+            end.report("interval", message);
         }
         if let Some((before, _)) = open.filter(|(_, begun)| begun.ecn_rules != own.ecn_rules) {
             let message = format!(
@@ -159,7 +159,7 @@ fn walk(
                 own.ecn_rules.word(),
                 before.path.join(".")
             );
-            end.tell("ecn_rules", message);
+            end.report("ecn_rules", message);
         }
         if let Some((before, _)) = open.filter(|(_, begun)| begun.up != own.up) {
             let message = format!(
@@ -168,7 +168,7 @@ fn walk(
                 before.path.join("."),
                 end_of(!own.up),
             );
-            tell(here, message);
+            report(here, message);
         }
         open = None;
     }
@@ -179,11 +179,11 @@ fn walk(
             false => "",
         };
         let message = format!(
-            "packets of {group} come to no {what} that would end their tunnel: give one (exit = [\"{}\"]) \
+            "packets of {group} come to no {what} that would end their tunnel: give one (egress = [\"{}\"]) \
              further on their way{back}",
             end_of(up)
         );
-        tell(begins, message);
+        report(begins, message);
     }
 }
 
@@ -193,7 +193,7 @@ const fn end_of(up: bool) -> &'static str {
 }
 
 impl End {
-    fn tell(&mut self, key: &'static str, message: String) {
+    fn report(&mut self, key: &'static str, message: String) {
         if !self.errors.contains(&(key, message.clone())) {
             self.errors.push((key, message));
         }
@@ -209,32 +209,32 @@ fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'
 }
 
 /// All stages on a group's way.
-fn standing<'a>(
+fn attached<'a>(
     file: &'a File,
     network: &'a Network,
     (name, user): (&'a str, &'a User),
     path: &[u32],
-) -> Vec<Standing<'a>> {
+) -> Vec<AttachedStage<'a>> {
     let at = |path: [&str; 3], stages, rate| at_place(&path, stages, rate);
     let (host, sends) = sender(file, (name, user));
-    let mut all = at(["users", host, "entry"], &sends.entry, None);
+    let mut all = at(["users", host, "ingress"], &sends.ingress, None);
     all.extend(of_links(file, network, path));
     let last = path.last().map(|number| network.links[*number as usize].rate);
-    all.extend(at(["users", name, "exit"], &user.exit, last));
+    all.extend(at(["users", name, "egress"], &user.egress, last));
     all
 }
 
 /// What stands at the links of a way.
-fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Standing<'a>> {
+fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<AttachedStage<'a>> {
     let mut all = Vec::new();
     for link in path.iter().map(|number| &network.links[*number as usize]) {
-        for (side, stages) in [(Side::Entry, &link.entry), (Side::Exit, &link.exit)] {
+        for (side, stages) in [(Side::Ingress, &link.ingress), (Side::Egress, &link.egress)] {
             for (number, stage) in stages.iter().enumerate() {
                 let (written, number) = written_at(network, link, side, number);
                 let place = place(file, &link.name, written);
                 let path = place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]);
                 let (path, rate) = (path.collect(), Some(link.rate));
-                all.push(Standing { path, stage, rate, turned: written != side });
+                all.push(AttachedStage { path, stage, rate, turned: written != side });
             }
         }
     }
@@ -245,27 +245,28 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Stand
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
     let as_it_stands = (side, number);
     let Some(name) = link.name.strip_suffix(".reverse") else { return as_it_stands };
-    if !link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels) {
+    if !link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels) {
         return as_it_stands;
     }
     let Some(there) = network.link(name) else {
         return as_it_stands;
     };
     let (own, far, other) = match side {
-        Side::Entry => (&there.entry, Side::Exit, &there.exit),
-        Side::Exit => (&there.exit, Side::Entry, &there.entry),
+        Side::Ingress => (&there.ingress, Side::Egress, &there.egress),
+        Side::Egress => (&there.egress, Side::Ingress, &there.ingress),
     };
     let stays = own.iter().enumerate().filter(|(_, stage)| !stage.is_of_tunnels());
-    let turns = other.iter().enumerate().filter(|(_, stage)| stage.turned_round().is_some());
-    let all = stays.map(|(number, _)| (side, number)).chain(turns.map(|(number, _)| (far, number)));
+    let replicas = other.iter().enumerate().filter(|(_, stage)| stage.counterpart().is_some());
+    let all =
+        stays.map(|(number, _)| (side, number)).chain(replicas.map(|(number, _)| (far, number)));
     all.into_iter().nth(number).unwrap_or(as_it_stands)
 }
 
 /// Where the stages at an end of a link are in the file.
 fn place<'a>(file: &File, link: &'a str, side: Side) -> Vec<&'a str> {
     let key = match side {
-        Side::Entry => "entry",
-        Side::Exit => "exit",
+        Side::Ingress => "ingress",
+        Side::Egress => "egress",
     };
     let link = link.strip_suffix(".reverse").unwrap_or(link);
     match () {
@@ -280,12 +281,13 @@ fn at_place<'a>(
     place: &[&str],
     stages: &'a [StageParams],
     rate: Option<Rate>,
-) -> Vec<Standing<'a>> {
+) -> Vec<AttachedStage<'a>> {
     let path = |number: usize| {
         place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]).collect()
     };
-    let standing = |(number, stage)| Standing { path: path(number), stage, rate, turned: false };
-    stages.iter().enumerate().map(standing).collect()
+    let attached =
+        |(number, stage)| AttachedStage { path: path(number), stage, rate, turned: false };
+    stages.iter().enumerate().map(attached).collect()
 }
 
 #[cfg(test)]
@@ -293,20 +295,20 @@ mod tests {
     use crate::Scenario;
 
     fn errors(gateway: &str, enodeb: &str, more: &str) -> Vec<String> {
-        told(&format!(
-            "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\nentry = [{gateway}]\n\
-             [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\nexit = [{enodeb}]\n\
+        reported(&format!(
+            "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\ningress = [{gateway}]\n\
+             [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\negress = [{enodeb}]\n\
              [links.back]\nfrom = \"c\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
              [users.one]\nfrom = \"a\"\nto = \"c\"\n{more}"
         ))
     }
 
-    fn told(text: &str) -> Vec<String> {
-        let told = Scenario::parse(text, &[]).err().into_iter().flatten();
-        told.map(|error| error.to_string()).collect()
+    fn reported(text: &str) -> Vec<String> {
+        let reported = Scenario::parse(text, &[]).err().into_iter().flatten();
+        reported.map(|error| error.to_string()).collect()
     }
 
-    fn tell(found: &[String], wanted: &[&str]) {
+    fn check_messages(found: &[String], wanted: &[&str]) {
         let all = found.iter().zip(wanted).all(|(found, wanted)| found.contains(wanted));
         assert!(all && found.len() == wanted.len(), "{found:#?} {wanted:#?}");
     }
@@ -315,8 +317,8 @@ mod tests {
     fn users_move_to_nodes_behind_an_enodeb_that_there_are_one_after_the_other() {
         let far = "[links.far]\nfrom = \"b\"\nto = \"d\"\nrate = \"1 Mb/s\"";
         let moves = |moves: &str| errors(GATEWAY, ENODEB, &format!("moves = [{moves}]\n{far}"));
-        tell(&moves("{ at = \"1 s\", to = \"c\" }"), &[]);
-        tell(
+        check_messages(&moves("{ at = \"1 s\", to = \"c\" }"), &[]);
+        check_messages(
             &moves("{ at = \"1 s\", to = \"d\" }, { at = \"1 s\", to = \"e\" }"),
             &[
                 "users.one.moves: times must ascend, but 1 s follows 1 s",
@@ -329,14 +331,17 @@ mod tests {
     #[test]
     fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
-        let none = ["links.last.exit.0: looks into tunnels, and no packet is in one here"];
-        tell(&errors("", auditor, ""), &none);
-        tell(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
+        let none = ["links.last.egress.0: looks into tunnels, and no packet is in one here"];
+        check_messages(&errors("", auditor, ""), &none);
+        check_messages(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
         let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
             .map(|kind| format!("{{ kind = \"{kind}\", ecn_rules = \"rfc7713\" }}"));
-        tell(&errors(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
+        check_messages(&errors(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
         let behind = format!("{enodeb}, {auditor}");
-        tell(&errors(&gateway, &behind, ""), &["links.last.exit.1: looks into tunnels"]);
+        check_messages(
+            &errors(&gateway, &behind, ""),
+            &["links.last.egress.1: looks into tunnels"],
+        );
     }
 
     const GATEWAY: &str = "\"pdn-gateway\"";
@@ -344,29 +349,32 @@ mod tests {
 
     #[test]
     fn a_tunnel_has_a_beginning_and_an_end() {
-        tell(&errors(GATEWAY, ENODEB, ""), &[]);
-        tell(
+        check_messages(&errors(GATEWAY, ENODEB, ""), &[]);
+        check_messages(
             &errors("", ENODEB, ""),
-            &["line 13: links.last.exit.0: ends tunnels, but no pdn-gateway"],
+            &["line 13: links.last.egress.0: ends tunnels, but no pdn-gateway"],
         );
-        tell(
+        check_messages(
             &errors(GATEWAY, "", ""),
-            &["line 7: links.core.entry.0: packets of one come to no eNodeB"],
+            &["line 7: links.core.ingress.0: packets of one come to no eNodeB"],
         );
-        let twice = "entry = [\"pdn-gateway\"]";
-        tell(&errors(GATEWAY, ENODEB, twice), &["in a tunnel already, since users.one.entry.0"]);
+        let twice = "ingress = [\"pdn-gateway\"]";
+        check_messages(
+            &errors(GATEWAY, ENODEB, twice),
+            &["in a tunnel already, since users.one.ingress.0"],
+        );
         // Some have a tunnel, and some go past it.
         let past = "[users.two]\nfrom = \"b\"\nto = \"c\"\n[links.b]\nfrom = \"c\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false";
-        tell(&errors(GATEWAY, ENODEB, past), &[]);
+        check_messages(&errors(GATEWAY, ENODEB, past), &[]);
     }
 
     /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
     #[test]
     fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_told_with_the_largest() {
         let with = |gateway: &str, room: u32| {
-            told(&format!(
+            reported(&format!(
                 "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nbuffer = \"{room} B\"\n\
-                 duplex = false\nentry = [{gateway}]\nexit = [\"enodeb\"]\n\
+                 duplex = false\ningress = [{gateway}]\negress = [\"enodeb\"]\n\
                  [links.back]\nfrom = \"b\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
                  [links.air]\nfrom = \"b\"\nto = \"c\"\nrate = \"1 Mb/s\"\nbuffer = \"1500 B\"\n\
                  [users.one]\nfrom = \"a\"\nto = \"c\"\n",
@@ -374,15 +382,18 @@ mod tests {
         };
         let message = "links.core.buffer: 1543 B do not hold a packet of 1500 B, which has 1544 B in its tunnel: give at \
                        least that, or packets of at most 1499 B";
-        tell(&with(GATEWAY, 1543), &[message]);
-        tell(&with(GATEWAY, 1544), &[]);
+        check_messages(&with(GATEWAY, 1543), &[message]);
+        check_messages(&with(GATEWAY, 1544), &[]);
         let alone = "{ kind = \"pdn-gateway\", re_inserts = false }";
-        tell(&with(alone, 1540), &[]);
-        tell(&with(alone, 1539), &["has 1540 B in its tunnel"]);
-        tell(&with(GATEWAY, 1499), &["links.core.buffer: 1499 B do not hold a packet of 1500 B"]);
+        check_messages(&with(alone, 1540), &[]);
+        check_messages(&with(alone, 1539), &["has 1540 B in its tunnel"]);
+        check_messages(
+            &with(GATEWAY, 1499),
+            &["links.core.buffer: 1499 B do not hold a packet of 1500 B"],
+        );
         let shape = "wired = { buffer = \"1510 B\" }\nbuffer = \"1520 B\"\nradio = { buffer = \"1500 B\" }\n\
                      gateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]";
-        tell(
+        check_messages(
             &mobile(shape),
             &["mobile.wired.buffer: 1510 B do not hold", "mobile.buffer: 1520 B do not hold"],
         );
@@ -393,15 +404,15 @@ mod tests {
     fn all_errors_are_reported_together_with_key_and_remedy() {
         let gateway = "{ kind = \"pdn-gateway\", mtu = \"1500 B\" }";
         let enodeb = "{ kind = \"enodeb\", interval = \"5 ms\", ecn_rules = \"rfc6040\" }";
-        tell(
+        check_messages(
             &errors(gateway, enodeb, ""),
             &[
-                "links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel",
-                "links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
-                "links.last.exit.0.ecn_rules: \"rfc6040\" is not what the tunnel begins with at links.core.entry.0",
+                "links.core.ingress.0.mtu: a packet of 1500 B has 1544 B in the tunnel",
+                "links.last.egress.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
+                "links.last.egress.0.ecn_rules: \"rfc6040\" is not what the tunnel begins with at links.core.ingress.0",
             ],
         );
-        tell(
+        check_messages(
             &errors(GATEWAY, &enodeb.replace("5 ms", "6 ms").replace("rfc6040", "re-ecn"), ""),
             &[],
         );
@@ -410,34 +421,36 @@ mod tests {
     #[test]
     fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
         let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
-                    rate = \"1 Mb/s\"\nexit = [\"mark-counter\", \"enodeb\"]\n";
-        let told = told(text);
-        tell(
-            &told,
+                    rate = \"1 Mb/s\"\negress = [\"mark-counter\", \"enodeb\"]\n";
+        let reported = reported(text);
+        check_messages(
+            &reported,
             &[
-                "line 7: links.core.exit.1: packets of one come to no PDN gateway",
-                "line 7: links.core.exit.1: ends tunnels, but no pdn-gateway stands on the way to here",
+                "line 7: links.core.egress.1: packets of one come to no PDN gateway",
+                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway stands on the way to here",
             ],
         );
-        assert!(told[0].ends_with("or, as this is the way back, duplex = false where it begins"));
+        assert!(
+            reported[0].ends_with("or, as this is the way back, duplex = false where it begins")
+        );
     }
 
     #[test]
     fn a_tunnel_up_begins_at_an_enodeb_and_ends_at_the_gateway() {
         let (up, top) = ("\"enodeb-uplink\"", "\"pdn-gateway-uplink\"");
-        tell(&errors(up, top, ""), &[]);
-        tell(
+        check_messages(&errors(up, top, ""), &[]);
+        check_messages(
             &errors("", top, ""),
-            &["links.last.exit.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
+            &["links.last.egress.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
         );
-        tell(
+        check_messages(
             &errors(up, "", ""),
-            &["links.core.entry.0: packets of one come to no PDN gateway that would end"],
+            &["links.core.ingress.0: packets of one come to no PDN gateway that would end"],
         );
-        tell(
+        check_messages(
             &errors(GATEWAY, top, ""),
             &[
-                "links.last.exit.0: the tunnel of one begins with pdn-gateway at links.core.entry.0, and leads the other \
+                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads the other \
                way: end it with enodeb",
             ],
         );
@@ -445,9 +458,9 @@ mod tests {
             "{ kind = \"pdn-gateway-uplink\", interval = \"5 ms\" }",
             "{ kind = \"enodeb-uplink\", mtu = \"1500 B\" }",
         );
-        tell(
+        check_messages(
             &errors(small, early, ""),
-            &["links.core.entry.0.mtu: a packet of 1500 B", "links.last.exit.0.interval: 5 ms"],
+            &["links.core.ingress.0.mtu: a packet of 1500 B", "links.last.egress.0.interval: 5 ms"],
         );
     }
 
@@ -456,44 +469,44 @@ mod tests {
         let text = format!(
             "version = 1\n[mobile]\nrate = \"50 Mb/s\"\n{more}\n[users.one]\nfrom = \"G1\"\nto = \"phones1\"\n"
         );
-        told(&text)
+        reported(&text)
     }
 
     #[test]
     fn errors_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
         let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
-        tell(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
-        tell(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);
-        tell(
+        check_messages(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
+        check_messages(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);
+        check_messages(
             &mobile("enodeb = [\"enodeb\"]"),
             &["mobile.enodeb.0: ends tunnels, but no pdn-gateway"],
         );
-        tell(&mobile(up), &["mobile.gateway_up.0: ends tunnels, but no enodeb-uplink"]);
-        tell(
+        check_messages(&mobile(up), &["mobile.gateway_up.0: ends tunnels, but no enodeb-uplink"]);
+        check_messages(
             &mobile(
                 "enodeb = [{ kind = \"enodeb\", interval = \"1 us\" }]\ngateway = [{ kind = \"pdn-gateway\", mtu = \"1500 B\" }]",
             ),
             &["mobile.enodeb.0.interval: 1 us", "mobile.gateway.0.mtu: a packet of 1500 B"],
         );
-        tell(
+        check_messages(
             &mobile("enodebs = 0"),
             &["mobile.enodebs: 0 is out of range; expected a whole number from 1 to 1000"],
         );
-        tell(
+        check_messages(
             &mobile("radio = { buffer = \"100 B\" }"),
             &["mobile.radio.buffer: 100 B do not hold"],
         );
-        tell(
+        check_messages(
             &mobile("[users.two]\nfrom = \"phones9\"\nto = \"G1\""),
             &["users.two.from: there is no node \"phones9\"; nodes are G1, N1, N2, N3"],
         );
-        tell(
+        check_messages(
             &mobile("[users.two]\nfrom = \"phones1\"\nto = \"G1\""),
             &[
                 "users.two.to: the way from phones1 back to G1 carries ACKs alone; write mobile.duplex = true",
             ],
         );
-        tell(
+        check_messages(
             &mobile("[links.more]\nfrom = \"N1\"\nto = \"N2\"\nrate = \"1 Mb/s\""),
             &["links: there is already [mobile]; a scenario has one topology"],
         );
@@ -509,18 +522,18 @@ mod tests {
                 format!("from = \"{from}\"\nto = \"{to}\"\nmoves = [{{ at = \"1 s\"{step} }}]");
             mobile(&format!("{both}\n[users.walker]\n{walks}"))
         };
-        tell(&walk("G1", "phones1", ", to = \"phones2\""), &[]);
-        tell(&walk("phones1", "G1", ", from = \"phones2\""), &[]);
-        tell(
+        check_messages(&walk("G1", "phones1", ", to = \"phones2\""), &[]);
+        check_messages(&walk("phones1", "G1", ", from = \"phones2\""), &[]);
+        check_messages(
             &walk("phones1", "G1", ", from = \"R1\""),
             &[
                 "users.walker.moves.0.from: R1 is behind no eNodeB that could take their tunnels over",
             ],
         );
-        tell(
+        check_messages(
             &walk("phones1", "G1", ", from = \"phones9\""),
             &["users.walker.moves.0.from: there is no node \"phones9\"; nodes are G1"],
         );
-        tell(&walk("phones1", "G1", ""), &["users.walker.moves.0.at: to where?"]);
+        check_messages(&walk("phones1", "G1", ""), &["users.walker.moves.0.at: to where?"]);
     }
 }

@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{
     Demand, Factor, Memory, Points, Probability, Share, Span, Spans, Step,
 };
 
-use crate::document::{Node, Table, Value};
+use crate::document::{Node, Table, Value, is_name};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
 
@@ -327,11 +327,6 @@ impl<T> Named<T> {
 
 /// Names become parts of keys, of link names and of file names.
 const NAME_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
-
-pub(crate) fn is_name(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    !name.is_empty() && name.len() <= 64 && name.bytes().all(allowed)
-}
 
 impl<T: Field> Field for Named<T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {

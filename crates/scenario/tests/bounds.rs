@@ -30,24 +30,30 @@ fn warnings(text: &str) -> Vec<String> {
     scenario.warnings().iter().map(ToString::to_string).collect()
 }
 
-fn tell(told: &[String], wanted: &[&str]) {
-    let all = told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted));
-    assert!(all && told.len() == wanted.len(), "{told:#?} {wanted:#?}");
+fn check_messages(reported: &[String], wanted: &[&str]) {
+    let all = reported.iter().zip(wanted).all(|(reported, wanted)| reported.contains(wanted));
+    assert!(all && reported.len() == wanted.len(), "{reported:#?} {wanted:#?}");
 }
 
 #[test]
 fn a_row_of_many_links_is_searched_once_for_each_group() {
-    tell(&errors(&row(20_000, 10, "", ""), &[]), &[]);
+    check_messages(&errors(&row(20_000, 10, "", ""), &[]), &[]);
     let policer =
-        "entry = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
-    tell(&errors(&row(4_000, 10, policer, ""), &[]), &[]);
+        "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
+    check_messages(&errors(&row(4_000, 10, policer, ""), &[]), &[]);
     let paying = "tcp = { congestion_control = \"tcp-rm\", ecn = true }";
-    tell(&errors(&row(4_000, 10, "", paying), &[]), &[]);
-    tell(&errors(&row(4_000, 10, "duplex = false", ""), &[])[..1], &["no path leads back"]);
+    check_messages(&errors(&row(4_000, 10, "", paying), &[]), &[]);
+    check_messages(
+        &errors(&row(4_000, 10, "duplex = false", ""), &[])[..1],
+        &["no path leads back"],
+    );
     let moves: Vec<_> =
         (1..9_000).map(|i| format!("{{ at = \"{i} ms\", to = \"n{}\" }}", 1 + i % 2)).collect();
     let walk = format!("moves = [{}]", moves.join(", "));
-    tell(&errors(&row(200, 1, "", &walk), &[])[..1], &["1 groups with 8999 moves over 400 links"]);
+    check_messages(
+        &errors(&row(200, 1, "", &walk), &[])[..1],
+        &["1 groups with 8999 moves over 400 links"],
+    );
 }
 
 #[test]
@@ -57,22 +63,25 @@ fn transfers_that_pile_up_are_refused_with_group_and_key() {
         errors(&bottleneck(&format!("traffic = {{ {traffic} }}")), &[])
     };
     let wanted = "users.a.traffic.every: about 1.0e10 transfers would be open at once";
-    tell(&every("1 ns", ", listed = false"), &[wanted]);
-    tell(&every("1 ns", ""), &["users.a.traffic.listed: about 1.0e10 transfers", wanted]);
+    check_messages(&every("1 ns", ", listed = false"), &[wanted]);
+    check_messages(&every("1 ns", ""), &["users.a.traffic.listed: about 1.0e10 transfers", wanted]);
     // 10 Mb/s carry some 1,200 of them a second.
-    tell(&every("20 us", ""), &[]);
+    check_messages(&every("20 us", ""), &[]);
     let calls = |every: &str, more: &str| {
         let traffic = "kind = \"calls\", rate = \"1 Mb/s\", holding = \"1 h\"";
         errors(&bottleneck(&format!("traffic = {{ {traffic}, every = \"{every}\"{more} }}")), &[])
     };
-    tell(&calls("1 us", ""), &["users.a.traffic.every: about 1.0e7 calls would be open at once"]);
-    tell(&calls("1 us", ", admission = { kind = \"counter\", limit = 100 }"), &[]);
-    tell(&calls("1 ms", ""), &[]);
+    check_messages(
+        &calls("1 us", ""),
+        &["users.a.traffic.every: about 1.0e7 calls would be open at once"],
+    );
+    check_messages(&calls("1 us", ", admission = { kind = \"counter\", limit = 100 }"), &[]);
+    check_messages(&calls("1 ms", ""), &[]);
     let pages =
         |more: &str| errors(&bottleneck(&format!("traffic = {{ kind = \"pages\", {more} }}")), &[]);
     let wanted = "users.a.traffic.objects: about 1.0e8 objects of pages would be open at once";
-    tell(&pages("objects = 1e3, within = \"at-once\" }\nflows = 100000\n#"), &[wanted]);
-    tell(&pages("objects = 1e3, within = \"in-turn\" }\nflows = 100000\n#"), &[]);
+    check_messages(&pages("objects = 1e3, within = \"at-once\" }\nflows = 100000\n#"), &[wanted]);
+    check_messages(&pages("objects = 1e3, within = \"in-turn\" }\nflows = 100000\n#"), &[]);
 }
 
 #[test]
@@ -80,15 +89,15 @@ fn tables_that_no_memory_holds_are_refused() {
     let head = |more: &str| {
         bottleneck("flows = 1000").replace("version = 1", &format!("version = 1\n{more}"))
     };
-    tell(
+    check_messages(
         &errors(&head("sample_interval = \"1 us\"\nsampled_flows = 1000"), &[]),
         &["sample_interval: about 1.0e10 rows"],
     );
-    tell(&errors(&head("sample_interval = \"1 ms\"\nsampled_flows = 1000"), &[]), &[]);
+    check_messages(&errors(&head("sample_interval = \"1 ms\"\nsampled_flows = 1000"), &[]), &[]);
     let intervals = head("intervals = { count = 1000, length = \"10 ms\" }");
-    tell(&errors(&intervals, &[]), &[]);
+    check_messages(&errors(&intervals, &[]), &[]);
     let many = intervals.replace("flows = 1000", "flows = 100000");
-    tell(&errors(&many, &[]), &["intervals.count: 1.0e8 rows"]);
+    check_messages(&errors(&many, &[]), &["intervals.count: 1.0e8 rows"]);
 }
 
 #[test]
@@ -98,11 +107,11 @@ fn a_run_of_very_many_packets_is_told_with_the_estimate() {
         warnings(&text.replace("[users.a]", "[access]\nrate = \"100 Gb/s\"\n[users.a]"))
     };
     // 10,000 s at 10 Gb/s in packets of 1500 B.
-    tell(&at("20 Gb/s", ""), &["duration: about 1.7e10 packets are sent in a run"]);
-    tell(&at("10 Gb/s", ""), &[]);
+    check_messages(&at("20 Gb/s", ""), &["duration: about 1.7e10 packets are sent in a run"]);
+    check_messages(&at("10 Gb/s", ""), &[]);
     let flood = "traffic = { kind = \"cbr\", rate = \"20 Gb/s\" }";
-    tell(&at("10 Mb/s", flood), &["duration: about 1.7e10 packets are sent in a run"]);
-    tell(&at("20 Gb/s", "traffic = { kind = \"transfer\", size = \"1 GB\" }"), &[]);
+    check_messages(&at("10 Mb/s", flood), &["duration: about 1.7e10 packets are sent in a run"]);
+    check_messages(&at("20 Gb/s", "traffic = { kind = \"transfer\", size = \"1 GB\" }"), &[]);
 }
 
 #[test]
@@ -110,22 +119,28 @@ fn overrides_are_bounded_in_number_and_size() {
     let text = bottleneck("flows = 1");
     let set = |value: &str| ("users.a.flows".to_owned(), value.to_owned());
     let many = vec![set("2"); 500_000];
-    tell(&errors(&text, &many), &["500000 overrides; at most 10000: write them into a file"]);
-    tell(&errors(&text, &many[..MAX_OVERRIDES]), &[]);
+    check_messages(
+        &errors(&text, &many),
+        &["500000 overrides; at most 10000: write them into a file"],
+    );
+    check_messages(&errors(&text, &many[..MAX_OVERRIDES]), &[]);
     let long = [set(&"1".repeat(17 << 20))];
-    tell(&errors(&text, &long), &["bytes with the overrides and the files that it names; at most"]);
+    check_messages(
+        &errors(&text, &long),
+        &["bytes with the overrides and the files that it names; at most"],
+    );
     let kinds: Vec<_> = (0..MAX_OVERRIDES)
         .map(|i| ("bottleneck.aqm.kind".to_owned(), ["red", "codel"][i % 2].to_owned()))
         .collect();
-    tell(&errors(&text, &kinds), &[]);
+    check_messages(&errors(&text, &kinds), &[]);
 }
 
 #[test]
 fn what_could_not_be_read_again_is_refused() {
     let users: String =
-        (0..60_000).map(|i| format!("users.a{i}.entry = [\"conex-auditor\"]\n")).collect();
+        (0..60_000).map(|i| format!("users.a{i}.ingress = [\"conex-auditor\"]\n")).collect();
     let text = format!("{HEAD}bottleneck.rate = \"1 Mb/s\"\n{users}");
-    tell(&errors(&text, &[]), &["when all defaults are filled in"]);
+    check_messages(&errors(&text, &[]), &["when all defaults are filled in"]);
 }
 
 #[test]
@@ -142,5 +157,5 @@ fn points_of_a_sweep_are_bounded_by_what_they_have_together() {
     let many: String = keys.map(|key| format!("\"{key}\" = {ten}\n")).concat();
     let axes: String = (0..900).map(|i| format!("\"add users.a{i}.flows\" = [1]\n")).collect();
     let text = format!("{}[sweep]\n{axes}{many}", bottleneck(""));
-    tell(&errors(&text, &[]), &["settings in all points"]);
+    check_messages(&errors(&text, &[]), &["settings in all points"]);
 }

@@ -60,7 +60,7 @@ fn key() -> impl Strategy<Value = String> {
         Just("bottleneck.aqm.points"),
         Just("bottleneck.differentiation"),
         Just("access.rate"),
-        Just("egress.delay"),
+        Just("receiver_access.delay"),
         Just("users.heavy.count"),
         Just("users.heavy.traffic"),
         Just("users.heavy.traffic.kind"),

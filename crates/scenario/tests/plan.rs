@@ -8,7 +8,7 @@ use tidegate_mechanisms::sender::{
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, OrOff, Rate, Span, Whole};
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, StandPlan, Traffic};
+use tidegate_scenario::plan::{AttachmentPlan, Buffer, LinkPlan, PausePlan, Plan, Traffic};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"))
@@ -59,34 +59,39 @@ fn a_dumbbell_leads_every_flow_over_access_and_bottleneck_and_back() {
 
 #[test]
 fn an_egress_makes_the_dumbbell_two_sided() {
-    let plan =
-        plan_with(DUMBBELL, &[("egress.delay", "3 ms"), ("users.heavy.egress.delay", "7 ms")]);
+    let plan = plan_with(
+        DUMBBELL,
+        &[("receiver_access.delay", "3 ms"), ("users.heavy.receiver_access.delay", "7 ms")],
+    );
     let first = &plan.flows[0];
-    assert_eq!(names(&plan, &first.forward), ["heavy.0.access", "bottleneck", "heavy.0.egress"]);
-    let back = ["heavy.0.egress.reverse", "bottleneck.reverse", "heavy.0.access.reverse"];
+    assert_eq!(
+        names(&plan, &first.forward),
+        ["heavy.0.access", "bottleneck", "heavy.0.receiver_access"]
+    );
+    let back = ["heavy.0.receiver_access.reverse", "bottleneck.reverse", "heavy.0.access.reverse"];
     assert_eq!(names(&plan, &first.reverse), back);
-    assert_eq!(link(&plan, "heavy.0.egress").delay, Span::from_millis(7));
-    assert_eq!(link(&plan, "light.1.egress").delay, Span::from_millis(3));
+    assert_eq!(link(&plan, "heavy.0.receiver_access").delay, Span::from_millis(7));
+    assert_eq!(link(&plan, "light.1.receiver_access").delay, Span::from_millis(3));
 }
 
 #[test]
 fn users_of_a_group_have_several_delays_by_turns() {
     let plan = plan_with(
         DUMBBELL,
-        &[("users.light.count", "5"), ("users.light.egress.delay", r#"["3 ms", "7 ms"]"#)],
+        &[("users.light.count", "5"), ("users.light.receiver_access.delay", r#"["3 ms", "7 ms"]"#)],
     );
     let delays =
         |way| [0, 1, 2, 3, 4].map(|user| link(&plan, &format!("light.{user}.{way}")).delay);
-    assert_eq!(delays("egress"), [3, 7, 3, 7, 3].map(Span::from_millis));
-    assert_eq!(delays("egress.reverse"), delays("egress"));
-    let one = |text| plan_with(DUMBBELL, &[("egress.delay", text)]);
+    assert_eq!(delays("receiver_access"), [3, 7, 3, 7, 3].map(Span::from_millis));
+    assert_eq!(delays("receiver_access.reverse"), delays("receiver_access"));
+    let one = |text| plan_with(DUMBBELL, &[("receiver_access.delay", text)]);
     assert_eq!(one(r#"["3 ms"]"#), one("3 ms"));
 }
 
 const ONE_HOST: &str = r#"
 version = 1
 bottleneck = { rate = "10 Mb/s", duplex = true }
-egress = { rate = "1 Gb/s" }
+receiver_access = { rate = "1 Gb/s" }
 [users.up]
 count = 2
 meter = { reference_rate = "1 Mb/s" }
@@ -95,7 +100,7 @@ count = 2
 hosts = "up"
 from = "right"
 to = "left"
-exit = [{ kind = "mark-counter" }]
+egress = [{ kind = "mark-counter" }]
 [users.more]
 count = 2
 hosts = "up"
@@ -107,21 +112,24 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
     let customers: Vec<_> = plan.users.iter().map(|user| user.customer).collect();
     assert_eq!(customers, [0, 1, 0, 1, 0, 1]);
     let [up, down, more] = [1, 3, 5].map(|flow| &plan.flows[flow]);
-    assert_eq!(names(&plan, &up.forward), ["up.1.access", "bottleneck", "up.1.egress"]);
-    assert_eq!(names(&plan, &more.forward), ["up.1.access", "bottleneck", "more.1.egress"]);
+    assert_eq!(names(&plan, &up.forward), ["up.1.access", "bottleneck", "up.1.receiver_access"]);
+    assert_eq!(
+        names(&plan, &more.forward),
+        ["up.1.access", "bottleneck", "more.1.receiver_access"]
+    );
     let there = ["down.1.access", "bottleneck.reverse", "up.1.access.reverse"];
     assert_eq!(names(&plan, &down.forward), there);
     let back = ["up.1.access", "bottleneck", "down.1.access.reverse"];
     assert_eq!(names(&plan, &down.reverse), back);
-    let stand = |back, hop, stage| StandPlan { back, hop, replicas: vec![stage] };
+    let attachment = |back, hop, stage| AttachmentPlan { back, hop, replicas: vec![stage] };
     let nodes = |route: &[u32]| -> Vec<_> {
         route.iter().map(|&link| plan.links[link as usize].ends).collect()
     };
     assert_eq!(nodes(&up.forward), [(4, 0), (0, 1), (1, 5)]);
     assert_eq!(nodes(&down.reverse), [(4, 0), (0, 1), (1, 8)], "the same host, another far end");
-    assert_eq!(*up.stands, [stand(false, 1, 1)]);
-    assert_eq!(more.stands, up.stands);
-    assert_eq!(*down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
+    assert_eq!(*up.attachments, [attachment(false, 1, 1)]);
+    assert_eq!(more.attachments, up.attachments);
+    assert_eq!(*down.attachments, [attachment(false, 2, 3), attachment(true, 1, 1)]);
 }
 
 /// A meter is its user's also then.
@@ -129,29 +137,30 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
 fn users_of_a_group_may_share_what_stands_where_they_enter_and_leave() {
     let stages = [
         ("users.light.meter", r#"{ reference_rate = "0.1 Mb/s" }"#),
-        ("users.light.entry", r#"["mark-counter"]"#),
-        ("users.light.exit", r#"["mark-counter"]"#),
+        ("users.light.ingress", r#"["mark-counter"]"#),
+        ("users.light.egress", r#"["mark-counter"]"#),
     ];
-    let names_and_stands = |shares: &str| {
+    let names_and_attachments = |shares: &str| {
         let plan =
             plan_with(DUMBBELL, &[&stages[..], &[("users.light.shares_stages", shares)]].concat());
         let names = plan.stages.iter().map(|stage| stage.name.clone()).collect::<Vec<_>>();
-        let stands = [3, 4].map(|flow: usize| {
+        let attachments = [3, 4].map(|flow: usize| {
             plan.flows[flow]
-                .stands
+                .attachments
                 .iter()
-                .flat_map(|stand| stand.replicas.clone())
+                .flat_map(|attachment| attachment.replicas.clone())
                 .collect::<Vec<_>>()
         });
-        (names[2..].join(" "), stands)
+        (names[2..].join(" "), attachments)
     };
-    let (own, stands) = names_and_stands("false");
-    let each = |user: u32| format!("light.{user}.meter light.{user}.entry.0 light.{user}.exit.0");
+    let (own, attachments) = names_and_attachments("false");
+    let each =
+        |user: u32| format!("light.{user}.meter light.{user}.ingress.0 light.{user}.egress.0");
     assert_eq!(own, format!("{} {}", each(0), each(1)));
-    assert_eq!(stands, [[2, 3, 4], [5, 6, 7]]);
-    let (shared, stands) = names_and_stands("true");
-    assert_eq!(shared, "light.0.meter light.entry.0 light.exit.0 light.1.meter");
-    assert_eq!(stands, [[2, 3, 4], [5, 3, 4]]);
+    assert_eq!(attachments, [[2, 3, 4], [5, 6, 7]]);
+    let (shared, attachments) = names_and_attachments("true");
+    assert_eq!(shared, "light.0.meter light.ingress.0 light.egress.0 light.1.meter");
+    assert_eq!(attachments, [[2, 3, 4], [5, 3, 4]]);
 }
 
 #[test]
@@ -175,12 +184,15 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     let plan = scenario(DUMBBELL).plan();
-    assert_eq!(*plan.flows[2].stands, [StandPlan { back: false, hop: 1, replicas: vec![0, 1] }]);
+    assert_eq!(
+        *plan.flows[2].attachments,
+        [AttachmentPlan { back: false, hop: 1, replicas: vec![0, 1] }]
+    );
     assert_eq!(plan.stages.len(), 2);
     let StageParams::ActivityMeter(meter) = &plan.stages[1].params else { panic!("a meter") };
     assert_eq!(meter.reference_rate, Rate::from_bps(25_000));
     assert_eq!(meter.burst_allowance, Bytes::new(500_000));
-    assert!(plan.flows[3].stands.is_empty());
+    assert!(plan.flows[3].attachments.is_empty());
 }
 
 /// As Linux has it.

@@ -27,7 +27,7 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
         let in_word = plan.price_encoding.is_some_and(|encoding| encoding.is_in_word());
         let marks_prices = plan.aqm.asks_price().is_some() && !in_word;
         let judge = judge(plan).filter(|judge| marks_prices || judge.aqm.sees_departures())?;
-        return Some(Scheduler::fifo(judge, place.room));
+        return Some(Scheduler::fifo(judge, place.capacity));
     }
     Scheduler::new(plan.scheduler.clone(), &place)
 }

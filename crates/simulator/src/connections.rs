@@ -8,7 +8,7 @@
 use core::mem::offset_of;
 
 use tidegate_mechanisms::units::Demand;
-use tidegate_scenario::plan::MAX_HELD;
+use tidegate_scenario::plan::MAX_OPEN;
 
 use crate::memory::{prefetch_within, reserve_large};
 use crate::network::Routes;
@@ -150,11 +150,11 @@ pub struct Connections {
 
 impl Connections {
     /// None yet, and room for as many as there will be at once, as far as that is known: one of each flow. It may have
-    /// another that is closed, and all together [`MAX_HELD`] more.
+    /// another that is closed, and all together [`MAX_OPEN`] more.
     pub fn with_capacity(count: usize) -> Self {
         let mut places = Vec::new();
         reserve_large(&mut places, count);
-        let most = (2 * count + MAX_HELD).min(NO_PLACE as usize);
+        let most = (2 * count + MAX_OPEN).min(NO_PLACE as usize);
         Connections { places, free: Vec::new(), most }
     }
 
@@ -229,11 +229,11 @@ impl Connections {
     }
 
     /// All connections of a flow enter the network by other ways.
-    pub fn lead(&mut self, flow: u32, ways: Routes) {
+    pub fn lead(&mut self, flow: u32, routes: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
-            connection.forward.address.lead(ways);
-            connection.backward.iter_mut().for_each(|half| half.address.lead(ways));
+            connection.forward.address.lead(routes);
+            connection.backward.iter_mut().for_each(|half| half.address.lead(routes));
         }
     }
 
@@ -248,7 +248,7 @@ impl Connections {
 
     /// A connection is gone: its place is free.
     pub fn release(&mut self, id: ConnectionId) -> Option<Connection> {
-        let own = |held: &mut Connection| held.forward.address.connection == id.word();
+        let own = |connection: &mut Connection| connection.forward.address.connection == id.word();
         let gone = self.places.get_mut(id.place() as usize)?.take_if(own)?;
         self.free.push(id.place());
         Some(gone)

@@ -104,11 +104,18 @@ mod tests {
     fn lines(profile: &str) -> DelayedAcks {
         let text = format!(
             "version = 1\nprofile = \"{profile}\"\nbottleneck = {{ rate = \"1 Mb/s\" }}\n\
-             egress = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
+             receiver_access = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
         let feeders = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
-        DelayedAcks::of(&plan, &EagerDelivery::of(&plan, &feeders))
+        DelayedAcks::of(
+            &plan,
+            &EagerDelivery::of(
+                &plan,
+                &feeders,
+                crate::applications::AnyApplication::will_listen_or_overlap,
+            ),
+        )
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{Direction, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::contents::Contents;
-use crate::intervals::{self, Counted};
+use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::network::{Ledger, Network, Routes};
@@ -19,6 +19,7 @@ use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{PackedPacket, Packet, flags};
+use crate::readings::Counted;
 use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;
@@ -51,7 +52,7 @@ pub struct Emulation<'a, C: Contents> {
     /// Something on the way asks packets for their activity.
     reads_activity: bool,
     /// Those of the flows, as they are now, and those of the plan's moves.
-    ways: Vec<Routes>,
+    routes: Vec<Routes>,
     /// Moves that are still to come, the next at the end.
     moves: Vec<usize>,
     received: Vec<Arrivals>,
@@ -114,7 +115,7 @@ pub struct Emulated {
 impl<'a, C: Contents> Emulation<'a, C> {
     /// An idle network at time zero. `contents` keeps the packets' bytes.
     pub fn new(plan: &'a Plan, seed: u64, contents: C) -> Self {
-        let (network, ways) = Network::in_real_time(plan, seed, contents);
+        let (network, routes) = Network::in_real_time(plan, seed, contents);
         let reads_activity =
             !network.stages.is_empty() || network.links.iter().any(Link::is_managed);
         let mut moves: Vec<usize> = (0..plan.moves.len()).rev().collect();
@@ -123,7 +124,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             plan,
             network,
             reads_activity,
-            ways,
+            routes,
             moves,
             received: vec![Arrivals::default(); plan.flows.len()],
             series: Series::new(plan),
@@ -153,10 +154,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
         header: Header,
         at: Time,
     ) {
-        let ways = self.ways[flow as usize];
+        let routes = self.routes[flow as usize];
         let hop = match direction {
-            Direction::Forward => ways.forward,
-            Direction::Reverse => ways.reverse,
+            Direction::Forward => routes.forward,
+            Direction::Reverse => routes.reverse,
         };
         // One that comes marked was capable of it.
         let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
@@ -203,7 +204,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// A flow takes its other way. What is under way goes on as it went.
     fn lead(&mut self) {
         let number = self.moves.pop().expect("a move is due");
-        self.ways[self.plan.moves[number].flow] = self.ways[self.plan.flows.len() + number];
+        self.routes[self.plan.moves[number].flow] = self.routes[self.plan.flows.len() + number];
     }
 
     /// Lets the next thing happen, which may deliver a packet.

@@ -28,7 +28,7 @@ pub struct Endpoints<'a> {
     plan: &'a Plan,
     seed: u64,
     /// Those of the flows, as they are now, and those of the plan's moves.
-    ways: Vec<Routes>,
+    routes: Vec<Routes>,
     applications: Vec<AnyApplication>,
     accounts: Vec<Account>,
     connections: Connections,
@@ -55,13 +55,13 @@ pub struct FlowSample {
 
 impl<'a> Endpoints<'a> {
     /// Hosts at rest, that enter the network by `ways`, those of flows and then those of moves.
-    pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Routes>) -> Self {
+    pub fn new(plan: &'a Plan, seed: u64, routes: Vec<Routes>) -> Self {
         let applications: Vec<_> = plan.flows.iter().map(AnyApplication::of).collect();
         let tcp_flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some()).count();
         Endpoints {
             plan,
             seed,
-            ways,
+            routes,
             awaited: applications.iter().filter(|own| own.is_awaited()).count(),
             accounts: applications.iter().map(|_| Account::default()).collect(),
             applications,
@@ -75,9 +75,9 @@ impl<'a> Endpoints<'a> {
     /// A flow of the plan's moves takes its other way, with all its connections.
     pub fn lead(&mut self, moved: usize) {
         let flow = self.plan.moves[moved].flow;
-        let ways = self.ways[self.plan.flows.len() + moved];
-        self.ways[flow] = ways;
-        self.connections.lead(flow as u32, ways);
+        let routes = self.routes[self.plan.flows.len() + moved];
+        self.routes[flow] = routes;
+        self.connections.lead(flow as u32, routes);
     }
 
     /// A flow of the plan's offers pays something else, over all its connections; those that it opens later see to
@@ -164,7 +164,7 @@ impl<'a> Endpoints<'a> {
     /// Asks for the ways of a packet's flow.
     #[inline(always)]
     pub fn prefetch_way(&self, packed: &PackedPacket) {
-        prefetch(&self.ways[packed.flow() as usize]);
+        prefetch(&self.routes[packed.flow() as usize]);
     }
 
     /// Asks for the end of its connection that gets a packet, and for where that answers.
@@ -172,7 +172,7 @@ impl<'a> Endpoints<'a> {
     pub fn prefetch_connection(&self, packed: &PackedPacket, network: &Network, acks: &AckTimers) {
         let is_ack = packed.has(flags::ACK);
         self.connections.prefetch(packed.connection(), is_ack);
-        let Routes { forward, reverse } = self.ways[packed.flow() as usize];
+        let Routes { forward, reverse } = self.routes[packed.flow() as usize];
         if is_ack {
             network.prefetch_host(packed.flow());
             network.prefetch_links(forward);
@@ -256,8 +256,8 @@ impl<'a> Endpoints<'a> {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
-        let (plan, ways) = (&self.plan.flows[number], self.ways[number]);
-        let route = Route { flow, plan, ways, whole: self.plan };
+        let (plan, routes) = (&self.plan.flows[number], self.routes[number]);
+        let route = Route { flow, plan, routes, whole: self.plan };
         let mut system = System {
             route,
             seed: self.seed,
@@ -283,7 +283,7 @@ impl<'a> Endpoints<'a> {
     pub fn applications(&self, now: Time) -> ApplicationTable {
         let mut table = ApplicationTable::default();
         for (number, own) in self.applications.iter().enumerate() {
-            own.tells(now, &mut |what, amount| table.push(self.plan, number, what, amount));
+            own.metrics(now, &mut |what, amount| table.push(self.plan, number, what, amount));
         }
         table
     }

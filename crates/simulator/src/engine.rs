@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
-use crate::applications::Event;
+use crate::applications::{AnyApplication, Event};
 use crate::endpoints::Endpoints;
 use crate::event_queue::{Prospect, Timers};
 use crate::intervals;
@@ -13,9 +13,10 @@ use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::random::Stream;
-use crate::readings::{Reached, Readings, Tally};
+use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::tables::{self, Finished};
+use crate::tally::Tally;
 use crate::tcp::SimContext;
 use crate::topology::Receivers;
 use crate::transit::NextEvent;
@@ -66,7 +67,8 @@ impl<'a> Engine<'a> {
     pub fn new(plan: &'a Plan, seed: u64, receivers: Receivers) -> Self {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
-        let (network, ways) = Network::new(plan, seed, receivers);
+        let (network, routes) =
+            Network::new(plan, seed, receivers, AnyApplication::will_listen_or_overlap);
         let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
             let room = flow.start.to.since(flow.start.from).as_secs();
@@ -88,7 +90,7 @@ impl<'a> Engine<'a> {
         Engine {
             plan,
             seed,
-            ends: Endpoints::new(plan, seed, ways),
+            ends: Endpoints::new(plan, seed, routes),
             reached: large_list(plan.flows.iter().map(reached)),
             series,
             events: 0,

@@ -9,6 +9,7 @@ use tidegate_scenario::Scenario;
 pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
 
+use crate::applications::AnyApplication;
 use crate::event_queue::Timers;
 use crate::network::Network;
 pub use crate::packet::ReceivedBytes;
@@ -145,10 +146,11 @@ impl Host {
     /// If `mss` is 0 or does not fit into a packet.
     pub fn new(tcp: &TcpPlan, mss: u16) -> Self {
         let plan = Scenario::parse(NETWORK, &[]).expect("a network as written above").plan();
-        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+        let (network, routes) =
+            Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
         let headers = HEADER_BYTES + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 };
         assert!(mss > 0 && mss <= u16::MAX - headers, "segments of {mss} B");
-        let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+        let address = Address::new(0, 0, TimerId::new(0, false), routes[0]);
         let [out, back] = [(); 2].map(|()| Half::new(tcp, mss + headers, address));
         Host { network, timers: Timers::default(), out, back, now: Time::ZERO }
     }
@@ -240,23 +242,24 @@ impl Host {
     }
 
     /// An acknowledgement arrives.
-    pub fn acknowledge(&mut self, told: &Acknowledgement) {
-        if told.newer {
+    pub fn acknowledge(&mut self, reported: &Acknowledgement) {
+        if reported.newer {
             self.out.sender.note_newer();
         }
         let mut packet = Packet {
-            number: told.next,
-            stamp: told.echo,
-            flags: flags::ACK | told.marks.ace.flags(),
+            number: reported.next,
+            stamp: reported.echo,
+            flags: flags::ACK | reported.marks.ace.flags(),
             ..Packet::default()
         };
         let mut sack: SackBlocks = [(0, 0); MAX_SACK_BLOCKS];
-        for (place, block) in sack.iter_mut().zip(told.blocks.iter().flatten()) {
+        for (place, block) in sack.iter_mut().zip(reported.blocks.iter().flatten()) {
             *place = *block;
         }
-        let received_bytes = told.marks.received;
-        if told.blocks.is_some() || received_bytes.is_some() {
-            packet.flags |= flags::OPTIONS | if told.blocks.is_some() { flags::SACK } else { 0 };
+        let received_bytes = reported.marks.received;
+        if reported.blocks.is_some() || received_bytes.is_some() {
+            packet.flags |=
+                flags::OPTIONS | if reported.blocks.is_some() { flags::SACK } else { 0 };
             let options = Options { sack, received_bytes, ..Options::default() };
             packet.word = self.network.options.put(options);
         }
@@ -288,7 +291,7 @@ impl Host {
     pub fn acknowledge_on_the_way(&mut self) -> Option<Marks> {
         let receiver = &mut self.back.receiver;
         let marks = receiver.counts_marks().then(|| {
-            let (ace, fitted, _) = receiver.tell_of_marks(None, self.now);
+            let (ace, fitted, _) = receiver.echo_marks(None, self.now);
             Marks { ace, received: fitted.map(|fitted| fitted.bytes) }
         });
         receiver.on_ack_sent();
@@ -300,13 +303,13 @@ impl Host {
         let mut sent = Vec::new();
         while self.network.transit.next_time() < Time::NEVER {
             if let Some((at, packed)) = self.network.advance() {
-                sent.push(self.told(&packed.packet(at)));
+                sent.push(self.reported(&packed.packet(at)));
             }
         }
         sent
     }
 
-    fn told(&mut self, packet: &Packet) -> Sent {
+    fn reported(&mut self, packet: &Packet) -> Sent {
         if packet.has(flags::ACK) {
             let options =
                 packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));

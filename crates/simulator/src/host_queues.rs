@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::memory::{large_list, prefetch};
-use crate::random::{SparseStream, Stream};
+use crate::random::{SparseStream, Stream, stream_label};
 
 /// From so many hosts on, memory costs more than making random numbers does.
 const MANY: usize = 4096;
@@ -46,11 +46,12 @@ impl HostQueues {
     /// Before the first packet. Each host has the name of the link over which it sends.
     pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
         if links.len() < MANY {
-            let host = |link| Interface::new(Stream::new(seed, format_args!("host/{link}/jitter")));
-            return HostQueues::Few(links.map(host).collect());
+            let host =
+                |label| Interface::new(Stream::new(seed, format_args!("host/{label}/jitter")));
+            return HostQueues::Few(links.map(stream_label).map(host).collect());
         }
-        let host = |link| Interface::new(SparseStream::new(format_args!("host/{link}/jitter")));
-        HostQueues::Many { seed, hosts: large_list(links.map(host)) }
+        let host = |label| Interface::new(SparseStream::new(format_args!("host/{label}/jitter")));
+        HostQueues::Many { seed, hosts: large_list(links.map(stream_label).map(host)) }
     }
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.

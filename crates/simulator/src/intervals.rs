@@ -3,19 +3,9 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-use crate::link_reading::LinkReadings;
 use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
-use crate::readings::Readings;
+use crate::readings::{Counted, Readings};
 use tidegate_mechanisms::bottleneck::DropReason;
-
-/// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
-pub trait Counted {
-    /// By link.
-    fn links(&self) -> &LinkReadings;
-
-    /// Wire bytes that reached a flow's receiver so far.
-    fn received_bytes(&self, flow: usize) -> u64;
-}
 
 /// Length of each part of the measurement; all of it where it has none.
 pub fn length(plan: &Plan) -> Span {

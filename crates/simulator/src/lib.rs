@@ -43,10 +43,12 @@ mod stages;
 mod station;
 mod stop;
 mod tables;
+mod tally;
 mod tcp;
 mod topology;
 mod tournament;
 mod transit;
+mod transmission;
 mod wake;
 
 pub use applications::datagrams::DatagramApplication;

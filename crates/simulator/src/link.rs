@@ -25,10 +25,10 @@ use crate::probe::{Accepted, LinkProbe, Monitor};
 use crate::random::Stream;
 use crate::ring::Ring;
 use crate::station::Station;
+use crate::transmission::Transmission;
 pub use departures::Departed;
 use management::Management;
 use rate_schedule::RateSchedule;
-pub(crate) use rate_schedule::Transmission;
 use waiting::Run;
 
 /// A unidirectional link. What most packets need of it is in one cache line, what is accepted included; the rest

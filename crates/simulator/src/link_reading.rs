@@ -6,7 +6,7 @@ use crate::ahead::{Ahead, Signals, Unsent};
 use crate::link::Link;
 
 use crate::probe::{Accepted, LinkProbe, Monitor};
-use crate::readings::Tally;
+use crate::tally::Tally;
 
 /// The counters of all links at a point in time. Of most links there is nothing to be read but what they have
 /// accepted.

@@ -10,7 +10,9 @@ mod counting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
+use tidegate_scenario::plan::{
+    Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+};
 
 use crate::ahead::{Ahead, Signal};
 use crate::contents::{Contents, InPacket};
@@ -23,7 +25,7 @@ use crate::packet::{MAX_PLACES, OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
 use crate::topology::{
-    EagerDelivery, Hop, NO_LINK, NextHop, PacketTrain, Receivers, TopologyAnalysis,
+    EagerDelivery, Hop, NO_LINK, NextHop, PacketTrain, Reacts, Receivers, TopologyAnalysis,
 };
 use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
@@ -107,20 +109,25 @@ pub struct Network<C = InPacket> {
     /// The same where packets may pass ahead of time, which no later one does at a stage that counts.
     read_next: Time,
     /// Such packets, which wait for it, and when they are there.
-    held: Vec<(Time, PackedPacket)>,
+    deferred: Vec<(Time, PackedPacket)>,
     /// What was counted and happens after that.
     ahead: Ahead,
 }
 
 impl Network {
-    /// The network of a plan, for simulated hosts.
+    /// The network of a plan, for simulated hosts whose applications react like this.
     ///
     /// # Panics
     /// If a route is empty or the first link of a sender also carries what comes over another.
-    pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Routes>) {
+    pub fn new(
+        plan: &Plan,
+        seed: u64,
+        receivers: Receivers,
+        reacts: Reacts,
+    ) -> (Self, Vec<Routes>) {
         let feeders = TopologyAnalysis::of(plan, receivers);
         let early = match receivers {
-            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders),
+            Receivers::AheadOfTime => EagerDelivery::of(plan, &feeders, reacts),
             Receivers::OnArrival => EagerDelivery::of_none(plan),
         };
         Network::build(plan, seed, InPacket, &feeders, &early)
@@ -171,13 +178,13 @@ impl<C: Contents> Network<C> {
             left: Vec::new(),
             next_reading: Time::ZERO,
             read_next: Time::ZERO,
-            held: Vec::new(),
+            deferred: Vec::new(),
             ahead: Ahead::default(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
-        let mut ways = Vec::with_capacity(plan.flows.len() + plan.moves.len());
-        for (i, flow) in plan.legs().enumerate() {
+        let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
+        for (i, flow) in plan.paths().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
                 let hops = feeders.hops(plan, flow, direction, early);
                 let rows = network.rows_of(flow, direction, &hops, feeders);
@@ -189,7 +196,7 @@ impl<C: Contents> Network<C> {
                     (network.hops.len() - len) as u32
                 })
             };
-            ways.push(Routes {
+            routes.push(Routes {
                 forward: enter(Direction::Forward, early.is(i), &mut network),
                 reverse: enter(Direction::Reverse, false, &mut network),
             });
@@ -204,19 +211,19 @@ impl<C: Contents> Network<C> {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: match flow.tcp.as_deref() {
-                    Some(tcp) if tcp.jitter_per_burst => Time::ZERO,
+                    Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,
                     _ => Time::NEVER,
                 },
                 host: host_of_link[flow.forward[0] as usize],
                 far_host,
             });
         }
-        for way in &feeders.reports {
-            network.add_report_way(plan, feeders, way, &ways[way.leg]);
+        for report in &feeders.reports {
+            network.add_report_path(plan, feeders, report, &routes[report.path]);
         }
         network.fast_paths = network.fast_path_stages();
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
-        (network, ways)
+        (network, routes)
     }
 
     /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
@@ -354,7 +361,7 @@ impl<C: Contents> Network<C> {
         let owner = self.flow_states[packed.flow() as usize].owner;
         match link.offer(&packed, now, owner) {
             Ok(Forwarded { at, written: Written::Word }) => {
-                packed.set_word(link.told());
+                packed.set_word(link.reported());
                 self.transit.send(number, at, packed);
                 self.note_pending(number, packed.flow(), packed.len(), now, at);
                 None
@@ -480,17 +487,17 @@ impl<C: Contents> Network<C> {
     }
 
     /// Adds the way of a stage's reports that answer packets of a flow.
-    fn add_report_way(
+    fn add_report_path(
         &mut self,
         plan: &Plan,
         feeders: &TopologyAnalysis,
-        way: &ReportWay,
-        ways: &Routes,
+        report: &ReportPath,
+        routes: &Routes,
     ) {
-        let Some(links) = way.links.clone() else { return };
-        let ((number, flow), direction) = (plan.leg(way.leg), way.direction.opposite());
+        let Some(links) = report.links.clone() else { return };
+        let ((number, flow), direction) = (plan.path(report.path), report.direction.opposite());
         let first = self.hops.len() as u32;
-        self.hops.extend(feeders.report_hops(plan, way));
+        self.hops.extend(feeders.report_hops(plan, report));
         for place in links.clone() {
             let row = match place == links.start {
                 true => self.stages.first_row(flow, direction, place),
@@ -498,18 +505,18 @@ impl<C: Contents> Network<C> {
             };
             self.rows.push(row.unwrap_or(u32::MAX));
         }
-        self.rows.push(self.stages.last_row(flow, way, links.end - 1));
-        let entered = match way.direction {
-            Direction::Forward => ways.forward,
-            Direction::Reverse => ways.reverse,
+        self.rows.push(self.stages.last_row(flow, report, links.end - 1));
+        let entered = match report.direction {
+            Direction::Forward => routes.forward,
+            Direction::Reverse => routes.reverse,
         };
-        self.reports.add_way(number as u32, entered + way.hop as u32, way.kind, first);
+        self.reports.add_path(number as u32, entered + report.hop as u32, report.kind, first);
     }
 
     /// Where tunnels lead to from each of the last hops, if any end in this network.
-    fn add_tunnel_ends(&mut self, plan: &Plan, flow: &FlowPlan, way: Direction, hops: usize) {
+    fn add_tunnel_ends(&mut self, plan: &Plan, flow: &FlowPlan, direction: Direction, hops: usize) {
         if self.stages.end_tunnels() {
-            self.tunnel_ends.extend((0..hops).map(|hop| flow.tunnel_end(plan, way, hop)));
+            self.tunnel_ends.extend((0..hops).map(|hop| flow.tunnel_end(plan, direction, hop)));
         }
     }
 
@@ -605,6 +612,6 @@ impl<C: Contents> Network<C> {
     /// Packets still under way.
     pub fn under_way(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
-        self.transit.len() + at_stations + self.held.len() as u64
+        self.transit.len() + at_stations + self.deferred.len() as u64
     }
 }

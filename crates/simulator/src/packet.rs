@@ -121,7 +121,7 @@ pub struct PackedPacket {
     /// Flow, hop and length.
     place: u64,
     /// Word and connection.
-    said: u64,
+    connection_and_word: u64,
 }
 
 /// A number, and a time in a run, leave room for flags.
@@ -147,7 +147,7 @@ impl PackedPacket {
             number: flags << NARROW | number,
             stamp: (flags >> 16) << NARROW | stamp.as_nanos(),
             place: u64::from(len) << (2 * PLACE) | hop << PLACE | flow,
-            said: u64::from(connection) << 32 | u64::from(word),
+            connection_and_word: u64::from(connection) << 32 | u64::from(word),
         }
     }
 
@@ -194,7 +194,7 @@ impl PackedPacket {
     /// See [`Packet::word`].
     #[inline(always)]
     pub fn word(&self) -> u32 {
-        self.said as u32
+        self.connection_and_word as u32
     }
 
     /// See [`Packet::flags`].
@@ -218,7 +218,7 @@ impl PackedPacket {
     /// See [`Packet::connection`].
     #[inline(always)]
     pub fn connection(&self) -> u32 {
-        (self.said >> 32) as u32
+        (self.connection_and_word >> 32) as u32
     }
 
     /// The activity that it shows; 0 if it carries none, or in a tunnel, where that is in the inner header.
@@ -260,7 +260,7 @@ impl PackedPacket {
     /// Writes into the word.
     #[inline(always)]
     pub fn set_word(&mut self, word: u32) {
-        self.said = self.said & !below(32) | u64::from(word);
+        self.connection_and_word = self.connection_and_word & !below(32) | u64::from(word);
     }
 
     /// Writes what stages may write.

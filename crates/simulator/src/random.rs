@@ -6,6 +6,7 @@
 //! run with the same seed have common random numbers.
 
 use core::fmt::{self, Display, Write};
+use std::borrow::Cow;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -101,6 +102,16 @@ fn up_to(max: u64, mut word: impl FnMut() -> u32) -> u64 {
     let both = u64::from(word()) << 32 | first;
     ((u128::from(both) * (u128::from(max) + 1)) >> 64) as u64
 }
+
+/// The label of a place in the names of random streams, which differs from the name of the place where it ends in one of
+/// `LABELS`. Kept results depend on these labels: another label draws other numbers.
+pub fn stream_label(place: &str) -> Cow<'_, str> {
+    let labelled = |(end, label): &(&str, &str)| Some(place.strip_suffix(end)?.to_owned() + label);
+    LABELS.iter().find_map(labelled).map_or(Cow::Borrowed(place), Cow::Owned)
+}
+
+const LABELS: [(&str, &str); 3] =
+    [(".ingress", ".entry"), (".egress", ".exit"), (".receiver_access.reverse", ".egress.reverse")];
 
 /// The numbers of a stream from the first on.
 fn generator(seed: u64, stream: u64) -> ChaCha8Rng {

@@ -2,10 +2,10 @@
 
 use crate::arrivals::Arrivals;
 use crate::digest::Digest;
-use crate::intervals::Counted;
 use crate::link_reading::LinkReadings;
 use crate::packet::{Packet, flags};
 use crate::stages::StageCounts;
+use crate::tally::Tally;
 use crate::tcp::sender::{Declared, SenderCounts};
 
 /// What has reached a flow's receiver.
@@ -47,22 +47,13 @@ impl Reached {
     }
 }
 
-/// Counters by number, of which nothing is kept while all of them are what they begin with.
-#[derive(Clone)]
-pub struct Tally<T>(Vec<T>);
+/// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
+pub trait Counted {
+    /// By link.
+    fn links(&self) -> &LinkReadings;
 
-impl<T: Copy + Default + PartialEq> Tally<T> {
-    /// Of these.
-    pub fn of(all: Vec<T>) -> Self {
-        let none_yet = all.iter().all(|count| *count == T::default());
-        Tally(if none_yet { Vec::new() } else { all })
-    }
-
-    /// That with this number.
-    #[inline]
-    pub fn at(&self, number: usize) -> T {
-        self.0.get(number).copied().unwrap_or_default()
-    }
+    /// Wire bytes that reached a flow's receiver so far.
+    fn received_bytes(&self, flow: usize) -> u64;
 }
 
 /// All counters at one point in time.

@@ -8,20 +8,20 @@ use tidegate_mechanisms::stage::Report;
 #[derive(Default)]
 pub struct Reports {
     /// First hop of their way: by flow, by the hop at which the stage stands, and by who takes them.
-    ways: BTreeMap<(u32, u32, &'static str), u32>,
+    paths: BTreeMap<(u32, u32, &'static str), u32>,
     under_way: Vec<Report>,
     free: Vec<u32>,
 }
 
 impl Reports {
     /// Adds a way.
-    pub fn add_way(&mut self, flow: u32, hop: u32, kind: &'static str, first: u32) {
-        self.ways.insert((flow, hop, kind), first);
+    pub fn add_path(&mut self, flow: u32, hop: u32, kind: &'static str, first: u32) {
+        self.paths.insert((flow, hop, kind), first);
     }
 
     /// The first hop of reports to a kind of stage that answer a packet of this flow at this hop.
-    pub fn way(&self, flow: u32, hop: u32, kind: &'static str) -> Option<u32> {
-        self.ways.get(&(flow, hop, kind)).copied()
+    pub fn path(&self, flow: u32, hop: u32, kind: &'static str) -> Option<u32> {
+        self.paths.get(&(flow, hop, kind)).copied()
     }
 
     /// Leaves what a report says here and returns the ticket.

@@ -147,7 +147,7 @@ impl Series {
         }
     }
 
-    /// Samples what applications have, such as the quality of a film.
+    /// Samples what applications have, such as the quality of a video.
     fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Endpoints) {
         for &flow in &self.watched {
             let series = &mut self.applications;

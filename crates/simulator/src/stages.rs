@@ -6,10 +6,10 @@ use tidegate_mechanisms::stage::{
     AnyStage, Crossing, FastVerdict, PacketSummary, Passage, Passing, Report, StageParams,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
+use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportPath};
 
 use crate::output::StageTable;
-use crate::random::Stream;
+use crate::random::{Stream, stream_label};
 use handover::UserLocation;
 pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
 
@@ -27,7 +27,7 @@ pub struct Stages {
     alone: Vec<FastPath>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
-    pub said: Vec<(&'static str, Box<Report>)>,
+    pub pending_reports: Vec<(&'static str, Box<Report>)>,
     /// Why the last packet was dropped that was.
     pub reason: &'static str,
     /// At which stage users are whose stages hand them over to each other.
@@ -54,12 +54,12 @@ struct StageChain {
 pub enum FastPath {
     /// There is none.
     No,
-    /// At this one tunnels begin or end.
+    /// Tunnels begin or end at this one.
+    Crosses(u32),
+    /// Tunnels begin at this one, which is passed on time and reports nothing.
+    BeginsTunnels(u32),
+    /// Tunnels end at this one.
     EndsTunnels(u32),
-    /// This one is a gateway, at which tunnels begin.
-    Gateway(u32),
-    /// This one is an eNodeB, at which they end.
-    Enodeb(u32),
 }
 
 /// A stage, and what it has dropped.
@@ -86,7 +86,7 @@ enum LinkEnd {
     Far,
 }
 
-/// Where a stage is, such as `heavy.0.entry`: its name without its position there.
+/// Where a stage is, such as `heavy.0.ingress`: its name without its position there.
 fn place_of(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((place, position)) if position.bytes().all(|byte| byte.is_ascii_digit()) => place,
@@ -96,15 +96,15 @@ fn place_of(name: &str) -> &str {
 
 /// Whether anything stands in front of the link with this place on a route, or behind the last one.
 pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
-    flow.standing(plan, direction, hop).next().is_some()
+    flow.stages_at(plan, direction, hop).next().is_some()
 }
 
 /// Whether packets may pass there ahead of time. Behind the end of a link their ways part, and a stage that
 /// some pass ahead of time and others when they arrive would see them out of order.
 pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
-    last.is_none_or(|link| plan.links[link].exit.is_empty())
-        && flow.standing(plan, direction, hop).all(StageParams::order_only)
+    last.is_none_or(|link| plan.links[link].egress.is_empty())
+        && flow.stages_at(plan, direction, hop).all(StageParams::order_only)
 }
 
 impl Stages {
@@ -116,8 +116,10 @@ impl Stages {
         }
         for (number, link) in plan.links.iter().enumerate() {
             let name = &link.name;
-            let ends =
-                [(LinkEnd::Beginning, "entry", &link.entry), (LinkEnd::Far, "exit", &link.exit)];
+            let ends = [
+                (LinkEnd::Beginning, "ingress", &link.ingress),
+                (LinkEnd::Far, "egress", &link.egress),
+            ];
             for (end, place, all) in ends {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
@@ -156,7 +158,7 @@ impl Stages {
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
         let rng = Stream::new(seed, self.stream_name(&name, params.name()));
-        if params.has_levels() {
+        if params.capabilities().has_levels {
             self.with_levels.push(number);
         }
         let stage = AnyStage::new(params.clone());
@@ -173,7 +175,8 @@ impl Stages {
             |other: &&StageInstance| place_of(&other.name) == place && other.params.name() == kind;
         // Those of one place follow each other.
         let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
-        format!("stage/{place}/{kind}/{}", before.filter(same).count())
+        let label = stream_label(place);
+        format!("stage/{label}/{kind}/{}", before.filter(same).count())
     }
 
     /// Whether there are none.
@@ -192,7 +195,7 @@ impl Stages {
         let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, hop).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, hop).map(|stand| stand.replicas.clone());
         let after = self.at(flow, direction, hop, LinkEnd::Beginning);
         let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
         (!row.is_empty()).then(|| self.add_row(row))
@@ -212,18 +215,23 @@ impl Stages {
     }
 
     /// The row in front of the first link of a way of reports.
-    pub fn first_row(&mut self, flow: &FlowPlan, way: Direction, place: usize) -> Option<u32> {
-        let row = self.at(flow, way, place, LinkEnd::Beginning);
+    pub fn first_row(
+        &mut self,
+        flow: &FlowPlan,
+        direction: Direction,
+        place: usize,
+    ) -> Option<u32> {
+        let row = self.at(flow, direction, place, LinkEnd::Beginning);
         (!row.is_empty()).then(|| self.add_row(row))
     }
 
     /// The row at the end of a way of reports, and who takes them there.
-    pub fn last_row(&mut self, flow: &FlowPlan, way: &ReportWay, last: usize) -> u32 {
-        let &ReportWay { direction, kind, to, .. } = way;
+    pub fn last_row(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
+        let &ReportPath { direction, kind, to, .. } = report;
         let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_stands(direction, to).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, to).map(|stand| stand.replicas.clone());
         let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
         let taker =
             there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
@@ -236,18 +244,26 @@ impl Stages {
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
-            [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
-                StageParams::PdnGateway(_) => FastPath::Gateway(turns[0]),
-                StageParams::Enodeb(_) => FastPath::Enodeb(turns[0]),
-                params if params.is_of_tunnels() => FastPath::EndsTunnels(turns[0]),
-                _ => FastPath::No,
-            },
+            [turns] if turns.len() == 1 => self.fast_path_of(turns[0]),
             _ => FastPath::No,
         };
         self.alone.push(alone);
         let turns = row.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
         self.rows.push(StageChain { turns, writes_header, taker, passed_ahead: None });
         number
+    }
+
+    /// The way to pass a stage that is alone in its row.
+    fn fast_path_of(&self, stage: u32) -> FastPath {
+        let params = &self.all[stage as usize].params;
+        match params.tunnel_end() {
+            None => FastPath::No,
+            Some(end) if !end.begins() => FastPath::EndsTunnels(stage),
+            Some(_) if params.ahead_of_readings() || params.reports_to().is_some() => {
+                FastPath::Crosses(stage)
+            }
+            Some(_) => FastPath::BeginsTunnels(stage),
+        }
     }
 
     fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
@@ -276,8 +292,8 @@ impl Stages {
     #[cfg(test)]
     pub fn close_short_ways(&mut self) {
         for alone in &mut self.alone {
-            if let FastPath::Gateway(stage) | FastPath::Enodeb(stage) = *alone {
-                *alone = FastPath::EndsTunnels(stage);
+            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *alone {
+                *alone = FastPath::Crosses(stage);
             }
         }
     }
@@ -292,7 +308,7 @@ impl Stages {
     pub fn has_fast_path(&self, row: u32) -> Option<u32> {
         let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
         let &[stage] = &turns.stages[..] else { return None };
-        self.all[stage as usize].params.has_fast_path().then_some(stage)
+        self.all[stage as usize].params.capabilities().has_fast_path.then_some(stage)
     }
 
     /// A packet of this size and user with these flags passes a stage on the fast path, if that is enough.
@@ -310,42 +326,13 @@ impl Stages {
         self.all[stage as usize].stage.fast_path(&fast_path)
     }
 
-    /// A packet crosses an end of tunnels. Returns whether it goes on.
-    #[inline]
+    /// A packet crosses an end of tunnels. Returns whether it goes on. Inlined, so that a caller that knows some of
+    /// the packet does without what follows from that.
+    #[inline(always)]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
         self.come(number, packet.user);
         let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
-            Passage::On => true,
-            other => self.follow(number, packet.user, other),
-        }
-    }
-
-    /// The same where it is known to be a gateway.
-    #[inline(always)]
-    pub fn enter(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
-        let StageInstance { stage: AnyStage::PdnGateway(gateway), rng, .. } =
-            &mut self.all[number as usize]
-        else {
-            unreachable!("has been looked at")
-        };
-        match gateway.enter(packet, || rng.unit()) {
-            Passage::On => true,
-            other => self.follow(number, packet.user, other),
-        }
-    }
-
-    /// The same where it is known to be an eNodeB.
-    #[inline(always)]
-    pub fn leave(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
-        let StageInstance { stage: AnyStage::Enodeb(enodeb), rng, .. } =
-            &mut self.all[number as usize]
-        else {
-            unreachable!("has been looked at")
-        };
-        match enodeb.leave(packet, || rng.unit()) {
             Passage::On => true,
             other => self.follow(number, packet.user, other),
         }
@@ -365,7 +352,7 @@ impl Stages {
             Passage::Report(mut report) => {
                 report.from = number;
                 let kind = params.reports_to().expect("a stage that reports says to whom");
-                self.said.push((kind, report));
+                self.pending_reports.push((kind, report));
                 true
             }
         }
@@ -417,11 +404,8 @@ impl Stages {
 
     /// Whether tunnels that begin at a stage say in their headers what the inner ConEx option does.
     pub fn copies_declarations(&self, number: u32) -> bool {
-        match &self.all[number as usize].params {
-            StageParams::PdnGateway(params) => params.copies(),
-            StageParams::EnodebUplink(params) => params.copies(),
-            _ => false,
-        }
+        let end = self.all[number as usize].params.tunnel_end();
+        end.is_some_and(|end| end.copies_declarations)
     }
 
     /// To which kind of stage those of a row report.

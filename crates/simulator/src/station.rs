@@ -11,11 +11,11 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
-use crate::link::Transmission;
 use crate::owner::Owner;
 use crate::packet::{PackedPacket, flags};
 use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
+use crate::transmission::Transmission;
 
 /// What waits in front of a transmitter, and what it sends.
 pub struct Station {
@@ -26,7 +26,7 @@ pub struct Station {
     /// How and when packets learn of its price, if they carry it.
     signals_price: Option<(Encoding, Moment)>,
     /// The packets here, by handle: each is put down once, and taken when it has left.
-    shelf: Slots,
+    packet_store: Slots,
     sending: Option<Sending>,
     /// When the transmitter was last done.
     idle_since: Time,
@@ -112,7 +112,7 @@ impl Station {
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
             signals_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
-            shelf: Slots::default(),
+            packet_store: Slots::default(),
             sending: None,
             idle_since: Time::ZERO,
             lost: Vec::new(),
@@ -129,7 +129,7 @@ impl Station {
         let activity = if self.signals_price.is_some() { 0.0 } else { packed.activity() };
         probe.on_activity(owner.group, activity);
         let queued = Queued {
-            handle: self.shelf.put(packed, owner.group, now),
+            handle: self.packet_store.put(packed, owner.group, now),
             len: packed.len().into(),
             user: owner.user,
             flow: packed.flow(),
@@ -147,9 +147,9 @@ impl Station {
                 .sending
                 .map_or(Bytes::ZERO, |sending| Bytes::new(u64::from(sending.len))),
         };
-        let Station { scheduler, rng, shelf, lost, .. } = self;
+        let Station { scheduler, rng, packet_store, lost, .. } = self;
         let lose = |packet: Queued, reason| {
-            let slot = shelf.take(packet.handle);
+            let slot = packet_store.take(packet.handle);
             probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.packed);
         };
@@ -159,15 +159,15 @@ impl Station {
             monitor.most_bytes = monitor.most_bytes.max(bytes);
         }
         if let Some((_, Moment::Arrival)) = self.signals_price {
-            self.tell_price(queued.handle);
+            self.signal_price(queued.handle);
         }
     }
 
     /// A packet that carries prices learns of the one that is asked here; acknowledgements have other things in their
     /// word.
-    fn tell_price(&mut self, handle: u32) {
-        let Station { signals_price, scheduler, rng, shelf, .. } = self;
-        let packed = &mut shelf.slots[handle as usize].packed;
+    fn signal_price(&mut self, handle: u32) {
+        let Station { signals_price, scheduler, rng, packet_store, .. } = self;
+        let packed = &mut packet_store.slots[handle as usize].packed;
         if let Some(((encoding, _), price)) = signals_price.zip(scheduler.price())
             && packed.carries_prices()
         {
@@ -184,25 +184,25 @@ impl Station {
         probe: &mut LinkProbe,
         transmission: impl FnOnce(u16) -> Transmission,
     ) -> Option<Time> {
-        let Station { scheduler, rng, shelf, lost, .. } = self;
+        let Station { scheduler, rng, packet_store, lost, .. } = self;
         let lose = |packet: Queued, reason| {
-            let slot = shelf.take(packet.handle);
+            let slot = packet_store.take(packet.handle);
             probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.packed);
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Queued { handle, marked, .. } = next;
         if let Some((_, Moment::Departure)) = self.signals_price {
-            self.tell_price(handle);
+            self.signal_price(handle);
         }
-        let Station { shelf, .. } = self;
+        let Station { packet_store, .. } = self;
         let len = next.len as u16;
         let Transmission { ends: departs, sending } = transmission(len);
         accepted.add(next.bytes());
         if let Some(monitor) = &mut probe.monitor {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
             let sojourn = departs.since(next.arrived);
-            monitor.on_accepted(shelf.get(handle).group, next.bytes(), sojourn, sending);
+            monitor.on_accepted(packet_store.get(handle).group, next.bytes(), sojourn, sending);
         }
         self.sending = Some(Sending { handle, len, departs, marked });
         Some(departs)
@@ -217,7 +217,7 @@ impl Station {
         let Sending { handle, departs, marked, .. } =
             self.sending.take().expect("something was sent");
         self.idle_since = departs;
-        let &Slot { mut packed, group, .. } = self.shelf.take(handle);
+        let &Slot { mut packed, group, .. } = self.packet_store.take(handle);
         if marked {
             packed.mark();
         }
@@ -226,7 +226,7 @@ impl Station {
 
     /// Packets here.
     pub fn len(&self) -> u64 {
-        self.shelf.len() as u64
+        self.packet_store.len() as u64
     }
 
     /// The price that it asks, if it asks any.
@@ -246,7 +246,7 @@ impl Station {
     pub fn time_so_far(&self, now: Time) -> [u128; 2] {
         let mut sums = [0; 2];
         let sending = self.sending.map(|sending| sending.handle);
-        for (handle, slot) in self.shelf.slots.iter().enumerate() {
+        for (handle, slot) in self.packet_store.slots.iter().enumerate() {
             if !slot.taken || sending == Some(handle as u32) {
                 continue;
             }
@@ -260,7 +260,7 @@ impl Station {
     /// The packet in transmission, if there is one: its group, its length, and when it leaves.
     pub fn in_transmission(&self) -> Option<(u16, u16, Time)> {
         let Sending { handle, len, departs, .. } = self.sending?;
-        Some((self.shelf.get(handle).group, len, departs))
+        Some((self.packet_store.get(handle).group, len, departs))
     }
 
     /// What the packet in transmission was counted for in advance: packet-ns and byte-ns.

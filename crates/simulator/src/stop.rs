@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{MAX_HELD, MAX_ROWS, Plan, Traffic};
+use tidegate_scenario::plan::{MAX_OPEN, MAX_ROWS, Plan, Traffic};
 
 /// What there is no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.excess {
             Excess::Connections => {
-                format!("{MAX_HELD} connections are open at once, beside those of other flows")
+                format!("{MAX_OPEN} connections are open at once, beside those of other flows")
             }
-            Excess::Calls => format!("{MAX_HELD} calls are in progress at once"),
+            Excess::Calls => format!("{MAX_OPEN} calls are in progress at once"),
             Excess::Transfers => format!("{MAX_ROWS} transfers have a row each"),
         };
         let (key, at_s) = (&self.key, self.at.as_secs());
@@ -95,9 +95,9 @@ mod tests {
         assert_eq!(caught(&plan, || 7), Ok(7));
         let at = Time::ZERO + Span::from_millis(1_500);
         let stop = caught(&plan, || full(1, at, Excess::Connections)).expect_err("has no room");
-        let told = stop.to_string();
-        assert!(told.starts_with("users.b.traffic.every: 1000000 connections"), "{told}");
-        assert!(told.contains("at 1.500 s"), "{told}");
+        let reported = stop.to_string();
+        assert!(reported.starts_with("users.b.traffic.every: 1000000 connections"), "{reported}");
+        assert!(reported.contains("at 1.500 s"), "{reported}");
     }
 
     #[test]

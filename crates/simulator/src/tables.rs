@@ -75,8 +75,8 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
 /// transfers finished.
 fn digest(run: &Finished, links: &LinkReadings) -> String {
     let mut digest = Digest::default();
-    let ways = run.reached.iter().flat_map(|got| got.digests);
-    ways.for_each(|way| digest.join(way));
+    let digests = run.reached.iter().flat_map(|got| got.digests);
+    digests.for_each(|one| digest.join(one));
     for reading in links.iter().filter(|reading| reading.monitor().is_some()) {
         let sent = reading.sent();
         digest.mix(sent.packets, sent.bytes);

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
+use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportPath};
 
-use crate::applications::AnyApplication;
 use crate::build::{needs_departures, signals_price};
 use crate::stages::{is_order_only, is_staged};
 
@@ -70,7 +69,7 @@ pub struct TopologyAnalysis {
     /// Links that hosts feed, and nothing else.
     hosts_alone: Vec<bool>,
     /// Ways of stages' reports.
-    pub reports: Vec<ReportWay>,
+    pub reports: Vec<ReportPath>,
     /// Links behind which packets pass stages that count, ahead of time.
     passed_ahead: Vec<bool>,
     /// Packets that may come along with one another, by the link that they enter.
@@ -95,7 +94,7 @@ impl TopologyAnalysis {
     /// If a route is empty.
     pub fn of(plan: &Plan, receivers: Receivers) -> Self {
         let mut before = vec![Vec::new(); plan.links.len()];
-        for flow in plan.legs() {
+        for flow in plan.paths() {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
                 let mut previous = Feeder::Host;
@@ -105,10 +104,10 @@ impl TopologyAnalysis {
                 }
             }
         }
-        let reports = plan.report_ways();
-        for way in &reports {
-            let route = way.direction.opposite().route(plan.leg(way.leg).1);
-            let first = way.links.as_ref().map(|links| route[links.start] as usize);
+        let reports = plan.report_paths();
+        for report in &reports {
+            let route = report.direction.opposite().route(plan.path(report.path).1);
+            let first = report.links.as_ref().map(|links| route[links.start] as usize);
             first.into_iter().for_each(|first| before[first].push(Feeder::Stage));
         }
         for feeders in &mut before {
@@ -127,8 +126,8 @@ impl TopologyAnalysis {
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs. Packets that may have been told a price arrive.
                 [Feeder::Link(only)] => {
-                    let told = signals_price(&plan.links[only as usize]);
-                    let watched = plan.links[number].monitored || stations[number] || told;
+                    let reported = signals_price(&plan.links[only as usize]);
+                    let watched = plan.links[number].monitored || stations[number] || reported;
                     (!watched && !punctual[number]).then_some(only)
                 }
                 _ => None,
@@ -166,7 +165,7 @@ impl TopologyAnalysis {
     }
 
     /// Whether packets come along with one another into a link.
-    fn has_convoy(&self, link: u32) -> bool {
+    fn has_train(&self, link: u32) -> bool {
         self.trains.get(link as usize).is_some_and(Option::is_some)
     }
 
@@ -190,7 +189,7 @@ impl TopologyAnalysis {
         // Reports leave from there at their time.
         let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
-        for flow in plan.legs() {
+        for flow in plan.paths() {
             for direction in [Direction::Forward, Direction::Reverse] {
                 let hops = self.hops(plan, flow, direction, false);
                 for hop in hops.iter().filter(|hop| hop.then == NextHop::Event) {
@@ -201,8 +200,10 @@ impl TopologyAnalysis {
                 before_answer[flow.reverse[0] as usize] = Some(place);
             }
         }
-        for way in &self.reports {
-            for hop in self.report_hops(plan, way).iter().filter(|hop| hop.then == NextHop::Event) {
+        for report in &self.reports {
+            for hop in
+                self.report_hops(plan, report).iter().filter(|hop| hop.then == NextHop::Event)
+            {
                 in_use[hop.link as usize] = true;
             }
         }
@@ -245,7 +246,7 @@ impl TopologyAnalysis {
         let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
         for place in 1..route.len() {
-            hops[place].leads = self.has_convoy(route[place])
+            hops[place].leads = self.has_train(route[place])
                 && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
@@ -255,14 +256,14 @@ impl TopologyAnalysis {
 
 impl TopologyAnalysis {
     /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
-    pub fn report_hops(&self, plan: &Plan, way: &ReportWay) -> Vec<Hop> {
-        let Some(links) = way.links.clone() else { return Vec::new() };
-        let (flow, direction) = (plan.leg(way.leg).1, way.direction.opposite());
+    pub fn report_hops(&self, plan: &Plan, report: &ReportPath) -> Vec<Hop> {
+        let Some(links) = report.links.clone() else { return Vec::new() };
+        let (flow, direction) = (plan.path(report.path).1, report.direction.opposite());
         let (route, first) = (direction.route(flow), links.start);
         let hop = |place: usize| {
             let link = route[place];
             let staged = match place == first {
-                true => !plan.links[link as usize].entry.is_empty(),
+                true => !plan.links[link as usize].ingress.is_empty(),
                 false => is_staged(plan, flow, direction, place),
             };
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
@@ -276,12 +277,12 @@ impl TopologyAnalysis {
 }
 
 /// The only link behind whose end those reports are made that enter a link, if there is only one.
-fn only_source(plan: &Plan, reports: &[ReportWay], link: u32) -> Option<u32> {
-    let mut sources = reports.iter().filter_map(|way| {
-        let flow = plan.leg(way.leg).1;
+fn only_source(plan: &Plan, reports: &[ReportPath], link: u32) -> Option<u32> {
+    let mut sources = reports.iter().filter_map(|report| {
+        let flow = plan.path(report.path).1;
         let first =
-            way.links.as_ref().map(|links| way.direction.opposite().route(flow)[links.start]);
-        let source = way.hop.checked_sub(1).map(|place| way.direction.route(flow)[place]);
+            report.links.as_ref().map(|links| report.direction.opposite().route(flow)[links.start]);
+        let source = report.hop.checked_sub(1).map(|place| report.direction.route(flow)[place]);
         (first == Some(link)).then_some(source)
     });
     let source = sources.next()?;
@@ -291,7 +292,7 @@ fn only_source(plan: &Plan, reports: &[ReportWay], link: u32) -> Option<u32> {
 /// Links in front of which stages stand that packets must pass on time.
 fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
     let mut punctual = vec![false; plan.links.len()];
-    for flow in plan.legs() {
+    for flow in plan.paths() {
         for direction in Direction::ALL {
             let route = direction.route(flow);
             for (hop, &link) in route.iter().enumerate() {
@@ -308,15 +309,17 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// Links behind which stages stand that packets may pass ahead of the time at which they are there, until counters are
 /// read next. All that comes over such a link goes on over one other, which nothing else feeds, so that what stands
 /// between the two sees all of it, in order.
-fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> Vec<bool> {
+fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
-    let may = |link: &LinkPlan| link.exit.iter().any(ahead) && !signals_price(link);
+    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
     if !passed.contains(&true) {
         return passed;
     }
     let passes = |stage: &StageParams| stage.order_only() || ahead(stage);
-    for (flow, direction) in plan.legs().flat_map(|flow| Direction::ALL.map(|way| (flow, way))) {
+    for (flow, direction) in
+        plan.paths().flat_map(|flow| Direction::ALL.map(|direction| (flow, direction)))
+    {
         let route = direction.route(flow);
         for (place, &link) in route.iter().enumerate() {
             passed[link as usize] &= route.get(place + 1).is_some_and(|&next| {
@@ -324,17 +327,20 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> V
                 before[next as usize][..] == [Feeder::Link(link)]
                     && !next_plan.monitored
                     && !needs_departures(next_plan)
-                    && flow.standing(plan, direction, place + 1).all(passes)
+                    && flow.stages_at(plan, direction, place + 1).all(passes)
             });
         }
     }
-    for way in reports {
-        let route = way.direction.opposite().route(plan.leg(way.leg).1);
-        let links = way.links.clone().unwrap_or_default();
+    for report in reports {
+        let route = report.direction.opposite().route(plan.path(report.path).1);
+        let links = report.links.clone().unwrap_or_default();
         links.for_each(|place| passed[route[place] as usize] = false);
     }
     passed
 }
+
+/// Whether the application of a flow acts on what arrives, and whether its connections overlap.
+pub type Reacts = fn(&FlowPlan) -> (bool, bool);
 
 /// Which flows' data may reach its receiver ahead of time.
 ///
@@ -353,8 +359,8 @@ pub struct EagerDelivery {
 
 impl EagerDelivery {
     /// Whether a way is one of them; those of moves are not.
-    pub fn is(&self, leg: usize) -> bool {
-        self.flows.get(leg).is_some_and(|early| *early)
+    pub fn is(&self, path: usize) -> bool {
+        self.flows.get(path).is_some_and(|early| *early)
     }
 
     /// None.
@@ -362,8 +368,8 @@ impl EagerDelivery {
         EagerDelivery { flows: vec![false; plan.flows.len()] }
     }
 
-    /// Those of a plan.
-    pub fn of(plan: &Plan, feeders: &TopologyAnalysis) -> Self {
+    /// Those of a plan, whose applications react like this.
+    pub fn of(plan: &Plan, feeders: &TopologyAnalysis, reacts: Reacts) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
             is_order_only(plan, flow, Direction::Forward, flow.forward.len())
@@ -379,7 +385,7 @@ impl EagerDelivery {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
             // Whoever acts on what arrives does so when it arrives.
-            let (listens, overlaps) = AnyApplication::will_listen_or_overlap(flow);
+            let (listens, overlaps) = reacts(flow);
             let at_once = match &flow.tcp {
                 Some(_) => !listens && !overlaps,
                 None if !listens => continue,
@@ -387,17 +393,17 @@ impl EagerDelivery {
             };
             let same = *last_link[first].get_or_insert(last) == last;
             // A packet that may have been told a price arrives.
-            let told = signals_price(&plan.links[last as usize]);
+            let reported = signals_price(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
                 && same
-                && !told
+                && !reported
                 && feeders.is_fed_by_hosts_alone(first as u32);
         }
         // Nor where flows come and go.
         for moved in &plan.moves {
-            for leg in [&moved.leg, &plan.flows[moved.flow]] {
-                ordered[leg.reverse[0] as usize] = false;
+            for path in [&moved.path, &plan.flows[moved.flow]] {
+                ordered[path.reverse[0] as usize] = false;
             }
         }
         let flows = (plan.flows.iter())

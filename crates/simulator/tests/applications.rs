@@ -78,7 +78,7 @@ fn exponential_times_have_the_means_that_were_asked_for() {
 }
 
 /// What the applications of a group tell of something, one a flow.
-fn told(output: &RunOutput, group: u32, what: &str) -> Vec<f64> {
+fn reported(output: &RunOutput, group: u32, what: &str) -> Vec<f64> {
     let table = &output.applications;
     let rows =
         (0..table.amount.len()).filter(|&row| table.group[row] == group && table.what[row] == what);
@@ -99,7 +99,7 @@ buffer = "100 packets"
 [access]
 rate = "1 Gb/s"
 delay = "5 ms"
-[egress]
+[receiver_access]
 rate = "1 Gb/s"
 delay = "5 ms"
 [users.heavy]
@@ -118,14 +118,14 @@ traffic = { kind = "short-flows", size = "14600 B", every = "6 ms", share = 0.00
 fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
     let output = run(&plan_with(SHORT, &[]), 1);
     let (heavy, light): (f64, f64) =
-        (told(&output, 0, "begun").iter().sum(), told(&output, 1, "begun").iter().sum());
+        (reported(&output, 0, "begun").iter().sum(), reported(&output, 1, "begun").iter().sum());
     assert!((heavy + light - 10_000.0).abs() < 400.0, "{heavy} and {light}");
     assert!((heavy / (heavy + light) - 0.8).abs() < 0.02);
     for (took, set_up) in output.transfers.completion_s.iter().zip(&output.transfers.set_up_s) {
         assert!(took.is_nan() || (0.400..0.440).contains(took), "{took} s");
         assert!(took.is_nan() || (0.100..0.110).contains(set_up), "{set_up} s of {took} s");
     }
-    let mean = told(&output, 0, "completion_s");
+    let mean = reported(&output, 0, "completion_s");
     assert!(mean.iter().all(|took| (0.400..0.410).contains(took)), "{mean:?}");
     assert_eq!(output.transfers.flow.len() as f64, heavy + light);
 }
@@ -135,7 +135,7 @@ fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
 fn short_flows_begin_whether_or_not_others_have_ended() {
     let slow = [("bottleneck.rate", "\"10 Mb/s\""), ("users.heavy.traffic.listed", "false")];
     let output = run(&plan_with(SHORT, &slow), 1);
-    let sum = |what| told(&output, 0, what).iter().sum::<f64>();
+    let sum = |what| reported(&output, 0, what).iter().sum::<f64>();
     let (begun, finished) = (sum("begun"), sum("finished"));
     assert!((begun - 8_000.0).abs() < 400.0, "{begun}");
     assert!(finished < 0.7 * begun, "{finished} of {begun}");
@@ -158,7 +158,7 @@ duplex = true
 [access]
 rate = "1 Gb/s"
 delay = "5 ms"
-[egress]
+[receiver_access]
 rate = "1 Gb/s"
 delay = "5 ms"
 [users.readers]
@@ -175,7 +175,7 @@ fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once(
     for (within, mean_s, objects) in [("in-turn", 1.31, 6.55), ("at-once", 0.3695, 6.55)] {
         let within = format!("\"{within}\"");
         let output = run(&plan_with(PAGES, &[("users.readers.traffic.within", &within)]), 1);
-        let sum = |what| told(&output, 0, what).iter().sum::<f64>();
+        let sum = |what| reported(&output, 0, what).iter().sum::<f64>();
         let (pages, each) = (sum("pages"), sum("objects") / sum("pages"));
         assert!((each / objects - 1.0).abs() < 0.05, "{within}: {each} objects");
         let took = sum("waited_s") / pages;
@@ -194,8 +194,11 @@ fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once(
 fn videos_stall_beside_greedy_flows_and_not_without() {
     let text = include_str!("../../../scenarios/video.toml");
     let output = run(&plan_with(text, &[]), 1);
-    let (stalls, mean_s, liked) =
-        (told(&output, 1, "stalls"), told(&output, 1, "mean_stall_s"), told(&output, 1, "qoe"));
+    let (stalls, mean_s, liked) = (
+        reported(&output, 1, "stalls"),
+        reported(&output, 1, "mean_stall_s"),
+        reported(&output, 1, "qoe"),
+    );
     assert!(stalls.iter().all(|stalls| (4.0..25.0).contains(stalls)));
     assert!(mean_s.iter().all(|mean_s| (2.0..9.0).contains(mean_s)));
     assert!(liked.iter().all(|liked| *liked < 1.6));
@@ -209,10 +212,10 @@ fn videos_stall_beside_greedy_flows_and_not_without() {
         ),
         1,
     );
-    assert_eq!(told(&alone, 1, "stalls"), [0.0; 5]);
-    assert_eq!(told(&alone, 1, "played_s"), [60.0; 5]);
-    assert_eq!(told(&alone, 1, "qoe"), [5.0; 5]);
-    let startup = told(&alone, 1, "startup_s");
+    assert_eq!(reported(&alone, 1, "stalls"), [0.0; 5]);
+    assert_eq!(reported(&alone, 1, "played_s"), [60.0; 5]);
+    assert_eq!(reported(&alone, 1, "qoe"), [5.0; 5]);
+    let startup = reported(&alone, 1, "startup_s");
     assert!(startup.iter().all(|startup| (0.2..10.0).contains(startup)), "{startup:?}");
 }
 
@@ -231,7 +234,7 @@ fn a_player_that_asks_waits_one_way_longer() {
             ("users.light.count", "1"),
             ("users.light.traffic", traffic.as_str()),
         ];
-        told(&run(&plan_with(text, &settings), 1), 1, "startup_s")[0]
+        reported(&run(&plan_with(text, &settings), 1), 1, "startup_s")[0]
     };
     let longer = startup(", request = \"400 B\"") - startup("");
     assert!((0.039..0.043).contains(&longer), "{longer} s");

@@ -23,8 +23,8 @@ ecn = true
 aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "30 packets" }
 [users.one]
 flows = 3
-entry = [{ kind = "mark-counter" }]
-exit = [{ kind = "mark-counter" }]
+ingress = [{ kind = "mark-counter" }]
+egress = [{ kind = "mark-counter" }]
 "#;
 
 /// A count of the stages at one end.
@@ -58,13 +58,13 @@ fn each_mark_is_declared_once_but_for_what_is_on_its_way() {
         ];
         let output = with(&marked);
         assert_eq!(output.flows.losses.iter().sum::<u64>(), 0);
-        let met = count(&output, "exit", "marked_packets");
-        let declared = count(&output, "entry", "declared_mark_packets");
+        let met = count(&output, "egress", "marked_packets");
+        let declared = count(&output, "ingress", "declared_mark_packets");
         assert!(met > 50.0 && declared <= met, "{declared} of {met}");
         assert!(met - declared < IN_FLIGHT, "{declared} of {met}");
-        let bytes = count(&output, "entry", "declared_mark_bytes");
+        let bytes = count(&output, "ingress", "declared_mark_bytes");
         assert_eq!(bytes, 1500.0 * declared);
-        assert_eq!(count(&output, "entry", "declared_loss_packets"), 0.0);
+        assert_eq!(count(&output, "ingress", "declared_loss_packets"), 0.0);
     }
 }
 
@@ -96,8 +96,8 @@ proptest! {
         ];
         let output = run(&plan_with(NETWORK, &options), seed);
         prop_assume!(output.flows.retransmits.iter().all(|&again| again == 0));
-        let met = count(&output, "exit", "marked_packets");
-        let declared = count(&output, "entry", "declared_mark_packets");
+        let met = count(&output, "egress", "marked_packets");
+        let declared = count(&output, "ingress", "declared_mark_packets");
         prop_assert!(declared <= met, "{} of {}", declared, met);
         prop_assert!(met - declared <= f64::from(flows * window), "{} of {}", declared, met);
     }
@@ -108,7 +108,7 @@ proptest! {
 #[test]
 fn each_loss_is_declared_once_but_for_what_is_on_its_way() {
     for recovery in ["\"sack\"", "\"rack\"", "\"newreno\""] {
-        for (conex, place) in [(SIGNALS, "entry"), (BYTES, "exit")] {
+        for (conex, place) in [(SIGNALS, "ingress"), (BYTES, "egress")] {
             let output = with(&[conex, ("tcp.loss_recovery", recovery)]);
             let again = output.flows.retransmits.iter().sum::<u64>() as f64;
             let declared = count(&output, place, "declared_loss_packets");
@@ -129,7 +129,7 @@ fn declarations_change_nothing_in_a_network_that_does_not_look() {
         let declaring = with(&[ecn, conex]);
         assert_eq!(format!("{:?}", declaring.flows), format!("{:?}", silent.flows));
         assert_eq!(format!("{:?}", declaring.links), format!("{:?}", silent.links));
-        assert!(count(&declaring, "entry", "declared_mark_packets") > 0.0);
+        assert!(count(&declaring, "ingress", "declared_mark_packets") > 0.0);
         assert_ne!(declaring.digest, silent.digest, "what is declared is told");
     }
 }
@@ -141,14 +141,14 @@ fn what_each_flow_declares_is_told_by_kind() {
     for conex in [SIGNALS, BYTES] {
         let output =
             with(&[conex, jitter, ("tcp.ecn", "true"), ("bottleneck.buffer", "\"25 packets\"")]);
-        let told = &output.declarations;
-        assert_eq!((&told.flow, &told.user), (&vec![0, 1, 2], &vec![0; 3]));
+        let reported = &output.declarations;
+        assert_eq!((&reported.flow, &reported.user), (&vec![0, 1, 2], &vec![0; 3]));
         for (packets, bytes, kind) in [
-            (&told.loss_packets, &told.loss_bytes, "loss"),
-            (&told.mark_packets, &told.mark_bytes, "mark"),
-            (&told.credit_packets, &told.credit_bytes, "credit"),
+            (&reported.loss_packets, &reported.loss_bytes, "loss"),
+            (&reported.mark_packets, &reported.mark_bytes, "mark"),
+            (&reported.credit_packets, &reported.credit_bytes, "credit"),
         ] {
-            let passed = count(&output, "entry", &format!("declared_{kind}_packets"));
+            let passed = count(&output, "ingress", &format!("declared_{kind}_packets"));
             assert_eq!(packets.iter().sum::<u64>() as f64, passed, "{kind}");
             assert_eq!(packets.iter().all(|&own| own > 0), kind != "credit" || conex == BYTES);
             assert!(packets.iter().zip(bytes).all(|(packets, bytes)| *bytes == 1460 * packets));
@@ -174,10 +174,10 @@ fn what_a_connection_leaves_goes_on_the_next_where_that_is_asked_for() {
             ("bottleneck.aqm.gentle", "true"),
             ("bottleneck.buffer", "\"300 packets\""),
         ]);
-        let told = &output.declarations;
-        let declared = told.mark_packets.iter().sum::<u64>() as f64;
-        assert_eq!(declared, count(&output, "entry", "declared_mark_packets"));
-        (declared, count(&output, "exit", "marked_packets"))
+        let reported = &output.declarations;
+        let declared = reported.mark_packets.iter().sum::<u64>() as f64;
+        assert_eq!(declared, count(&output, "ingress", "declared_mark_packets"));
+        (declared, count(&output, "egress", "marked_packets"))
     };
     let (declared, met) = declared_and_met("new-data");
     assert!(declared < 0.9 * met, "{declared} of {met}");
@@ -199,9 +199,9 @@ fn liars_declare_what_they_admit() {
             ("tcp.window_limit", "\"90 kB\""),
         ];
         let output = with(&options);
-        let met = count(&output, "exit", "marked_packets");
+        let met = count(&output, "egress", "marked_packets");
         let counts = ["declared_mark_packets", "declared_loss_packets", "declared_credit_packets"];
-        counts.map(|kind| count(&output, "entry", kind) / met)
+        counts.map(|kind| count(&output, "ingress", kind) / met)
     };
     let [honest, _, credit] = declared("\"none\"");
     assert!(honest > 0.9 && credit > 1.0);
@@ -245,10 +245,10 @@ fn who_whitewashes_goes_when_his_credit_is_used_up() {
         assert!(over.len() > 30, "{} flows are over", over.len());
         assert!(over.iter().all(|size| (1_000..1_000_000_000).contains(size)), "{over:?}");
         let declared = ["declared_mark_packets", "declared_loss_packets"];
-        assert_eq!(declared.map(|kind| count(&output, "entry", kind)), [0.0; 2]);
+        assert_eq!(declared.map(|kind| count(&output, "ingress", kind)), [0.0; 2]);
         // What was met is what was given, but for a window of each flow, in which more may be met than it takes.
-        let given = count(&output, "entry", "declared_credit_packets");
-        let met = count(&output, "exit", "marked_packets")
+        let given = count(&output, "ingress", "declared_credit_packets");
+        let met = count(&output, "egress", "marked_packets")
             + output.flows.losses.iter().sum::<u64>() as f64;
         assert!(given > 0.2 * met && given < 2.0 * met, "{given} given, {met} met");
     }
@@ -271,7 +271,7 @@ fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
             ("tcp.window_limit", "\"30 kB\""),
             ("users.one.flows", "9"),
         ]);
-        let bytes = |name| count(&output, "exit", name);
+        let bytes = |name| count(&output, "egress", name);
         (bytes("marked_bytes"), bytes("declared_mark_bytes"))
     };
     let (met, declared) = left("\"none\"");
@@ -286,12 +286,12 @@ fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
 fn s2_every_packet_with_payload_takes_part_retransmissions_included() {
     for conex in [SIGNALS, BYTES] {
         let observed = r#"[{ kind = "conex-policer", fill_rate = "1 packets/s", depth = "9 packets", curve = "observe" }]"#;
-        let output = with(&[conex, ("bottleneck.loss", "0.02"), ("users.one.entry", observed)]);
+        let output = with(&[conex, ("bottleneck.loss", "0.02"), ("users.one.ingress", observed)]);
         let flows = &output.flows;
         assert!(flows.retransmits.iter().sum::<u64>() > 50);
         let sent: u64 = flows.packets_sent.iter().sum();
-        let part = count(&output, "entry", "conex_packets");
-        let outside = count(&output, "entry", "not_conex_packets");
+        let part = count(&output, "ingress", "conex_packets");
+        let outside = count(&output, "ingress", "not_conex_packets");
         assert_eq!(outside, 3.0, "{conex:?}");
         // But for those that have not come so far.
         assert!((0.0..3.0).contains(&(sent as f64 - part - outside)), "{part} of {sent}");
@@ -309,10 +309,10 @@ fn without_congestion_credit_alone_is_declared() {
     ];
     let output = with(&free);
     for kind in ["declared_loss_packets", "declared_mark_packets"] {
-        assert_eq!(count(&output, "entry", kind), 0.0);
+        assert_eq!(count(&output, "ingress", kind), 0.0);
     }
     // 30 kB are 20 segments of 1460 bytes, for each of three flows.
-    assert_eq!(count(&output, "entry", "declared_credit_packets"), 3.0 * 20.0);
+    assert_eq!(count(&output, "ingress", "declared_credit_packets"), 3.0 * 20.0);
 }
 
 /// A network in which packets of re-ECN are marked, or lost, and what this sender declares at either end.
@@ -337,17 +337,17 @@ fn positive_packets_answer_marks_one_by_one() {
     let output = re_ecn("credit = \"off\"", &[]);
     assert_eq!(output.flows.losses.iter().sum::<u64>(), 0);
     let (met, positive) =
-        (count(&output, "exit", "marked_packets"), count(&output, "entry", "re_echo_packets"));
+        (count(&output, "egress", "marked_packets"), count(&output, "ingress", "re_echo_packets"));
     assert!(met > 50.0 && positive <= met && positive > met - IN_FLIGHT, "{positive} of {met}");
 
     let lossy = [("bottleneck.loss", "0.01")];
     let output = re_ecn("credit = \"off\", losses = true", &lossy);
     let lost = output.flows.losses.iter().sum::<u64>() as f64;
-    let signals = count(&output, "exit", "marked_packets") + lost;
-    let positive = count(&output, "entry", "re_echo_packets");
+    let signals = count(&output, "egress", "marked_packets") + lost;
+    let positive = count(&output, "ingress", "re_echo_packets");
     assert!(lost > 50.0 && (signals - positive).abs() < IN_FLIGHT, "{positive} of {signals}");
     let silent = re_ecn("credit = \"off\"", &lossy);
-    let met = count(&silent, "exit", "marked_packets");
-    let repeated = count(&silent, "entry", "re_echo_packets") - met;
+    let met = count(&silent, "egress", "marked_packets");
+    let repeated = count(&silent, "ingress", "re_echo_packets") - met;
     assert!(repeated.abs() < IN_FLIGHT, "{repeated}");
 }

@@ -16,8 +16,8 @@ const CONEX: &str = include_str!("../../../scenarios/conex-paper.toml");
 /// Auditors in front of all receivers; senders give the credit that they ask for.
 const AUDITED: [(&str, &str); 3] = [
     ("tcp.conex", "\"rfc7786\""),
-    ("users.heavy.exit", "[\"conex-auditor\"]"),
-    ("users.light.exit", "[\"conex-auditor\"]"),
+    ("users.heavy.egress", "[\"conex-auditor\"]"),
+    ("users.light.egress", "[\"conex-auditor\"]"),
 ];
 /// All that is met are losses.
 const LOSSES_ALONE: [(&str, &str); 4] = [
@@ -28,13 +28,13 @@ const LOSSES_ALONE: [(&str, &str); 4] = [
 ];
 /// In front of the network instead, where no mark is set yet.
 const NEAR_THE_SENDER: [(&str, &str); 2] = [
-    ("users.heavy.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
-    ("users.light.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
+    ("users.heavy.ingress", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
+    ("users.light.ingress", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
 ];
 /// At the bottleneck: one for all.
 const AT_THE_QUEUE: [(&str, &str); 1] =
-    [("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#)];
-const UNPOLICED: [(&str, &str); 2] = [("users.heavy.entry", "[]"), ("users.light.entry", "[]")];
+    [("bottleneck.egress", r#"[{ kind = "conex-auditor", losses = "queue" }]"#)];
+const UNPOLICED: [(&str, &str); 2] = [("users.heavy.ingress", "[]"), ("users.light.ingress", "[]")];
 
 fn with(overrides: &[&[(&str, &str)]]) -> RunOutput {
     run(&plan_with(CONEX, &overrides.concat()), 1)
@@ -67,18 +67,18 @@ fn a_user_with_36_flows_is_held_by_what_his_senders_declare() {
     let policed = with(&[]);
     let left = unfairness(&policed);
     assert!(left < 4.0, "{left}");
-    assert!(count(&policed, "heavy", "entry", "dropped: over allowance") > 500);
-    assert_eq!(count(&policed, "light", "entry", "dropped: over allowance"), 0);
+    assert!(count(&policed, "heavy", "ingress", "dropped: over allowance") > 500);
+    assert_eq!(count(&policed, "light", "ingress", "dropped: over allowance"), 0);
 }
 
 #[test]
 fn observing_changes_nothing() {
     let plain = with(&[&UNPOLICED]);
     let observer = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "45 packets", curve = "observe" }]"#;
-    let observers = [("users.heavy.entry", observer), ("users.light.entry", observer)];
+    let observers = [("users.heavy.ingress", observer), ("users.light.ingress", observer)];
     let observed = with(&[&observers]);
     assert_eq!(observed.digest, plain.digest);
-    assert!(count(&observed, "heavy", "entry", "over_allowance_packets") > 1_000);
+    assert!(count(&observed, "heavy", "ingress", "over_allowance_packets") > 1_000);
 }
 
 /// A policer of users who declare nothing takes nothing: packet for packet as without.
@@ -92,10 +92,10 @@ fn without_congestion_policers_and_auditors_change_nothing() {
         ("tcp.conex", "\"rfc7786\""),
     ];
     let deep = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "10000 packets", curve = "strict" }]"#;
-    let policed = [("users.heavy.entry", deep), ("users.light.entry", deep)];
+    let policed = [("users.heavy.ingress", deep), ("users.light.ingress", deep)];
     let with_all = with(&[&AUDITED, &policed, &calm]);
     assert_eq!(with_all.digest, with(&[&UNPOLICED, &calm]).digest);
-    assert_eq!(count(&with_all, "", "entry", "declared_mark_packets"), 0);
+    assert_eq!(count(&with_all, "", "ingress", "declared_mark_packets"), 0);
 }
 
 /// A network whose queue holds all that may ever be in flight, and serves that within a propagation delay.
@@ -151,7 +151,7 @@ proptest! {
         let declare = ("tcp.conex", conex);
         // Who gives no credit is warned of auditors: without marks they cannot tell him from a liar.
         let auditors = if conex.contains("per-signal") { "[]" } else { "[\"conex-auditor\"]" };
-        let looked_at = [declare, ("users.one.entry", &policer), ("users.one.exit", auditors)];
+        let looked_at = [declare, ("users.one.ingress", &policer), ("users.one.egress", auditors)];
         let plain = run(&plan_with(&text, &[]), seed);
         let declared = run(&plan_with(&text, &[declare]), seed);
         let watched = run(&plan_with(&text, &looked_at), seed);
@@ -161,7 +161,7 @@ proptest! {
         prop_assert_eq!(format!("{:?}", plain.flows), format!("{:?}", declared.flows), "{}", text);
         prop_assert_eq!(format!("{:?}", plain.links), format!("{:?}", declared.links), "{}", text);
         prop_assert_eq!(&declared.digest, &watched.digest, "{}", text);
-        prop_assert!(count(&watched, "one", "entry", "conex_packets") > 0);
+        prop_assert!(count(&watched, "one", "ingress", "conex_packets") > 0);
     }
 }
 
@@ -193,7 +193,7 @@ conex = "rfc7786"
 count = 9
 from = "here"
 to = "there"
-exit = ["conex-auditor"]
+egress = ["conex-auditor"]
 "#;
 
 /// The trick of RFC 7713, section 5.5: senders without ECN, in tunnels that are ECN-capable. Their queue marks, and
@@ -213,8 +213,8 @@ delay = "48 ms"
 buffer = "83 packets"
 ecn = true
 aqm = { kind = "red", min_threshold = "8 packets", max_threshold = "83 packets", max_probability = 1.0 }
-entry = [{ kind = "pdn-gateway", ecn_rules = "rfc7713" }]
-exit = [
+ingress = [{ kind = "pdn-gateway", ecn_rules = "rfc7713" }]
+egress = [
     { kind = "conex-auditor", losses = "tunnel" },
     { kind = "enodeb", ecn_rules = "rfc7713" },
 ]
@@ -300,7 +300,7 @@ fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() 
         let [honest, audited] = honest_and_cheat(AUDIT, &[("users.cheat.tcp.conex", &lies)]);
         assert!(audited < 0.5 * honest, "{cheat}: {audited} beside {honest}");
     }
-    let [honest, unaudited] = honest_and_cheat(AUDIT, &[("users.cheat.exit", "[]")]);
+    let [honest, unaudited] = honest_and_cheat(AUDIT, &[("users.cheat.egress", "[]")]);
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
 }
 
@@ -313,13 +313,13 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
     let place = links.name.iter().position(|name| name == "bottleneck").expect("is there");
     let dropped = links.drops_full[place] + links.drops_aqm[place];
     assert!(dropped > 1_000 && links.drops_wire[place] > 100);
-    assert_eq!(count(&at_queue, "bottleneck", "exit", "met_loss_bytes"), 1_500 * dropped);
+    assert_eq!(count(&at_queue, "bottleneck", "egress", "met_loss_bytes"), 1_500 * dropped);
     let in_tunnels = run(&plan_with(TUNNELS, &[]), 1);
-    let lost = count(&in_tunnels, "core", "exit", "dropped: marked, and not ECN-capable");
-    let met = count(&in_tunnels, "core", "exit", "met_loss_bytes");
+    let lost = count(&in_tunnels, "core", "egress", "dropped: marked, and not ECN-capable");
+    let met = count(&in_tunnels, "core", "egress", "met_loss_bytes");
     // Requests are outside ConEx, and no debt if they are lost.
-    let came = count(&in_tunnels, "core", "exit", "received");
-    let requests = came - count(&in_tunnels, "core", "exit", "audited_packets");
+    let came = count(&in_tunnels, "core", "egress", "received");
+    let requests = came - count(&in_tunnels, "core", "egress", "audited_packets");
     let met = (met / 1_544, met % 1_544);
     assert!(lost > 1_000 && requests < 200, "{lost} lost, {requests} requests");
     assert!(met.1 == 0 && (lost - requests..=lost).contains(&met.0), "{met:?} of {lost}");
@@ -330,13 +330,13 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
 fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
     let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
-    let cheats = [("users.cheat.tcp.conex", half), ("users.honest.exit", "[]")];
+    let cheats = [("users.cheat.tcp.conex", half), ("users.honest.egress", "[]")];
     let of_losses =
-        [&LOSSES_ALONE[..], &cheats, &[("users.cheat.exit", "[]"), ("users.light.exit", "[]")]];
+        [&LOSSES_ALONE[..], &cheats, &[("users.cheat.egress", "[]"), ("users.light.egress", "[]")]];
     let [honest, unaudited] = honest_and_cheat(AUDIT, &of_losses.concat());
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
-    let entries = ["honest", "cheat", "light"].map(|user| format!("users.{user}.entry"));
-    let watched = entries.each_ref().map(|entry| (entry.as_str(), auditor));
+    let entries = ["honest", "cheat", "light"].map(|user| format!("users.{user}.ingress"));
+    let watched = entries.each_ref().map(|ingress| (ingress.as_str(), auditor));
     let [honest, audited] = honest_and_cheat(AUDIT, &[&of_losses.concat()[..], &watched].concat());
     assert!(audited < 0.5 * honest, "{audited} beside {honest}");
 }
@@ -350,12 +350,12 @@ fn who_declares_half_of_his_losses_loses_more_wherever_they_show() {
         ["honest", "cheat", "light"].map(|user| (format!("users.{user}.{end}"), stages))
     };
     let liar = [("users.cheat.tcp.conex", half)];
-    let [unpoliced, unaudited] = ["entry", "exit"].map(|end| everywhere(end, "[]"));
+    let [unpoliced, unaudited] = ["ingress", "egress"].map(|end| everywhere(end, "[]"));
     let blind: Vec<_> = unpoliced.iter().chain(&unaudited).map(|(key, no)| (&**key, *no)).collect();
     let blind = [&LOSSES_ALONE[..], &liar, &blind].concat();
-    let behind = everywhere("exit", "[\"conex-auditor\"]");
+    let behind = everywhere("egress", "[\"conex-auditor\"]");
     let behind: Vec<_> = behind.iter().map(|(key, stages)| (&**key, *stages)).collect();
-    let in_tunnels = ("links.core.exit", r#"[{ kind = "enodeb", ecn_rules = "rfc7713" }]"#);
+    let in_tunnels = ("links.core.egress", r#"[{ kind = "enodeb", ecn_rules = "rfc7713" }]"#);
     for (text, unaudited, audited, most) in [
         (AUDIT, blind.clone(), [&blind[..], &behind].concat(), 0.2),
         (AUDIT, blind.clone(), [&blind[..], &AT_THE_QUEUE].concat(), 0.2),
@@ -380,12 +380,12 @@ fn fills_and_balances_are_series() {
             .map(|row| series.amount[row])
             .collect::<Vec<_>>()
     };
-    let fill = rows("heavy.0.entry.0", "fill_packets");
+    let fill = rows("heavy.0.ingress.0", "fill_packets");
     assert!(fill.len() > 300);
     assert!(fill.iter().all(|fill| (-4.5..=45.0).contains(fill)));
     assert!(fill.iter().any(|fill| *fill < 0.0), "he is policed");
-    assert!(!rows("light.0.exit.0", "balance_bytes").is_empty());
-    assert!(rows("light.1.exit.0", "balance_bytes").is_empty(), "the first of each group");
+    assert!(!rows("light.0.egress.0", "balance_bytes").is_empty());
+    assert!(rows("light.1.egress.0", "balance_bytes").is_empty(), "the first of each group");
     assert!(with(&[&[("sample_interval", "\"off\"")]]).stage_series.amount.is_empty());
     let output = with(&[&AUDITED, &[("sampled_users", "9"), ("duration", "\"10 s\"")]]);
     let sampled: BTreeSet<_> = output.stage_series.user.iter().copied().collect();

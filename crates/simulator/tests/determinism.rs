@@ -109,10 +109,10 @@ fn monitored_links(output: &RunOutput) -> Vec<String> {
 fn serving_receivers_ahead_of_time_changes_nothing() {
     let networks = [
         "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
-        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[egress]\nrate = \"8 Mb/s\"\ndelay = \"9 ms\"\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[receiver_access]\nrate = \"8 Mb/s\"\ndelay = \"9 ms\"\n",
         "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
-        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.c]\nexit = [{ kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }]\n",
-        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\nexit = [{ kind = \"mark-counter\" }]\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.c]\negress = [{ kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }]\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\negress = [{ kind = \"mark-counter\" }]\n",
     ];
     let places = ["", "", "from = \"r0\"\nto = \"r3\"\n", "", ""];
     for (network, place) in networks.into_iter().zip(places) {
@@ -139,8 +139,8 @@ fn passing_ends_of_tunnels_ahead_of_time_changes_nothing() {
     let text = text.replace("duration = \"60 s\"", parts);
     let reports = r#"[{ kind = "enodeb", interval = "210 ms" }]"#;
     let loses = r#"[{ kind = "enodeb", interval = "50 ms", radio_loss = 0.02 }]"#;
-    for exit in [reports, loses] {
-        let plan = plan_with(&text, &[("warm_up", "\"1.5 s\""), ("links.r1-n1.exit", exit)]);
+    for egress in [reports, loses] {
+        let plan = plan_with(&text, &[("warm_up", "\"1.5 s\""), ("links.r1-n1.egress", egress)]);
         assert_eq!(plan.intervals, 7);
         for seed in 1..=2 {
             assert_serving_ahead_changes_nothing(&plan, seed);
@@ -177,7 +177,7 @@ to = "middle"
 rate = "1 Gb/s"
 buffer = "10000 packets"
 loss = 0.01
-exit = [{ kind = "random-marker", probability = 0.1 }]
+egress = [{ kind = "random-marker", probability = 0.1 }]
 [links.second]
 from = "middle"
 to = "right"
@@ -188,12 +188,12 @@ loss = 0.01
 from = "left"
 to = "right"
 flows = 2
-entry = [{ kind = "random-marker", probability = 0.1 }]
+ingress = [{ kind = "random-marker", probability = 0.1 }]
 traffic = { kind = "on-off", on = "300 ms", off = "200 ms", rate = "3 Mb/s" }
 [users.b]
 from = "left"
 to = "right"
-entry = [{ kind = "random-marker", probability = 0.1 }]
+ingress = [{ kind = "random-marker", probability = 0.1 }]
 traffic = { kind = "cbr", rate = "1 Mb/s", ecn = true }
 "#;
 

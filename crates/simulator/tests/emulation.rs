@@ -82,9 +82,9 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         while emulation.next_time() <= at {
             delivered += u64::from(emulation.advance().is_some());
         }
-        let shelf = emulation.contents();
-        shelf.activities.push(0.0);
-        let number = shelf.activities.len() as u64 - 1;
+        let packet_store = emulation.contents();
+        packet_store.activities.push(0.0);
+        let number = packet_store.activities.len() as u64 - 1;
         emulation.inject(flow, Direction::Forward, number, len, Header::default(), at);
     }
     while emulation.next_time() <= end {
@@ -145,8 +145,8 @@ fn the_keeper_of_packets_hears_of_every_end() {
 /// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
 #[test]
 fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
-    let stages = "buffer = \"60 packets\"\nentry = [{ kind = \"mark-counter\" }]\n\
-                  exit = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
+    let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\
+                  egress = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
     let text = SCENARIO.replace("buffer = \"60 packets\"\n", stages);
     let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
     let (emulated, delivered, discarded) = emulate(&plan);

@@ -27,7 +27,7 @@ traffic = { kind = "calls", rate = "480 b/s", every = "1 s", holding = "100 s", 
 
 const TIMES: [(&str, &str); 2] = [("\"fixed\"", "\"100 s\""), ("\"exponential\"", "\"97479 ms\"")];
 
-fn told(output: &RunOutput, what: &str) -> f64 {
+fn reported(output: &RunOutput, what: &str) -> f64 {
     let table = &output.applications;
     let row = table.what.iter().position(|one| *one == what).expect("the only flow tells it");
     table.amount[row]
@@ -66,8 +66,8 @@ fn a_counter_of_460_blocks_as_erlang_says_whatever_the_distribution_of_times() {
         let of = |servers| erlang_b(servers, f64::from(load));
         for times in TIMES {
             let runs = twenty(load, times, "{ kind = \"counter\", limit = 460 }");
-            assert_eq!(over(&runs, |run| told(run, "most_calls")).value, 460.0);
-            let blocking = over(&runs, |run| told(run, "blocking"));
+            assert_eq!(over(&runs, |run| reported(run, "most_calls")).value, 460.0);
+            let blocking = over(&runs, |run| reported(run, "blocking"));
             let off = blocking.value - of(460);
             let at = format!("{load} Erlang, {times:?}: {blocking:?} for {:.4}", of(460));
             assert!(blocking.ci95 < 0.006, "{at}");
@@ -90,12 +90,12 @@ fn a_counter_of_460_blocks_as_erlang_says_whatever_the_distribution_of_times() {
 fn calls_without_control_have_a_mean_and_a_variance_of_460() {
     for times in TIMES {
         let runs = twenty(460, times, "\"none\"");
-        assert_eq!(over(&runs, |run| told(run, "blocked")).value, 0.0);
-        let calls = over(&runs, |run| told(run, "calls"));
+        assert_eq!(over(&runs, |run| reported(run, "blocked")).value, 0.0);
+        let calls = over(&runs, |run| reported(run, "calls"));
         assert!(calls.ci95 < 4.6 && (calls.value - 460.0).abs() < calls.ci95, "{calls:?}");
         let squares = over(&runs, |run| {
-            let off = told(run, "calls") - 460.0;
-            told(run, "calls_variance") + off * off
+            let off = reported(run, "calls") - 460.0;
+            reported(run, "calls_variance") + off * off
         });
         let off = (squares.value - 460.0).abs();
         assert!(squares.ci95 < 92.0 && off < squares.ci95, "{squares:?}");

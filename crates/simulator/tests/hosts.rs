@@ -71,7 +71,7 @@ fn a_stage_at_the_host_sees_all_that_it_sends() {
     let plan = plan_with(ONE_HOST, &[("warm_up", "\"0 s\"")]);
     let output = run(&plan, 1);
     let flows = &output.flows;
-    let seen = count(&output, "upload.0.entry.0", "seen_packets");
+    let seen = count(&output, "upload.0.ingress.0", "seen_packets");
     let index =
         output.links.name.iter().position(|name| name == "upload.0.access").expect("is there");
     let dropped: u64 = output.links.drops_full[index];

@@ -73,7 +73,8 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
         assert!(flows.retransmits[flow] <= flows.packets_sent[flow]);
         // Marks bring a window below one segment (RFC 3168, section 6.1.2), and losses that halve it as in ns-2.
         let tcp = plan.flows[flow].tcp.as_deref();
-        let may_be_less = tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.loss_to_one);
+        let may_be_less =
+            tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.quirks.loss_to_one);
         let cwnd = flows.mean_cwnd_packets[flow];
         assert!(cwnd.is_nan() || cwnd > 1.0 - 1e-9 || (may_be_less && cwnd > 0.0), "window {cwnd}");
     }
@@ -176,8 +177,8 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
-        let ways = flows.iter().map(|&flow| way_s(flow));
-        let (nearest, farthest) = ways.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
+        let paths = flows.iter().map(|&flow| way_s(flow));
+        let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
         let apart_s = (farthest - nearest).max(0.0);
@@ -305,7 +306,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
 
 /// Whether stages may mark packets as well.
 fn stages_mark(plan: &Plan) -> bool {
-    let of_links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let of_links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     let of_users = plan.stages.iter().map(|stage| &stage.params);
     of_links.chain(of_users).any(StageParams::writes_header)
 }
@@ -315,7 +316,7 @@ fn stages(plan: &Plan) -> Vec<(String, &StageParams)> {
     let mut all: Vec<_> =
         plan.stages.iter().map(|stage| (stage.name.clone(), &stage.params)).collect();
     for link in &plan.links {
-        for (end, row) in [("entry", &link.entry), ("exit", &link.exit)] {
+        for (end, row) in [("ingress", &link.ingress), ("egress", &link.egress)] {
             let named = |(i, params)| (format!("{}.{end}.{i}", link.name), params);
             all.extend(row.iter().enumerate().map(named));
         }
@@ -407,7 +408,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
         // A report that is dropped on the way of data is no loss of a flow's, nor is the ACK of a request for a page.
         let alone =
-            plan.report_ways().iter().all(|direction| direction.direction == Direction::Forward)
+            plan.report_paths().iter().all(|direction| direction.direction == Direction::Forward)
                 && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
         if alone {
             assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
@@ -559,7 +560,7 @@ traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
 #[test]
 fn a_network_that_loses_nothing_reorders_nothing() {
     let networks = [
-        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n[egress]\ndelay = \"3 ms\"\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n[receiver_access]\ndelay = \"3 ms\"\n",
         "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
         "[links.ab]\nfrom = \"r0\"\nto = \"r3\"\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
     ];
@@ -616,8 +617,8 @@ proptest! {
         let output = tidegate_simulator::run(&plan(&text), seed);
         let flows = &output.flows;
         for flow in (0..flows.user.len()).filter(|&flow| flows.timeouts[flow] == 0) {
-            let (sent_again, lost) = (flows.retransmits[flow], flows.losses[flow]);
-            prop_assert!(sent_again <= lost, "{sent_again} sent again, {lost} lost: {text}");
+            let (retransmitted, lost) = (flows.retransmits[flow], flows.losses[flow]);
+            prop_assert!(retransmitted <= lost, "{retransmitted} sent again, {lost} lost: {text}");
         }
     }
 }

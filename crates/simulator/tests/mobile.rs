@@ -113,8 +113,8 @@ fn sum(output: &RunOutput, stage: &str, what: &str) -> u64 {
 fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
     let output = run(&brief(plan(&file("scenarios/uplink.toml"))), 1);
     let all = |place: &str, what: &str| match place {
-        "up" => (1..=3).map(|n| sum(&output, &format!("n{n}-r1.entry.0"), what)).sum::<u64>(),
-        _ => sum(&output, "r4-g1.exit.0", what),
+        "up" => (1..=3).map(|n| sum(&output, &format!("n{n}-r1.ingress.0"), what)).sum::<u64>(),
+        _ => sum(&output, "r4-g1.egress.0", what),
     };
     let (entered, received) = (all("up", "entered_packets"), all("end", "received"));
     assert!(
@@ -122,8 +122,8 @@ fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
         "{entered} {received}"
     );
     assert_eq!(all("end", "not_in_tunnel"), 0);
-    let (told, met) = (all("up", "reported_marked"), all("end", "marked_before"));
-    assert!(met > 50 && told <= met && 2 * told > met, "{told} of {met}");
+    let (reported, met) = (all("up", "reported_marked"), all("end", "marked_before"));
+    assert!(met > 50 && reported <= met && 2 * reported > met, "{reported} of {met}");
     assert!(all("up", "re_inserted") > 0);
     for refused in ["reports_old", "reports_forged", "reports_replayed", "reports_from_strangers"] {
         assert_eq!(all("up", refused), 0, "{refused}");
@@ -141,12 +141,12 @@ duration = "5 s"
 from = "G1"
 to = "R1"
 rate = "10 Mb/s"
-entry = ["pdn-gateway"]
+ingress = ["pdn-gateway"]
 [links.last]
 from = "R1"
 to = "N1"
 rate = "10 Mb/s"
-exit = ["enodeb"]
+egress = ["enodeb"]
 [users.down]
 from = "G1"
 to = "N1"
@@ -156,14 +156,15 @@ to = "G1"
 "#;
     let output = run(&plan_with(BOTH, &[]), 1);
     for (begins, ends) in
-        [("core.entry.0", "last.exit.0"), ("last.reverse.entry.0", "core.reverse.exit.0")]
+        [("core.ingress.0", "last.egress.0"), ("last.reverse.ingress.0", "core.reverse.egress.0")]
     {
         let (entered, received) =
             (sum(&output, begins, "entered_packets"), sum(&output, ends, "received"));
         assert!(received > 1_000 && received <= entered, "{begins}: {received} of {entered}");
         assert!(sum(&output, begins, "reports") > 10, "{begins}");
         // Reports on the other tunnels come by, which are in none.
-        let reports = ["last.exit.0", "core.reverse.exit.0"].iter().filter(|other| **other != ends);
+        let reports =
+            ["last.egress.0", "core.reverse.egress.0"].iter().filter(|other| **other != ends);
         let reports: u64 = reports.map(|other| sum(&output, other, "reports_sent")).sum();
         assert!(sum(&output, ends, "not_in_tunnel") <= reports, "{ends}");
     }
@@ -218,8 +219,8 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
         let (still, walks) = (goodput(&still, users.clone()), goodput(&walks, users));
         assert!(still > 4e6 && walks > 0.85 * still, "{walks} of {still}");
     }
-    assert_eq!(sum(&still, "n2-r1.entry.0", "entered_packets"), 0);
-    let up = ["n1-r1.entry.0", "n2-r1.entry.0"];
+    assert_eq!(sum(&still, "n2-r1.ingress.0", "entered_packets"), 0);
+    let up = ["n1-r1.ingress.0", "n2-r1.ingress.0"];
     for begins in up {
         let (entered, reports) =
             (sum(&walks, begins, "entered_packets"), sum(&walks, begins, "reports"));
@@ -227,7 +228,7 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
         assert!(entered > 5_000 && reports > 250, "{begins}: {entered}, {reports}");
     }
     let all = |what: &str| up.iter().map(|begins| sum(&walks, begins, what)).sum::<u64>();
-    let end = "r4-g1.exit.0";
+    let end = "r4-g1.egress.0";
     let (entered, received) = (all("entered_packets"), sum(&walks, end, "received"));
     let missed = sum(&walks, end, "missed") - sum(&walks, end, "came_late");
     assert!(
@@ -247,7 +248,7 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
     for dropped in ["dropped: no such tunnel", "dropped: came twice", "stale"] {
         assert_eq!(sum(&walks, end, dropped), 0, "{dropped}");
     }
-    assert_eq!(sum(&walks, "g1-r4.entry.0", "handovers"), 4 * 3, "down, data and ACKs");
+    assert_eq!(sum(&walks, "g1-r4.ingress.0", "handovers"), 4 * 3, "down, data and ACKs");
 }
 
 /// `scenarios/handover-up.toml`, as its comment has it, with buckets of users and of flows.
@@ -276,7 +277,7 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
         let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
         let output = run(&plan_with(BOTH_WAYS, &set), seed);
         let all = |what: &str| {
-            ["n1-r1.entry.0", "n2-r1.entry.0"].map(|begins| sum(&output, begins, what))
+            ["n1-r1.ingress.0", "n2-r1.ingress.0"].map(|begins| sum(&output, begins, what))
         };
         let sums = |what: &str| all(what).iter().sum::<u64>();
         let met = sums("reported_marked") + sums("reported_dropped") - sums("reported_taken_back");
@@ -309,7 +310,7 @@ from = "G1"
 to = "phones1"
 traffic = { kind = "cbr", rate = "3 Mb/s" }
 shares_stages = true
-entry = [{ kind = "pdn-gateway", policers = [
+ingress = [{ kind = "pdn-gateway", policers = [
     { buckets = "together", fill_rate = "4 Mb/s", depth = "50 kB", round_trip = "60 ms" },
 ] }]
 [users.others]
@@ -317,7 +318,7 @@ count = 3
 from = "G1"
 to = "phones1"
 traffic = { kind = "cbr", rate = "5 Mb/s" }
-entry = [{ kind = "pdn-gateway", policers = [
+ingress = [{ kind = "pdn-gateway", policers = [
     { buckets = "by-user", fill_rate = "4 Mb/s", depth = "50 kB", round_trip = "60 ms" },
 ] }]
 "#;
@@ -342,8 +343,11 @@ fn a_bucket_may_be_a_groups_or_that_of_all_at_a_gateway() {
     let gateway = r#"[{ kind = "pdn-gateway", policers = [
         { buckets = "together", fill_rate = "6 Mb/s", depth = "50 kB", round_trip = "60 ms" },
     ] }]"#;
-    let all =
-        [("mobile.gateway", gateway), ("users.family.entry", "[]"), ("users.others.entry", "[]")];
+    let all = [
+        ("mobile.gateway", gateway),
+        ("users.family.ingress", "[]"),
+        ("users.others.ingress", "[]"),
+    ];
     let [family, others] = of(&all);
     assert!((family + others - 6.0).abs() < 0.1, "{family} and {others}");
     // What comes too fast is dropped, whoever sends it.

@@ -17,8 +17,8 @@ to = "N"
 rate = "10 Mb/s"
 delay = "10 ms"
 duplex = false
-entry = [{ kind = "pdn-gateway", policers = [{ buckets = "by-user", fill_rate = "1 Mb/s", depth = "15 kB", round_trip = "40 ms" }] }]
-exit = [{ kind = "enodeb", interval = "20 ms" }]
+ingress = [{ kind = "pdn-gateway", policers = [{ buckets = "by-user", fill_rate = "1 Mb/s", depth = "15 kB", round_trip = "40 ms" }] }]
+egress = [{ kind = "enodeb", interval = "20 ms" }]
 [links.back]
 from = "N"
 to = "G"
@@ -86,7 +86,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     let plan = plan();
     let mut emulation = Emulation::new(&plan, 1, Bare);
     let [begin, end] = places(&emulation);
-    assert_eq!(emulation.node_name(begin.node), "core.entry.0");
+    assert_eq!(emulation.node_name(begin.node), "core.ingress.0");
     assert_eq!(begin.end, end.end, "the tunnel leads to the end that stands there");
     emulation.inject(0, Direction::Forward, 7, 1500, PLAIN.header, at(1));
     let there = next(&mut emulation);
@@ -143,27 +143,30 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
             .map(|row| table.value[row])
             .sum::<u64>()
     };
-    assert_eq!(counted("core.entry.0", "dropped: bucket empty"), dropped as u64);
+    assert_eq!(counted("core.ingress.0", "dropped: bucket empty"), dropped as u64);
     assert_eq!(emulated.losses, [dropped as u64]);
-    assert_eq!((counted("core.exit.0", "received"), counted("core.entry.0", "reports")), (2, 1));
+    assert_eq!(
+        (counted("core.egress.0", "received"), counted("core.ingress.0", "reports")),
+        (2, 1)
+    );
 }
 
 /// Who walks is in another tunnel from then on; what is under way goes on in the one before.
 #[test]
 fn a_user_who_has_moved_takes_the_tunnel_to_where_he_is() {
-    let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\nexit = [\"enodeb\"]\n\
+    let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\negress = [\"enodeb\"]\n\
                  [links.far-back]\nfrom = \"M\"\nto = \"G\"\nrate = \"10 Mb/s\"\nduplex = false\n\
                  [links.far-cell]\nfrom = \"M\"\nto = \"others\"\nrate = \"100 Mb/s\"\n";
-    let gateway = "entry = [\"pdn-gateway\"]\nexit = [\"enodeb\"]\n";
-    let at_gateway = SCENARIO.replace("exit = [{ kind = \"enodeb\", interval = \"20 ms\" }]", "");
-    let entry = at_gateway.find("entry = ").expect("is there");
-    let line = entry + at_gateway[entry..].find('\n').expect("ends");
-    let core = [&at_gateway[..entry], gateway, &at_gateway[line + 1..]].concat();
+    let gateway = "ingress = [\"pdn-gateway\"]\negress = [\"enodeb\"]\n";
+    let at_gateway = SCENARIO.replace("egress = [{ kind = \"enodeb\", interval = \"20 ms\" }]", "");
+    let ingress = at_gateway.find("ingress = ").expect("is there");
+    let line = ingress + at_gateway[ingress..].find('\n').expect("ends");
+    let core = [&at_gateway[..ingress], gateway, &at_gateway[line + 1..]].concat();
     let text = core.replace("from = \"G\"\nto = \"phones\"", "from = \"S\"\nto = \"phones\"")
         + "moves = [{ at = \"100 ms\", to = \"others\" }, { at = \"200 ms\", to = \"phones\" }]\n"
         + there
         + "[links.sgi]\nfrom = \"S\"\nto = \"G\"\nrate = \"100 Mb/s\"\ndelay = \"10 ms\"\n";
-    let text = text.replace("[links.far]\n", "[links.far]\nentry = [\"pdn-gateway\"]\n");
+    let text = text.replace("[links.far]\n", "[links.far]\ningress = [\"pdn-gateway\"]\n");
     let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
     let mut emulation = Emulation::new(&plan, 1, Bare);
     let tunnels = emulation.tunnels();

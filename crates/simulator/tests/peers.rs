@@ -170,20 +170,20 @@ fn with_red_and_drops_thirty_six_flows_get_36_times_as_much_as_one() {
 
 /// Without what is ns-2's alone.
 const BY_THE_RFCS: [(&str, &str); 14] = [
-    ("tcp.ecn_after_timeout", "false"),
-    ("tcp.ecn_backoff", "false"),
-    ("tcp.ecn_on_retransmits", "false"),
-    ("tcp.grow_at_end", "false"),
-    ("tcp.jitter_per_burst", "false"),
-    ("tcp.limited_transmit_by_count", "false"),
-    ("tcp.loss_to_one", "false"),
-    ("tcp.lost_in_flight", "false"),
-    ("tcp.lower_at_each_timeout", "false"),
-    ("tcp.lower_for_request", "false"),
-    ("tcp.rtt_through_recovery", "false"),
-    ("tcp.rtt_tick", "off"),
-    ("tcp.scoreboard_per_recovery", "false"),
-    ("tcp.whole_threshold", "false"),
+    ("tcp.quirks.ecn_after_timeout", "false"),
+    ("tcp.quirks.ecn_backoff", "false"),
+    ("tcp.quirks.ecn_on_retransmits", "false"),
+    ("tcp.quirks.grow_at_end", "false"),
+    ("tcp.quirks.jitter_per_burst", "false"),
+    ("tcp.quirks.limited_transmit_by_count", "false"),
+    ("tcp.quirks.loss_to_one", "false"),
+    ("tcp.quirks.lost_in_flight", "false"),
+    ("tcp.quirks.lower_at_each_timeout", "false"),
+    ("tcp.quirks.lower_for_request", "false"),
+    ("tcp.quirks.rtt_through_recovery", "false"),
+    ("tcp.quirks.rtt_tick", "off"),
+    ("tcp.quirks.scoreboard_per_recovery", "false"),
+    ("tcp.quirks.whole_threshold", "false"),
 ];
 
 /// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again in vain, in Mb/s (nearly nothing

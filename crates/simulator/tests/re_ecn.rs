@@ -25,9 +25,9 @@ feedback = "accurate"
 conex = "re-ecn"
 [users.victims]
 count = 4
-exit = ["re-ecn-dropper"]
+egress = ["re-ecn-dropper"]
 [users.other]
-exit = ["re-ecn-dropper"]
+egress = ["re-ecn-dropper"]
 "#;
 
 const POLICER: &str = r#"[{ kind = "re-ecn-policer", buckets = "by-user", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
@@ -97,7 +97,7 @@ fn who_declares_nothing_has_nothing_behind_a_dropper() {
     let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
     let audited = with(&[cheat]);
     assert!(mbps(&audited, 4..5) < 0.1, "{}", mbps(&audited, 4..5));
-    let free = with(&[cheat, ("users.other.exit", "[]")]);
+    let free = with(&[cheat, ("users.other.egress", "[]")]);
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
@@ -191,13 +191,13 @@ fn a_flood_that_ignores_marks_is_dropped_behind_the_link_and_ends_in_time() {
 #[test]
 fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
     let flood = ("users.other.traffic", r#"{ kind = "cbr", rate = "40 Mb/s" }"#);
-    let policed = [("users.victims.entry", POLICER), ("users.other.entry", POLICER)];
+    let policed = [("users.victims.ingress", POLICER), ("users.other.ingress", POLICER)];
     let before = mbps(&with(&policed), 0..4);
     let open = mbps(&with(&[flood]), 0..4);
-    let held = with(&[&policed[..], &[flood]].concat());
+    let kept = with(&[&policed[..], &[flood]].concat());
     assert!(open < 0.2 * before, "{open} of {before}");
-    assert!(mbps(&held, 0..4) > 0.85 * before, "{} of {before}", mbps(&held, 0..4));
-    assert!((mbps(&held, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&held, 4..5));
+    assert!(mbps(&kept, 0..4) > 0.85 * before, "{} of {before}", mbps(&kept, 0..4));
+    assert!((mbps(&kept, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&kept, 4..5));
 }
 
 /// Where nobody is marked, policers and droppers change nothing but what they count.
@@ -205,9 +205,10 @@ fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
 fn without_congestion_re_ecn_stages_change_nothing() {
     let free = [("tcp.window_limit", "\"15 kB\""), ("bottleneck.aqm", "\"drop-tail\"")];
     let wide = r#"[{ kind = "re-ecn-policer", fill_rate = "9 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
-    let policed = [("users.victims.entry", wide), ("users.other.entry", wide)];
-    let plain =
-        with(&[&free[..], &[("users.victims.exit", "[]"), ("users.other.exit", "[]")]].concat());
+    let policed = [("users.victims.ingress", wide), ("users.other.ingress", wide)];
+    let plain = with(
+        &[&free[..], &[("users.victims.egress", "[]"), ("users.other.egress", "[]")]].concat(),
+    );
     assert_eq!(with(&[&free[..], &policed].concat()).digest, plain.digest);
 }
 
@@ -225,8 +226,8 @@ fn near_and_far_flows_are_held_by_round_trips_that_are_measured_alone() {
             NETWORK,
             &[
                 ("users.other.access", r#"{ rate = "1 Gb/s", delay = "30 ms" }"#),
-                ("users.victims.entry", &near),
-                ("users.other.entry", &far),
+                ("users.victims.ingress", &near),
+                ("users.other.ingress", &far),
             ],
         );
         (1..=4).map(|seed| mbps(&run(&plan, seed), 0..4)).sum::<f64>() / 4.0

@@ -133,10 +133,10 @@ fn throughput_at_random_loss_lies_between_the_models() {
 }
 
 /// What ns-2's Agent/TCP/Linux does otherwise than the senders of the profile `classic`.
-const NS2_LINUX: &str = "window_reduction = \"ns2-linux\"\nloss_recovery = \"fack\"\nloss_threshold = 4\n\
-    timestamps = true\nrtt_on_each_ack = true\ndamp_rtt_falls = true\nbackoff_forgets_rtt = true\n\
-    limited_transmit_by_count = false\nloss_to_one = false\nafter_timeout = \"keep-scoreboard\"\n\
-    rearm_on_each_ack = true\nmax_rto = \"120 s\"\necn_to_one = false\nwindow_limit = \"65536 B\"\n";
+const NS2_LINUX: &str = "window_reduction = \"ns2-linux\"\nloss_recovery = \"fack\"\nquirks.loss_threshold = 4\n\
+    timestamps = true\nquirks.rtt_on_each_ack = true\nquirks.damp_rtt_falls = true\nquirks.backoff_forgets_rtt = true\n\
+    quirks.limited_transmit_by_count = false\nquirks.loss_to_one = false\nafter_timeout = \"keep-scoreboard\"\n\
+    quirks.rearm_on_each_ack = true\nmax_rto = \"120 s\"\necn_to_one = false\nwindow_limit = \"65536 B\"\n";
 
 /// Twenty flows with such a sender, a round trip of 100 ms, and a link that is never full: packets and timeouts of a flow in a second.
 fn of_twenty_flows(controller: &str, ecn: bool, link: &str, seconds: u32) -> [f64; 2] {

@@ -15,15 +15,15 @@ rate = "10 Mb/s"
 buffer = "60 packets"
 ecn = true
 aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "20 packets" }
-exit = [{ kind = "mark-counter" }]
+egress = [{ kind = "mark-counter" }]
 [tcp]
 ecn = true
 [users.heavy]
 flows = 3
-entry = [{ kind = "mark-counter" }]
+ingress = [{ kind = "mark-counter" }]
 [users.light]
 count = 2
-exit = [{ kind = "mark-counter" }]
+egress = [{ kind = "mark-counter" }]
 "#;
 
 /// A count of a stage, of all users together.
@@ -38,26 +38,26 @@ fn count(output: &RunOutput, stage: &str, count: &str) -> u64 {
 fn a_counter_in_front_of_the_receiver_counts_what_it_receives_and_what_is_marked() {
     let output = run(&plan_with(TWO_GROUPS, &[]), 1);
     let flows = &output.flows;
-    for (user, stage) in [(1, "light.0.exit.0"), (2, "light.1.exit.0")] {
+    for (user, stage) in [(1, "light.0.egress.0"), (2, "light.1.egress.0")] {
         let flow = flows.user.iter().position(|of| *of == user).expect("has a flow");
         assert_eq!(count(&output, stage, "seen_packets"), flows.packets_delivered[flow]);
         assert_eq!(count(&output, stage, "marked_packets"), flows.marks[flow]);
         assert!(flows.marks[flow] > 0, "something is marked");
     }
     let all: u64 = flows.packets_delivered.iter().sum();
-    let behind = count(&output, "bottleneck.exit.0", "seen_packets");
+    let behind = count(&output, "bottleneck.egress.0", "seen_packets");
     assert_eq!(behind, all, "nothing waits behind the bottleneck");
 }
 
 #[test]
-fn a_counter_at_the_entry_sees_packets_before_the_bottleneck_marks_them() {
+fn a_counter_at_the_ingress_sees_packets_before_the_bottleneck_marks_them() {
     let output = run(&plan_with(TWO_GROUPS, &[]), 1);
-    assert_eq!(count(&output, "heavy.0.entry.0", "marked_packets"), 0);
+    assert_eq!(count(&output, "heavy.0.ingress.0", "marked_packets"), 0);
     let groups = &output.link_groups;
     let heavy = (0..groups.group.len())
         .find(|&row| groups.link[row] == "bottleneck" && groups.group[row] == 0)
         .expect("a row for each group");
-    assert_eq!(count(&output, "heavy.0.entry.0", "seen_packets"), groups.arrivals[heavy]);
+    assert_eq!(count(&output, "heavy.0.ingress.0", "seen_packets"), groups.arrivals[heavy]);
 }
 
 /// Nor does it cost one when nobody asks: there is no table then.
@@ -65,7 +65,7 @@ fn a_counter_at_the_entry_sees_packets_before_the_bottleneck_marks_them() {
 fn a_counter_changes_no_packet() {
     let with = run(&plan_with(TWO_GROUPS, &[]), 1);
     let without =
-        [("bottleneck.exit", "[]"), ("users.heavy.entry", "[]"), ("users.light.exit", "[]")];
+        [("bottleneck.egress", "[]"), ("users.heavy.ingress", "[]"), ("users.light.egress", "[]")];
     let without = run(&plan_with(TWO_GROUPS, &without), 1);
     assert_eq!(with.digest, without.digest);
     assert!(without.stages.value.is_empty());
@@ -81,13 +81,13 @@ fn a_mark_that_a_stage_makes_reaches_the_receiver_and_slows_the_sender() {
     assert_eq!(red.len(), 1, "the queue marks no more");
     // Nor does it lose a request, after which a sender would do without ECN.
     let text = others.join("\n").replace("60 packets", "500 packets");
-    let run_with = |exit: &str| run(&plan_with(&text, &[("bottleneck.exit", exit)]), 1);
+    let run_with = |egress: &str| run(&plan_with(&text, &[("bottleneck.egress", egress)]), 1);
     let (without, with) = (run_with("[]"), run_with(marker));
     let marks = |output: &RunOutput| output.flows.marks.iter().sum::<u64>();
     let all: u64 = with.flows.packets_delivered.iter().sum();
     let share = marks(&with) as f64 / all as f64;
     assert!((0.015..0.025).contains(&share), "{share} marked");
-    assert_eq!(count(&with, "bottleneck.exit.1", "marked_packets"), marks(&with));
+    assert_eq!(count(&with, "bottleneck.egress.1", "marked_packets"), marks(&with));
     assert_eq!(marks(&without), 0);
     let window = |output: &RunOutput| output.flows.mean_cwnd_packets.iter().sum::<f64>();
     assert!(window(&with) < 0.5 * window(&without), "senders hear of it");
@@ -100,7 +100,7 @@ fn constant_marking_gives_the_window_of_the_square_root_law() {
     let text = include_str!("../../../scenarios/random-marker.toml");
     for p in [0.005, 0.01, 0.05_f64] {
         let marker = format!("[{{ kind = \"random-marker\", probability = {p} }}]");
-        let output = run(&plan_with(text, &[("bottleneck.exit", &marker)]), 1);
+        let output = run(&plan_with(text, &[("bottleneck.egress", &marker)]), 1);
         let (window, law) = (output.flows.mean_cwnd_packets[0], 1.31 / p.sqrt());
         assert!((0.95 * law..1.2 * law).contains(&window), "p = {p}: {window} segments, law {law}");
         assert_eq!(output.flows.losses[0], 0);
@@ -132,8 +132,8 @@ ecn = true
 [users.one]
 from = "a"
 to = "b"
-entry = [{ kind = "mark-counter" }]
-exit = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-counter" }]
+ingress = [{ kind = "mark-counter" }]
+egress = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-counter" }]
 "#;
 
 /// Reports cross the way back: as many more packets as there were reports, all but those still under way.
@@ -144,15 +144,15 @@ fn reports_are_packets_that_take_their_time_on_the_way_back() {
         let place = output.links.name.iter().position(|name| name == "back").expect("is there");
         output.links.arrivals[place]
     };
-    let (entry, exit) = ("one.0.entry.0", "one.0.exit.1");
+    let (ingress, egress) = ("one.0.ingress.0", "one.0.egress.1");
     let acks: u64 = with.flows.packets_delivered[0];
-    let reports = count(&with, entry, "reports");
+    let reports = count(&with, ingress, "reports");
     assert!((90..=100).contains(&reports), "{reports} reports in 10 s");
     assert!((reports..=reports + 1).contains(&(back(&with) - acks)), "{} on the way", back(&with));
     for what in ["seen", "marked"] {
         let (there, known) = (
-            count(&with, exit, &format!("{what}_packets")),
-            count(&with, entry, &format!("reported_{what}_packets")),
+            count(&with, egress, &format!("{what}_packets")),
+            count(&with, ingress, &format!("reported_{what}_packets")),
         );
         // What has passed since the latest report left, up to 100 ms and the way back ago.
         assert!(known <= there && there - known < 150, "{what}: {known} of {there} known");
@@ -166,32 +166,32 @@ fn a_lost_report_hides_nothing() {
     let steady = r#"{ kind = "cbr", rate = "1 Mb/s" }"#;
     let lossy =
         run(&plan_with(REPORTED, &[("links.back.loss", "0.3"), ("users.one.traffic", steady)]), 1);
-    let (entry, exit) = ("one.0.entry.0", "one.0.exit.1");
-    let reports = count(&lossy, entry, "reports");
+    let (ingress, egress) = ("one.0.ingress.0", "one.0.egress.1");
+    let reports = count(&lossy, ingress, "reports");
     assert!((50..85).contains(&reports), "{reports} of about 100 arrive");
-    let there = count(&lossy, exit, "seen_packets");
-    let known = count(&lossy, entry, "reported_seen_packets");
+    let there = count(&lossy, egress, "seen_packets");
+    let known = count(&lossy, ingress, "reported_seen_packets");
     assert!(known <= there && there - known < 600, "{known} of {there} known");
 }
 
 /// Nobody to report to: no packet, no difference.
 #[test]
 fn without_a_taker_no_report_leaves() {
-    let alone = run(&plan_with(REPORTED, &[("users.one.entry", "[]")]), 1);
+    let alone = run(&plan_with(REPORTED, &[("users.one.ingress", "[]")]), 1);
     let without =
-        run(&plan_with(REPORTED, &[("users.one.exit", "[]"), ("users.one.entry", "[]")]), 1);
+        run(&plan_with(REPORTED, &[("users.one.egress", "[]"), ("users.one.ingress", "[]")]), 1);
     assert_eq!(alone.digest, without.digest);
-    assert_eq!(count(&alone, "one.0.entry.0", "reports"), 0);
+    assert_eq!(count(&alone, "one.0.ingress.0", "reports"), 0);
 }
 
 #[test]
-fn a_meter_is_a_stage_at_the_entry() {
+fn a_meter_is_a_stage_at_the_ingress() {
     let text = TWO_GROUPS.replace("ecn = true\naqm", "differentiation = { kind = \"abc\" }\naqm");
     let meter = r#"{ reference_rate = "0.5 Mb/s", meters = 3 }"#;
     let stage = r#"[{ kind = "activity-meter", reference_rate = "0.5 Mb/s", meters = 3 }]"#;
-    let as_meter = [("users.heavy.meter", meter), ("users.heavy.entry", "[]")];
+    let as_meter = [("users.heavy.meter", meter), ("users.heavy.ingress", "[]")];
     let as_meter = run(&plan_with(&text, &as_meter), 1);
-    let as_stage = run(&plan_with(&text, &[("users.heavy.entry", stage)]), 1);
+    let as_stage = run(&plan_with(&text, &[("users.heavy.ingress", stage)]), 1);
     assert_eq!(as_meter.digest, as_stage.digest);
     assert_ne!(as_meter.digest, run(&plan_with(&text, &[]), 1).digest, "the meter tells");
 }

@@ -1,4 +1,4 @@
-//! Films over RTP, calls and who admits them, seen from outside.
+//! Videos over RTP, calls and who admits them, seen from outside.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
 /// What the applications of a group tell of something, one a flow.
-fn told(output: &RunOutput, what: &str) -> Vec<f64> {
+fn reported(output: &RunOutput, what: &str) -> Vec<f64> {
     let table = &output.applications;
     let rows = (0..table.amount.len()).filter(|&row| table.what[row] == what);
     rows.map(|row| table.amount[row]).collect()
@@ -15,7 +15,7 @@ fn told(output: &RunOutput, what: &str) -> Vec<f64> {
 
 /// The same, of the only flow.
 fn one(output: &RunOutput, what: &str) -> f64 {
-    let all = told(output, what);
+    let all = reported(output, what);
     assert_eq!(all.len(), 1, "{what}: {all:?}");
     all[0]
 }
@@ -48,7 +48,7 @@ fn calls_without_control_are_poisson() {
         let variance = one(&output, "calls_variance");
         assert!((variance - 20.0).abs() < 12.0, "{variance}");
         assert_eq!(one(&output, "blocked"), 0.0);
-        // A call sends 200 kb/s, but for the scenes that its film happens to have.
+        // A call sends 200 kb/s, but for the scenes that its video happens to have.
         let per_call = output.flows.throughput_bps[0] / one(&output, "calls");
         assert!((per_call / 200e3 - 1.0).abs() < 0.04, "{per_call}");
     }
@@ -76,10 +76,10 @@ fn a_counter_blocks_as_erlang_says_whatever_the_distribution_of_times() {
 #[test]
 fn probes_are_marked_as_all_packets_are() {
     for (probes, probability) in [(1, 0.1), (5, 0.1), (10, 0.05)] {
-        let exit = format!("[{{ kind = \"random-marker\", probability = {probability} }}]");
+        let egress = format!("[{{ kind = \"random-marker\", probability = {probability} }}]");
         let admission = format!("{{ kind = \"probing\", probes = {probes} }}");
         let overrides =
-            [("bottleneck.exit", &*exit), ("users.site.traffic.admission", &*admission)];
+            [("bottleneck.egress", &*egress), ("users.site.traffic.admission", &*admission)];
         let output = run(&plan_with(CALLS, &overrides), 1);
         let want = 1.0 - libm::pow(1.0 - probability, f64::from(probes));
         let blocking = one(&output, "blocking");
@@ -101,7 +101,7 @@ sample_interval = "off"
 rate = "100 Mb/s"
 delay = "20 ms"
 buffer = "1000 packets"
-exit = [{ kind = "random-marker", probability = 0.1 }]
+egress = [{ kind = "random-marker", probability = 0.1 }]
 [users.one]
 start = "0 s"
 [users.one.traffic]
@@ -134,7 +134,7 @@ fn a_target_rate_settles_with_the_time_constant_of_its_law() {
     assert!((target / want - 1.0).abs() < 0.05, "{target} for {want}");
 }
 
-/// With a step a packet, of which this film has two a frame, in half of the time.
+/// With a step a packet, of which this video has two a frame, in half of the time.
 #[test]
 fn a_step_a_packet_settles_as_much_sooner_as_a_frame_has_packets() {
     let first = [
@@ -171,7 +171,7 @@ fn the_random_rule_leaves_half_of_the_streams_where_they_are() {
         ("bottleneck.rate", "\"1 Gb/s\""),
     ];
     let output = run(&plan_with(ADAPTS, &random), 1);
-    let better = told(&output, "quality").iter().filter(|quality| **quality == 1.0).count();
+    let better = reported(&output, "quality").iter().filter(|quality| **quality == 1.0).count();
     // Binomial, 40 times a half: fewer than 6 or more than 34 once in 10^6.
     assert!((6..=34).contains(&better), "{better}");
 }
@@ -179,7 +179,7 @@ fn the_random_rule_leaves_half_of_the_streams_where_they_are() {
 /// Five frames again and again on a link that takes them at once: in 10 s each is sent fifty times.
 #[test]
 fn fragmented_frames_are_conserved_to_the_byte() {
-    let film = r#"
+    let video = r#"
 version = 1
 warm_up = "1 s"
 duration = "10 s"
@@ -192,7 +192,7 @@ buffer = "10000 packets"
 start = "0 s"
 traffic = { kind = "frames", frames = "1\n1460\n1461\n65495\n0" }
 "#;
-    let output = run(&plan_with(film, &[]), 1);
+    let output = run(&plan_with(video, &[]), 1);
     let wire = [1 + 40, 1460 + 40, 1461 + 2 * 40, 65_495 + 45 * 40].iter().sum::<u64>();
     let bytes = output.flows.throughput_bps[0] * 10.0 / 8.0;
     assert_eq!(bytes as u64, 50 * wire);
@@ -234,7 +234,7 @@ fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
             format!("{{ kind = \"gateway\", sources = {sources}, silence = \"{silence}\" }}");
         let admission = format!("{{ kind = \"non-probing\", threshold = 0.1, at = {gateway} }}");
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.5 }]"),
             ("users.site.traffic.admission", &*admission),
         ];
         let output = run(&plan_with(CALLS, &overrides), 1);
@@ -257,14 +257,14 @@ fn flows_of_a_site_share_what_their_gateway_knows() {
             "{{ kind = \"non-probing\", threshold = 0.1, forget_after = \"3 s\", at = {at} }}"
         );
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.5 }]"),
             ("users.site.count", "20"),
             ("users.site.traffic.every", "\"10 s\""),
             ("users.site.traffic.holding", "\"2 s\""),
             ("users.site.traffic.admission", &*admission),
         ];
         let output = run(&plan_with(CALLS, &overrides), 1);
-        let (blocked, offered) = (told(&output, "blocked"), told(&output, "offered"));
+        let (blocked, offered) = (reported(&output, "blocked"), reported(&output, "offered"));
         assert_eq!(blocked.len(), 20);
         blocked.iter().sum::<f64>() / offered.iter().sum::<f64>()
     };
@@ -275,7 +275,7 @@ fn flows_of_a_site_share_what_their_gateway_knows() {
 }
 
 /// Room for 20 calls of 200 kb/s by load, which is what its measurement has of them: as many as a counter lets in, less
-/// what films vary by.
+/// what videos vary by.
 #[test]
 fn who_measures_the_load_keeps_it_within_its_limit() {
     let overrides = [(
@@ -298,7 +298,7 @@ fn calls_choose_their_quality_by_what_all_of_them_are_told() {
         let price =
             format!("kind = \"price\", {better}, willingness = \"{willingness}\", gain = 0.1");
         let overrides = [
-            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.1 }]"),
+            ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 0.1 }]"),
             ("users.site.traffic.rate", "\"100 kb/s\""),
             ("users.site.traffic.adaptation", &*format!("{{ {price} }}")),
             ("users.site.traffic.admission", "{ kind = \"counter\", limit = 20 }"),
@@ -351,7 +351,7 @@ fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
 fn calls_that_interrupt_themselves_do_not_end_by_it() {
     let price = "kind = \"price\", better = [{ rate = \"200 kb/s\" }], willingness = \"1 kb/s\", gain = 0.1, interrupts = true";
     let overrides = [
-        ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 1.0 }]"),
+        ("bottleneck.egress", "[{ kind = \"random-marker\", probability = 1.0 }]"),
         ("duration", "\"100 s\""),
         ("users.site.traffic.rate", "\"100 kb/s\""),
         ("users.site.traffic.every", "\"5 s\""),

@@ -17,7 +17,7 @@ to = "router"
 rate = "20 Mb/s"
 delay = "5 ms"
 duplex = false
-entry = ["pdn-gateway"]
+ingress = ["pdn-gateway"]
 [links.backhaul]
 from = "router"
 to = "tower"
@@ -28,7 +28,7 @@ loss = 0.002
 ecn = true
 aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "20 packets", gentle = true }
 duplex = false
-exit = [{ kind = "enodeb", interval = "50 ms" }]
+egress = [{ kind = "enodeb", interval = "50 ms" }]
 [links.radio]
 from = "tower"
 to = "phones"
@@ -54,8 +54,8 @@ packet_size = "200 B"
 traffic = { kind = "cbr", rate = "80 kb/s" }
 "#;
 
-const GATEWAY: &str = "s1.entry.0";
-const ENODEB: &str = "backhaul.exit.0";
+const GATEWAY: &str = "s1.ingress.0";
+const ENODEB: &str = "backhaul.egress.0";
 const ALL_USERS: std::ops::Range<u32> = 0..4;
 
 fn count(output: &RunOutput, user: u32, stage: &str, count: &str) -> u64 {
@@ -119,7 +119,7 @@ fn what_a_stage_remembers_is_told_in_bytes() {
     );
     assert!((4 * 100..=4 * 256).contains(&enodeb), "{enodeb} B of four users");
     assert_eq!(states(&[("warm_up", "\"5 s\"")]), whole);
-    let (with_flows, _) = states(&[("links.s1.entry", policed)]);
+    let (with_flows, _) = states(&[("links.s1.ingress", policed)]);
     assert!(with_flows >= gateway + 4 * 56, "{with_flows} B with four flows at least");
 }
 
@@ -132,7 +132,7 @@ fn a_tunnel_without_congestion_changes_nothing_but_length() {
         ("links.backhaul.aqm", "\"drop-tail\""),
     ];
     let inside = run(&plan_with(MOBILE, &quiet), 1);
-    let plain = [("links.s1.entry", "[]"), ("links.backhaul.exit", "[]")];
+    let plain = [("links.s1.ingress", "[]"), ("links.backhaul.egress", "[]")];
     let outside = run(&plan_with(MOBILE, &[&quiet[..], &plain].concat()), 1);
     let (with, without) = (&inside.flows, &outside.flows);
     let close = |a: &u64, b: &u64| a.abs_diff(*b) <= 1;
@@ -182,7 +182,7 @@ fn marks_leave_the_tunnel_by_the_rules() {
         let enodeb =
             format!("[{{ kind = \"enodeb\", ecn_rules = \"{rules}\", interval = \"50 ms\" }}]");
         let set =
-            [("links.s1.entry", &*gateway), ("links.backhaul.exit", &enodeb), ("tcp.ecn", ecn)];
+            [("links.s1.ingress", &*gateway), ("links.backhaul.egress", &enodeb), ("tcp.ecn", ecn)];
         run(&plan_with(MOBILE, &set), 1)
     };
     for of in ["rfc6040", "re-ecn"] {
@@ -213,7 +213,10 @@ fn the_radio_loses_packets_that_reports_tell_apart() {
             "[{{ kind = \"enodeb\", interval = \"50 ms\", radio_loss = 0.05, radio_attempts = {attempts} }}]"
         );
         run(
-            &plan_with(MOBILE, &[("links.backhaul.exit", &enodeb), ("links.backhaul.loss", "0.0")]),
+            &plan_with(
+                MOBILE,
+                &[("links.backhaul.egress", &enodeb), ("links.backhaul.loss", "0.0")],
+            ),
             1,
         )
     };
@@ -234,7 +237,7 @@ fn a_flood_is_held_to_its_bucket_while_the_others_keep_theirs() {
     let gateway = r#"[{ kind = "pdn-gateway", policers = [
         { buckets = "by-user", fill_rate = "2 Mb/s", depth = "100 kB", round_trip = "40 ms" }] }]"#;
     let flood = ("users.call.traffic.rate", "30 Mb/s");
-    let buckets = ("links.s1.entry", gateway);
+    let buckets = ("links.s1.ingress", gateway);
     let throughput = |set: &[(&str, &str)]| {
         let set =
             [set, &[("links.s1.rate", "100 Mb/s"), ("users.call.packet_size", "1000 B")]].concat();
@@ -259,7 +262,7 @@ to = "tower2"
 rate = "10 Mb/s"
 delay = "5 ms"
 duplex = false
-exit = [{ kind = "enodeb", interval = "50 ms" }]
+egress = [{ kind = "enodeb", interval = "50 ms" }]
 [links.radio2]
 from = "tower2"
 to = "phones2"
@@ -282,7 +285,7 @@ fn a_user_who_walks_goes_on_over_the_other_enodeb() {
     let still = run(&plan_with(&text, &[]), 1);
     let walks =
         run(&plan_with(&text, &[("users.call.moves", moves), ("users.downloads.moves", moves)]), 1);
-    let there = "backhaul2.exit.0";
+    let there = "backhaul2.egress.0";
     assert_eq!(all(&still, there, "received"), 0);
     // 50 packets of the call a second, for ten seconds.
     let of_call = count(&walks, 3, there, "received");
@@ -327,16 +330,16 @@ fn who_walks_takes_his_allowance_of_declared_congestion_with_him() {
     let set = [
         ("tcp.feedback", "accurate"),
         ("tcp.conex", "rfc7786"),
-        ("users.downloads.entry", policer),
+        ("users.downloads.ingress", policer),
         ("users.downloads.moves", moves),
     ];
     let output = run(&plan_with(&text, &set), 1);
     for user in 0..3 {
-        let entry = format!("downloads.{user}.entry.0");
-        let taken = count(&output, user, &entry, "tokens_taken_packets");
+        let ingress = format!("downloads.{user}.ingress.0");
+        let taken = count(&output, user, &ingress, "tokens_taken_packets");
         // What came in for 20 s, the depth and the floor of mild; with a bucket in each cell 60 more.
         assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
-        assert!(count(&output, user, &entry, "dropped: over allowance") > 0);
+        assert!(count(&output, user, &ingress, "dropped: over allowance") > 0);
     }
     // Each is seen to have walked, those who send where they are then.
     assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
@@ -359,7 +362,7 @@ fn a_flood_is_served_after_those_who_declare_little() {
     let (kept, flood, utilization) = throughput(&[]);
     assert!(kept > 0.95 * alone, "{kept} of {alone} bit/s");
     assert!(flood < 1e6 && utilization > 0.99, "{flood} bit/s, the link at {utilization}");
-    let silent = ("links.g1-r1.entry", r#"[{ kind = "pdn-gateway", re_inserts = false }]"#);
+    let silent = ("links.g1-r1.ingress", r#"[{ kind = "pdn-gateway", re_inserts = false }]"#);
     for set in [("links.bottleneck.scheduler", "fifo"), silent] {
         let (kept, ..) = throughput(&[set]);
         assert!(kept < 0.1 * alone, "{kept} of {alone} bit/s with {set:?}");
@@ -372,9 +375,9 @@ fn a_flood_is_served_after_those_who_declare_little() {
 #[test]
 fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");
-    let silent_over_others = |entry: &str, declares: &str| {
+    let silent_over_others = |ingress: &str, declares: &str| {
         let set = [
-            ("links.g1-r1.entry", entry),
+            ("links.g1-r1.ingress", ingress),
             ("tcp.ecn", "true"),
             ("tcp.feedback", "accurate"),
             ("users.victims.tcp.conex", declares),
@@ -391,8 +394,8 @@ fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied()
     };
     let inner = r#"[{ kind = "pdn-gateway" }]"#;
     let copied = r#"[{ kind = "pdn-gateway", conex_option = "copied" }]"#;
-    let [unseen, seen] = [inner, copied].map(|entry| silent_over_others(entry, "rfc7786"));
+    let [unseen, seen] = [inner, copied].map(|ingress| silent_over_others(ingress, "rfc7786"));
     assert!(seen > 1.3 * unseen, "{seen} for {unseen}");
-    let [inner, copied] = [inner, copied].map(|entry| silent_over_others(entry, "off"));
+    let [inner, copied] = [inner, copied].map(|ingress| silent_over_others(ingress, "off"));
     assert_eq!(inner, copied, "who declares nothing has no copy");
 }

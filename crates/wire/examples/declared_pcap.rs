@@ -97,13 +97,13 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn Error>> {
     };
     println!(
         "{version} {} {:02b} {} {} {} {} {}",
-        told(conex(bytes, &view)?.map(|conex| format!("{:02x}", conex.bits()))),
+        shown(conex(bytes, &view)?.map(|conex| format!("{:02x}", conex.bits()))),
         view.ecn as u8,
-        told(re),
+        shown(re),
         accecn::ace(tcp)?,
-        told(counters.ect0),
-        told(counters.ce),
-        told(counters.ect1),
+        shown(counters.ect0),
+        shown(counters.ce),
+        shown(counters.ect1),
     );
     Ok(())
 }
@@ -115,6 +115,6 @@ fn conex(bytes: &[u8], view: &View) -> Result<Option<Conex>, Box<dyn Error>> {
     }
 }
 
-fn told(value: Option<impl Display>) -> String {
+fn shown(value: Option<impl Display>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }

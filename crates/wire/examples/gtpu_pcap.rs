@@ -116,9 +116,9 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn Error>> {
         "{:02b} {} {teid} {} {} {} {}",
         outer.view.ecn as u8,
         u8::from(kind),
-        told(sequence),
-        told((!kinds.is_empty()).then(|| hex(&kinds))),
-        told(outer.mark(bytes).map(|conex| format!("{:02x}", conex.bits()))),
+        shown(sequence),
+        shown((!kinds.is_empty()).then(|| hex(&kinds))),
+        shown(outer.mark(bytes).map(|conex| format!("{:02x}", conex.bits()))),
         payload(kind, outer.payload(bytes))?,
     );
     Ok(())
@@ -130,7 +130,7 @@ fn payload(kind: Kind, payload: &[u8]) -> Result<String, Box<dyn Error>> {
             let view = packet::parse(payload)?;
             format!("{} {}", view.source, view.destination)
         }
-        Kind::EchoRequest => told(report::parse(payload)?.map(|report| {
+        Kind::EchoRequest => shown(report::parse(payload)?.map(|report| {
             let Report { received, marked_before, dropped_before, dropped_here, .. } = report;
             format!(
                 "{} {received} {marked_before} {dropped_before} {dropped_here}",
@@ -156,6 +156,6 @@ fn hex(kinds: &[u8]) -> String {
     kinds.iter().map(|kind| format!("{kind:02x}")).collect::<Vec<_>>().join(",")
 }
 
-fn told(value: Option<impl Display>) -> String {
+fn shown(value: Option<impl Display>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }

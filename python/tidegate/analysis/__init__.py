@@ -19,6 +19,7 @@ from tidegate.analysis.activity import (
     stationary_activity,
 )
 from tidegate.analysis.aicp_tcp import AicpA, AicpB, AicpOverTcp, aicp_stability
+from tidegate.analysis.allocation import optimum
 from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.customers import CustomerGroup, Shared
@@ -45,7 +46,7 @@ from tidegate.analysis.loci import LociMargin, loci_margin
 from tidegate.analysis.maps import StabilityMap, stability_map
 from tidegate.analysis.models import Model, RenoRed, Sbrm, equilibrium, loop
 from tidegate.analysis.network import Link, Network, NetworkEquilibrium, Route
-from tidegate.analysis.optimum import Flow, Optimum, optimum
+from tidegate.analysis.optimum import Flow, Optimum
 from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear

@@ -13,9 +13,6 @@ from tidegate.errors import AnalysisError, UsageError
 from tidegate.scenarios.reading import Settings, Source, load_scenario
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tidegate._native import Scenario
@@ -62,14 +59,6 @@ class Analysis:
         """As `tidegate analyse --format json` prints it."""
         views = {name: one.to_dict() for name, one in self.views.items()}
         return {"scenario": {"name": self.scenario.name}, "views": views}
-
-    def plot(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Draw what can be drawn, and return the files."""
-        from pathlib import Path
-
-        from tidegate.analysis.figures import draw
-
-        return draw(self, Path(folder))
 
 
 def analyse(

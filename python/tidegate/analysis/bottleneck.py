@@ -22,9 +22,6 @@ from tidegate.analysis.sources import SbrmSource
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     from numpy.typing import ArrayLike, NDArray
 
     from tidegate.analysis.signals import Complexes, Signal
@@ -149,14 +146,6 @@ class Bottleneck:
             for source, p, rtt in zip(self.sources, met, rtts, strict=True)
         ]
         return np.asarray(sum(rates) - np.asarray(self.capacity_pps))
-
-    def plot(self, folder: str | os.PathLike[str], title: str = "stability") -> list[Path]:
-        """Draw Nyquist and Bode plots of its loop, and the map around it; return the files."""
-        from pathlib import Path
-
-        from tidegate.analysis.figures import draw_loop
-
-        return draw_loop(self, title, Path(folder))
 
     def loop(self, s: Complexes, *, form: Form = "fluid") -> Complexes:
         """The open loop L(s) around the equilibrium ((6.5.20), (6.5.22)); `s` broadcasts too."""

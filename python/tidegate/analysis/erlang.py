@@ -75,10 +75,10 @@ def admission_threshold(willingness_pps: ArrayLike, rate_pps: ArrayLike) -> NDAr
     >>> float(admission_threshold(2.0, 20.0))
     0.1
     """
-    worth, sent = np.asarray(willingness_pps), np.asarray(rate_pps)
-    if not (np.all(worth > 0) and np.all(sent > 0)):
-        raise AnalysisError("what a call is worth and its rate are above 0")
-    return np.asarray(worth / sent, dtype=np.float64)
+    willing, sent = np.asarray(willingness_pps), np.asarray(rate_pps)
+    if not (np.all(willing > 0) and np.all(sent > 0)):
+        raise AnalysisError("the willingness to pay and the rate of a call are above 0")
+    return np.asarray(willing / sent, dtype=np.float64)
 
 
 def _check_blocking(blocking: float) -> None:

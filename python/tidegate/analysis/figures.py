@@ -1,7 +1,8 @@
-"""Figures of an analysis: Nyquist and Bode of the loop, the map around it, course and spectrum."""
+"""Figures of an analysis: Nyquist and Bode of the loop, its map, trajectory and spectrum."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from tidegate.errors import ResultError
 from tidegate.figures.look import COLOURS, INK, STYLE, look, new_figure, subtitle, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import os
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -26,29 +27,33 @@ if TYPE_CHECKING:
 _PLANE = 3.0
 _MAP_POINTS = 60
 _MAP_FACTORS = (0.1, 10.0)
-# Of a course, in seconds.
+# Of a trajectory, in seconds.
 _SHOWN_S = 20.0
 
 
-def draw(analysis: Analysis, folder: Path) -> list[Path]:
+def draw(analysis: Analysis, folder: str | os.PathLike[str]) -> list[Path]:
     """All figures of the views that have one; return the files."""
     files: list[Path] = []
+    folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with rc_context(STYLE):
             for view, one in analysis.answers.items():
                 title = f"{analysis.scenario.name}: {view}"
                 if view == "stability" and isinstance(one.drawn, Bottleneck):
-                    files += draw_loop(one.drawn, title, folder)
+                    files += draw_loop(one.drawn, folder, title=title)
                 if view == "fluid" and isinstance(one.drawn, Trajectory):
-                    files += draw_course(one.drawn, title, folder)
+                    files += draw_course(one.drawn, folder, title=title)
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
     return files
 
 
-def draw_loop(bottleneck: Bottleneck, title: str, folder: Path) -> list[Path]:
-    """Nyquist and Bode plots, and the verdict over round trips and numbers of flows."""
+def draw_loop(
+    bottleneck: Bottleneck, folder: str | os.PathLike[str], *, title: str = "stability"
+) -> list[Path]:
+    """Nyquist and Bode plots of the loop, and the map around it; return the files."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     critical = float(stability(bottleneck).critical_frequency_hz)
     middle = 1.0 if np.isnan(critical) else critical
@@ -98,7 +103,7 @@ def _map(bottleneck: Bottleneck, title: str, folder: Path) -> Path:
     flows = sum(float(np.asarray(source.count)) for source in bottleneck.sources)
     base_rtt_s = float(np.asarray(bottleneck.sources[0].base_rtt_s))
     around = stability_map(bottleneck, base_rtt_s=base_rtt_s * factors, flows=flows * factors)
-    return draw_map(around, title, folder, here=(base_rtt_s, flows))
+    return draw_map(around, folder, title=title, here=(base_rtt_s, flows))
 
 
 _HEADINGS = {
@@ -109,9 +114,14 @@ _HEADINGS = {
 
 
 def draw_map(
-    over: StabilityMap, title: str, folder: Path, *, here: tuple[float, float] | None = None
+    over: StabilityMap,
+    folder: str | os.PathLike[str],
+    *,
+    title: str = "stability",
+    here: tuple[float, float] | None = None,
 ) -> Path:
     """Gain margin over two quantities; the point is the present case."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     at = over.stability
     # A loop that never crosses the axis has any margin; without an equilibrium there is none.
@@ -134,8 +144,11 @@ def draw_map(
     return write(figure, folder / "stability-map.png")
 
 
-def draw_course(trajectory: Trajectory, title: str, folder: Path) -> list[Path]:
+def draw_course(
+    trajectory: Trajectory, folder: str | os.PathLike[str], *, title: str = "fluid"
+) -> list[Path]:
     """Queues and windows in the beginning, and the second half's spectrum of what swings most."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     figure, axes = new_figure(height=4.5)
     for number, queue in enumerate(trajectory.queues):

@@ -22,9 +22,6 @@ from tidegate.analysis.written import State, written
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     import pyarrow as pa
 
     from tidegate.analysis.models import Model
@@ -68,14 +65,6 @@ class Trajectory:
             columns |= {f"probability_{i}": p for i, p in enumerate(self.probability)}
         columns |= {f"window_{i}_packets": w for i, w in enumerate(self.window_packets)}
         return pa.table(columns)
-
-    def plot(self, folder: str | os.PathLike[str], title: str = "fluid") -> list[Path]:
-        """Draw queues and windows in the beginning, and the spectrum of the second half."""
-        from pathlib import Path
-
-        from tidegate.analysis.figures import draw_course
-
-        return draw_course(self, title, Path(folder))
 
     @property
     def queues(self) -> Reals:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +13,6 @@ from tidegate.analysis.tipping import scaled
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
-    import os
-
     import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
@@ -49,12 +46,6 @@ class StabilityMap:
                 "phase_margin_deg": pa.array(at.phase_margin_deg.ravel(), from_pandas=True),
             }
         )
-
-    def plot(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Draw it, and return the file."""
-        from tidegate.analysis.figures import draw_map
-
-        return [draw_map(self, "stability", Path(folder))]
 
 
 def stability_map(

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium, Form
+from tidegate.analysis.mapped.network import Mapped
 from tidegate.analysis.red import Red
 from tidegate.analysis.signals import SbrmQueue
 from tidegate.analysis.sources import Reno, SbrmSource
+from tidegate.scenarios.reading import load_scenario
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -101,9 +103,6 @@ def bottleneck_of(model: Model) -> Bottleneck:
     stands_for = getattr(model, "bottleneck", None)
     if isinstance(stands_for, Bottleneck):
         return stands_for
-    from tidegate.analysis.mapped.network import Mapped
-    from tidegate.scenarios.reading import load_scenario
-
     return Mapped(load_scenario(cast("Source", model))).bottleneck
 
 

@@ -1,4 +1,4 @@
-"""How a network should be shared: the rates worth most to all, and what each link is worth.
+"""How a network should be shared: the rates of largest total utility, and prices of links.
 
 The problem of the pricing dissertation, (3.2.1) to (3.2.7)::
 
@@ -11,11 +11,11 @@ source whose marginal utility is the sum of the prices on its way is where it sh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.worth import Fairness, Term, Worth, worth
+from tidegate.analysis.utility import Fairness, Term, Utility, utility
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csc_array
 
-    from tidegate.scenarios.reading import Source
 
 # A link whose price times rate is a smaller share than this of the dearest one's is not full. What
 # an interior point leaves to a link with room may be more, so that larger ones are tried.
@@ -56,32 +55,8 @@ class Optimum:
     prices: Mapping[str, float]
 
 
-def optimum(
-    capacities: Mapping[str, float] | Source,
-    flows: Sequence[Flow] | None = None,
-    *,
-    fairness: Fairness = "proportional",
-) -> Optimum:
-    """Rates that are worth most.
-
-    Parameters
-    ----------
-    capacities
-        Of the links by name, with `flows`; or a scenario, with what that says of weights: rates are
-        then of a user of each group of equal flows, in bit/s.
-    flows
-        Who goes over which links.
-    fairness
-        What a rate is worth.
-
-    Raises
-    ------
-    AnalysisError
-        For links that are not there, ways without a link, and what is not above zero.
-    """
-    if flows is None:
-        return _of_scenario(capacities, fairness)
-    capacities = cast("Mapping[str, float]", capacities)
+def allocate(capacities: Mapping[str, float], flows: Sequence[Flow], fairness: Fairness) -> Optimum:
+    """Rates that are worth most, of these flows over links of these capacities."""
     _check(capacities, flows)
     names = list(capacities)
     on = np.array([[name in flow.links for flow in flows] for name in names], dtype=np.float64)
@@ -93,15 +68,6 @@ def optimum(
         rates = _filled(np.array(list(capacities.values())), on, counts, weights)
         return Optimum(tuple(rates.tolist()), dict.fromkeys(names, 0.0))
     return _solved(capacities, flows, on * counts, fairness)
-
-
-def _of_scenario(scenario: Source, fairness: Fairness) -> Optimum:
-    from tidegate.analysis.mapped.network import Mapped
-    from tidegate.analysis.mapped.optimum import sharing, solved
-    from tidegate.scenarios.reading import load_scenario
-
-    mapped = Mapped(load_scenario(scenario))
-    return solved(mapped, sharing(mapped)._replace(fairness=fairness))
 
 
 def _check(capacities: Mapping[str, float], flows: Sequence[Flow]) -> None:
@@ -176,8 +142,8 @@ def _solved(
     limits = np.array(list(capacities.values()))
     unit = float(min(limits / np.maximum(load.sum(axis=1), 1e-300)))
     weights = np.array([flow.weight for flow in flows])
-    asked = worth(fairness, weights)
-    # Prices of worth per rate go with the weights, which may be in any unit; others are rates'.
+    asked = utility(fairness, weights)
+    # Prices of utility per rate go with the weights, which may be in any unit; others are rates'.
     weight_unit = float(weights.max()) if asked.scales else unit
     asked = replace(asked, weights=weights / weight_unit)
     counts = np.array([flow.count for flow in flows])
@@ -207,11 +173,11 @@ def _inner_point(
     limits: NDArray[np.float64],
     load: NDArray[np.float64],
     counts: NDArray[np.float64],
-    asked: Worth,
+    asked: Utility,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Rates, prices, and how it ended.
 
-    Variables: the rates x, then a worth t for each term of each of them.
+    Variables: the rates x, then a utility t for each term of each of them.
     """
     import clarabel
     from scipy import sparse
@@ -250,11 +216,11 @@ def _matrix(load: NDArray[np.float64], terms: list[tuple[int, int, Term]]) -> cs
     first = len(load) + 3 * np.arange(len(terms))
     for part in range(3):
         # A cone holds what is on the right minus what is in here.
-        by_worth = -np.array([term.of_worth[part] for _, _, term in terms], dtype=np.float64)
+        by_utility = -np.array([term.of_utility[part] for _, _, term in terms], dtype=np.float64)
         by_rate = -np.array([term.of_rate[part] for _, _, term in terms], dtype=np.float64)
         rows += [first + part, first + part]
         columns += [np.array([t for t, _, _ in terms]), np.array([x for _, x, _ in terms])]
-        values += [by_worth, by_rate]
+        values += [by_utility, by_rate]
     shape = (len(load) + 3 * len(terms), load.shape[1] + len(terms))
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     matrix = sparse.coo_array(entries, shape=shape).tocsc()
@@ -266,12 +232,12 @@ def _polished(
     prices: NDArray[np.float64],
     limits: NDArray[np.float64],
     load: NDArray[np.float64],
-    asked: Worth,
+    asked: Utility,
     least_share: float,
 ) -> NDArray[np.float64] | None:
     """Newton's method on the logarithms of the prices, such that what is asked fills every link.
 
-    An interior-point method leaves an error of its gap's root where the sum of worths is flat. A
+    An interior-point method leaves an error of its gap's root where the sum of utilities is flat. A
     link that is not full has a price that goes to 0, and is left out. `None` where there is no end.
     """
     on = (load > 0).astype(np.float64)

@@ -50,7 +50,7 @@ class DualQueues(Bottleneck):
     ramp_range_s: float = 0.4e-3
 
     @property
-    def treatment(self) -> tuple[str, list[float]]:
+    def policy(self) -> tuple[str, list[float]]:
         """As the fluid takes it."""
         return "two-queues", [self.classic_share, self.ramp_start_s, self.ramp_range_s]
 

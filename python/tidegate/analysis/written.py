@@ -77,8 +77,8 @@ def _bottleneck(model: Bottleneck) -> Written:
             [float(rtt_s) for rtt_s in at.rtt_s],
         )  # fmt: skip
 
-    treatment = model.treatment if isinstance(model, DualQueues) else ("alike", [])
-    link = _link(model.capacity_pps, model.signal, treatment)
+    policy = model.policy if isinstance(model, DualQueues) else ("alike", [])
+    link = _link(model.capacity_pps, model.signal, policy)
     return Written([link], [_source(source) for source in model.sources], settled)
 
 
@@ -96,7 +96,7 @@ def _network(model: Network) -> Written:
 
     links = [_link(link.capacity_pps, link.signal, ("alike", [])) for link in model.links.values()]
     sources = [
-        _source(route.source, way=[names.index(name) for name in route.links])
+        _source(route.source, route=[names.index(name) for name in route.links])
         for route in model.routes
     ]
     return Written(links, sources, settled)
@@ -113,12 +113,12 @@ def _abc(model: AbcOverTcp) -> Written:
         queues, probabilities = [at.queue_packets], [at.probability]
         return State(windows, queues, probabilities, list(at.state), at.mean_state, rtts)
 
-    treatment = ("abc", [model.gamma, model.inertia_s, model.activity_weight])
+    policy = ("abc", [model.gamma, model.inertia_s, model.activity_weight])
     sources = [
         _source(each.flows, customers=each.count, granted_pps=each.reference_pps or 0.0)
         for each in model.customers
     ]
-    return Written([_link(model.capacity_pps, model.signal, treatment)], sources, settled)
+    return Written([_link(model.capacity_pps, model.signal, policy)], sources, settled)
 
 
 def _policed(model: PolicedLink) -> Written:
@@ -137,18 +137,18 @@ def _policed(model: PolicedLink) -> Written:
 
 
 def _link(
-    capacity_pps: object, signal: Signal, treatment: tuple[str, Sequence[float]]
+    capacity_pps: object, signal: Signal, policy: tuple[str, Sequence[float]]
 ) -> _native._Queue:
     if signal.law is None:
         raise AnalysisError(f"{type(signal).__name__} has no fluid; its loop and equilibrium do")
     says = (signal.law, [number(value) for value in signal.numbers()])
-    return {"capacity_pps": number(capacity_pps), "signal": says, "treatment": treatment}
+    return {"capacity_pps": number(capacity_pps), "signal": says, "policy": policy}
 
 
 def _source(
     source: Source,
     *,
-    way: list[int] | None = None,
+    route: list[int] | None = None,
     customers: float = 1.0,
     granted_pps: float = 0.0,
 ) -> _native._Sources:
@@ -160,7 +160,7 @@ def _source(
         "count": flows * customers,
         "base_rtt_s": number(source.base_rtt_s),
         "parameters": [number(value) for value in source.numbers()],
-        "way": [0] if way is None else way,
+        "route": [0] if route is None else route,
         "flows": flows,
         "granted_pps": granted_pps,
     }

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def __getattr__(name: str) -> object:
-    """The command's words take a while to import, during which an interruption shall be heard."""
+    """Import the commands, which takes a while; an interruption ends it."""
     if name == "app":
         from tidegate.cli.commands import app
 

@@ -14,11 +14,11 @@ from tidegate.cli.common import (
     Set,
     Shape,
     command,
-    doubts,
     overrides,
     print_csv,
     print_json,
     print_tables,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import remark
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class View(StrEnum):
-    """What can be asked."""
+    """Views of the analysis."""
 
     optimum = "optimum"
     equilibrium = "equilibrium"
@@ -42,32 +42,30 @@ class View(StrEnum):
 @command
 def analyse(
     scenario: Annotated[Path, typer.Argument(help="Scenario file.", show_default=False)],
-    view: Annotated[
-        View | None, typer.Argument(help="What to ask; default: everything that has an answer.")
-    ] = None,
+    view: Annotated[View | None, typer.Argument(help="One view; default: all that apply.")] = None,
     set_: Set = None,
     out: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
             envvar="TIDEGATE_OUT",
-            help="Keep tables and JSON there; default with --plot: results/NAME-HASH-analysis.",
+            help="Write tables and JSON there; default with --plot: results/NAME-HASH-analysis.",
         ),
     ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Compute what can be computed without simulating: in a second, and with the model's name.
+    """Compute equilibrium, stability, optimum and more, without a simulation.
 
     How should it be shared (optimum), where does it settle (equilibrium), does it swing
     (stability, fluid), what do activity meters show, how many calls fit (blocking)?
 
     **Examples**
 
-    tidegate analyse scenarios/will-it-be-stable.toml
+    tidegate analyse scenarios/parking-lot.toml
 
-    tidegate analyse scenarios/will-it-be-stable.toml stability --set users.all.count=50
+    tidegate analyse scenarios/s2-red-ecn.toml stability --set users.light.count=180
 
     tidegate analyse scenarios/two-cbr-users.toml equilibrium --format json
     """
@@ -76,7 +74,7 @@ def analyse(
 
     read = parse(scenario, overrides(set_))
     if not quiet:
-        doubts(scenario, read)
+        print_warnings(scenario, read)
     found = analyse_scenario(read, view.value if view else None)
     folder, files = _kept(found, out, plot=plot) if out or plot else (None, [])
     _print(found, shape, folder, files)
@@ -107,9 +105,15 @@ def _kept(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[P
 
     folder = Path(out) if out else default_folder(found.scenario)
     keep(found, folder)
-    files = found.plot(folder) if plot else []
+    files = _drawn(found, folder) if plot else []
     hand_over(folder)
     return folder, files
+
+
+def _drawn(found: Analysis, folder: Path) -> list[Path]:
+    from tidegate.analysis.figures import draw
+
+    return draw(found, folder)
 
 
 def _cells(found: Analysis) -> list[list[object]]:

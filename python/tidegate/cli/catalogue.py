@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,37 +28,63 @@ from tidegate.errors import Diagnostic, ScenarioError, UsageError
 from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
-    from tidegate.scenarios.mechanisms import Mechanism
+    from collections.abc import Sequence
+
+    from tidegate.scenarios.mechanisms import Mechanism, TrafficKind
+
+PARAMETER_COLUMNS = ("name", "default", "unit", "meaning")
 
 
 @command
 def list_mechanisms(
-    mechanism: Annotated[
-        str | None, typer.Argument(help="Only this one, with its parameters.")
+    name: Annotated[
+        str | None,
+        typer.Argument(help='A mechanism or a kind of traffic, with its parameters; or "traffic".'),
     ] = None,
     shape: Shape = Format.table,
 ) -> None:
-    """List the mechanisms, or one with its parameters, defaults, units and source.
+    """List the mechanisms or the kinds of traffic, or show the parameters of one.
 
     **Examples**
 
     tidegate list
 
     tidegate list abc
+
+    tidegate list traffic
+
+    tidegate list transfer
     """
     from tidegate import _native
 
-    entries = _native.mechanisms()
-    if mechanism is not None:
-        entries = [_find(entries, mechanism)]
-    if shape is Format.json:
-        print_json(entries[0] if mechanism is not None else entries)
-    elif shape is Format.csv:
-        _list_csv(entries, detailed=mechanism is not None)
-    elif mechanism is not None:
-        _print_one(entries[0])
+    mechanisms, traffic = _native.mechanisms(), _native.traffic()
+    if name is None:
+        _list_all(mechanisms, ["category", "name", "title", "source"], shape)
+    elif name == "traffic":
+        _list_all(traffic, ["name", "summary"], shape)
     else:
-        _print_all(entries)
+        _list_one(_find([*mechanisms, *traffic], name), shape)
+
+
+def _list_all(
+    entries: Sequence[Mechanism | TrafficKind], columns: list[str], shape: Format
+) -> None:
+    rows = [[str(entry.get(column)) for column in columns] for entry in entries]
+    if shape is Format.json:
+        print_json(entries)
+    elif shape is Format.csv:
+        print_csv(columns, rows)
+    else:
+        _print_all(columns, rows)
+
+
+def _list_one(entry: Mechanism | TrafficKind, shape: Format) -> None:
+    if shape is Format.json:
+        print_json(entry)
+    elif shape is Format.csv:
+        print_csv(list(PARAMETER_COLUMNS), _parameter_rows(entry))
+    else:
+        _print_one(entry)
 
 
 @command
@@ -93,7 +120,7 @@ def validate(
 
 
 def _judged(path: Path, given: list[tuple[str, str]]) -> list[dict[str, object]]:
-    """Everything there is to say about a file, each with how much it weighs."""
+    """Return errors and warnings of a file, each with its severity."""
     from tidegate.scenarios.reading import parse
 
     try:
@@ -128,48 +155,44 @@ def schema() -> None:
     say(_native.schema())
 
 
-def _find(entries: list[Mechanism], name: str) -> Mechanism:
+def _find(entries: list[Mechanism | TrafficKind], name: str) -> Mechanism | TrafficKind:
     for entry in entries:
         if entry["name"] == name:
             return entry
     near = get_close_matches(name, [entry["name"] for entry in entries], n=1)
-    hint = f"; did you mean {near[0]}?" if near else "; `tidegate list` names them"
-    raise UsageError(f"there is no mechanism {name!r}{hint}")
+    hint = f"did you mean {near[0]}?" if near else "see `tidegate list` and `tidegate list traffic`"
+    raise UsageError(f"there is no mechanism and no kind of traffic {name!r}; {hint}")
 
 
-def _print_all(entries: list[Mechanism]) -> None:
+def _print_all(columns: list[str], rows: list[list[str]]) -> None:
     from tidegate.results.show import Grid, rich_table
 
-    grid = Grid("Mechanisms", ["room", "name", "title", "source"], text_columns=4)
-    room = None
-    for entry in entries:
-        grid.cells.append([
-            entry["room"] if entry["room"] != room else "", entry["name"], entry["title"],
-            entry["source"],
-        ])  # fmt: skip
-        room = entry["room"]
+    title = "Mechanisms" if "source" in columns else "Traffic"
+    grid = Grid(title, columns, text_columns=len(columns))
+    for above, row in pairwise([[""], *rows]):
+        repeated = len(columns) > 2 and above[0] == row[0]
+        grid.cells.append(["" if repeated else row[0], *row[1:]])
     print_tables([rich_table(grid)])
 
 
-def _print_one(entry: Mechanism) -> None:
-    from tidegate.results.show import Grid, rich_table
-
-    say(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
-    say(f"{entry['usage']}\n")
-    grid = Grid("Parameters", ["name", "default", "unit", "meaning"], text_columns=4)
-    grid.cells = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in entry["parameters"]]
-    if grid.cells:
-        print_tables([rich_table(grid)])
+def _print_one(entry: Mechanism | TrafficKind) -> None:
     from rich.markdown import Markdown
 
-    stdout_console().print(Markdown(entry["header"]), width=100)
+    from tidegate.results.show import Grid, rich_table
 
-
-def _list_csv(entries: list[Mechanism], *, detailed: bool) -> None:
-    if detailed:
-        parameters = entries[0]["parameters"]
-        rows = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in parameters]
-        print_csv(["name", "default", "unit", "meaning"], rows)
+    if "header" in entry:
+        say(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
+        say(f"{entry['usage']}\n")
     else:
-        rows = [[e["room"], e["name"], e["title"], e["source"]] for e in entries]
-        print_csv(["room", "name", "title", "source"], rows)
+        say(f"{entry['name']}: {entry['summary']}\n")
+        say(f'users.NAME.traffic = {{ kind = "{entry["name"]}", ... }}\n')
+    grid = Grid("Parameters", list(PARAMETER_COLUMNS), text_columns=4)
+    grid.cells = _parameter_rows(entry)
+    if grid.cells:
+        print_tables([rich_table(grid)])
+    if "header" in entry:
+        stdout_console().print(Markdown(entry["header"]), width=100)
+
+
+def _parameter_rows(entry: Mechanism | TrafficKind) -> list[list[str]]:
+    return [[p["name"], p["default"], p["unit"], p["meaning"]] for p in entry["parameters"]]

@@ -1,4 +1,4 @@
-"""All words of the command."""
+"""All commands of tidegate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tidegate.cli import (
     compare,
     doctor,
     lab,
-    league,
     plot,
     price,
     probe,
@@ -27,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some"
-        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed, `--until` not"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model, 4 some"
+        " points of a sweep failed, 5 `--check` of `reproduce` failed, `--until` not"
         " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
         " 70 internal error, 77 privilege missing, 130 interrupted."
     ),
@@ -39,7 +38,7 @@ app = typer.Typer(
 def tidegate(
     version: bool = typer.Option(False, "--version", help="Print the version."),
 ) -> None:
-    """When a network link is congested: who gets what, and what would make it fair?
+    """Simulate, analyse and measure how congested links are shared.
 
     **Try:** tidegate simulate scenarios/evening-peak.toml
     """
@@ -56,7 +55,6 @@ app.command()(lab.lab)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
-app.command()(league.league)
 app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)

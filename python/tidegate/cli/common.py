@@ -1,4 +1,4 @@
-"""What the commands share: options, output, and how they end."""
+"""Options, output and exit codes that the commands share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST_SHOWN = 160
 
 
 class Format(StrEnum):
-    """How data is printed."""
+    """Output formats."""
 
     table = "table"
     json = "json"
@@ -40,7 +40,7 @@ class Format(StrEnum):
 
 
 class Place(StrEnum):
-    """Where runs are computed."""
+    """Executors of runs."""
 
     threads = "threads"
     dask = "dask"
@@ -51,7 +51,7 @@ Set: TypeAlias = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A setting that wins over the file, such as users.heavy.flows=20 (repeatable).",
+        help="Override a key of the scenario file, such as users.heavy.flows=20 (repeatable).",
     ),
 ]
 Add: TypeAlias = Annotated[
@@ -59,48 +59,53 @@ Add: TypeAlias = Annotated[
     typer.Option(
         "--add",
         metavar="KEY=VALUE",
-        help="The same for a group or link that is new, such as users.guest.flows=2 (repeatable).",
+        help="Add a key of a new group or link, such as users.guest.flows=2 (repeatable).",
     ),
 ]
 Seed: TypeAlias = Annotated[
     int | None,
-    typer.Option(help="Seed of the first replication; the others follow.", envvar="TIDEGATE_SEED"),
+    typer.Option(
+        help="Seed of the first replication; replication r has seed + r.", envvar="TIDEGATE_SEED"
+    ),
 ]
 Replications: TypeAlias = Annotated[
     int | None,
-    typer.Option("--replications", "-r", min=1, max=MAX_REPLICATIONS, help="Independent runs."),
+    typer.Option(
+        "--replications", "-r", min=1, max=MAX_REPLICATIONS, help="Number of independent runs."
+    ),
 ]
 Until: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--until", metavar="'QUANTITY WIDTH'",
-        help="More replications until the 95 % interval of this is so narrow for every group, "
-        "such as 'throughput_bps 2 %' or 'p95_sojourn_s 1 ms' (repeatable).",
+        help="Add runs until the half-width of this metric's 95 % confidence interval is below "
+        "WIDTH for every group or link, such as 'throughput_bps 2 %' or 'p95_sojourn_s 1 ms' "
+        "(repeatable).",
     ),
 ]  # fmt: skip
 AtMost: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--at-most", min=1, max=MAX_REPLICATIONS,
-        help="Of --until: replications after which there is an end; default: 1000.",
+        help="With --until: maximum number of runs; default: 1000.",
     ),
 ]  # fmt: skip
 Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--jobs", "-j", min=1, max=MAX_JOBS, envvar="TIDEGATE_JOBS",
-        help="Threads, or processes of a cluster here; default: one per core. "
+        help="Number of threads, or of processes of a local cluster; default: one per core. "
         "Results do not depend on it.",
     ),
 ]  # fmt: skip
 Engine: TypeAlias = Annotated[
-    Place, typer.Option("--engine", help="Where to run: threads here, or a Dask cluster.")
+    Place, typer.Option("--engine", help="Run on threads of this machine or on a Dask cluster.")
 ]
 Scheduler: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS", envvar="TIDEGATE_SCHEDULER",
-        help="Of --engine dask: a cluster's; default: a cluster is started here.",
+        help="With --engine dask: address of the scheduler; default: start a local cluster.",
     ),
 ]  # fmt: skip
 Out: TypeAlias = Annotated[
@@ -110,14 +115,14 @@ Out: TypeAlias = Annotated[
     ),
 ]
 Save: TypeAlias = Annotated[bool, typer.Option(help="Write the result folder.")]
-Shape: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Form of the output.")]
+Shape: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")
+    bool, typer.Option("--quiet", "-q", help="Print no progress and no warnings.")
 ]
 
 
 def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """End with the exit code of what happened, and say it in a line instead of a traceback."""
+    """Turn errors into a message on stderr and an exit code."""
 
     @functools.wraps(function)
     def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
@@ -137,7 +142,7 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 
 def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor:
-    """What works the runs off; to be closed."""
+    """Return the executor of runs; the caller closes it."""
     if engine is Place.threads:
         if given(scheduler, "TIDEGATE_SCHEDULER"):
             raise UsageError("--scheduler goes with --engine dask")
@@ -148,21 +153,21 @@ def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor
 
 
 def typed(out: str | os.PathLike[str] | None) -> bool:
-    """Whether a folder was named on the command line rather than by TIDEGATE_OUT."""
+    """Return whether the folder comes from the command line, not from TIDEGATE_OUT."""
     return given(out, "TIDEGATE_OUT")
 
 
 def given(option: str | os.PathLike[str] | None, variable: str) -> bool:
-    """Whether an option was typed, rather than set by an environment variable."""
+    """Return whether the option comes from the command line, not from the environment."""
     return option is not None and os.fspath(option) != os.environ.get(variable)
 
 
 def say(text: object = "") -> None:
-    """Print to stdout; what is not to be shown but obeyed is escaped, as in all that is printed."""
+    """Print to stdout, with control characters escaped."""
     typer.echo(lines(text))
 
 
-def doubts(path: Path, scenario: Scenario) -> None:
+def print_warnings(path: Path, scenario: Scenario) -> None:
     """Print the scenario's warnings to stderr."""
     for _, _, _, _, _, text in scenario.warnings():
         remark(f"{one_line(path)}: warning: {text}")
@@ -180,7 +185,7 @@ def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tup
 
 
 def changes(settings: Sequence[str] | None, added: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Give --set and --add as overrides: what is added first, since the others may change it."""
+    """Return --add and --set as overrides, in this order: --set may change what is added."""
     from tidegate.scenarios.reading import ADD
 
     new = [(f"{ADD}{key}", value) for key, value in overrides(added, "--add")]
@@ -192,14 +197,14 @@ def _short(text: str) -> str:
 
 
 def print_json(content: object) -> None:
-    """Print as JSON, where numbers that are not are null."""
+    """Print as JSON; NaN and infinities are null."""
     typer.echo(_json(content))
 
 
 def print_json_rows(
     head: Mapping[str, object], name: str, rows: Iterable[object], tail: Mapping[str, object]
 ) -> None:
-    """Print an object one of whose values is a list that is longer than the memory."""
+    """Print an object with a list that is too long for memory, row by row."""
     typer.echo("{")
     for key, value in head.items():
         typer.echo(f"  {json.dumps(key)}: {_indented(value)},")
@@ -236,7 +241,7 @@ def _cell(cell: object) -> object:
 
 
 def print_tables(tables: Sequence[RenderableType]) -> None:
-    """Print tables; into a file or pipe as wide as they are."""
+    """Print tables, at full width into a file or pipe."""
     console = stdout_console()
     if console.is_terminal:
         for table in tables:
@@ -249,14 +254,14 @@ def print_tables(tables: Sequence[RenderableType]) -> None:
 
 
 def stdout_console() -> Console:
-    """A console that neither wraps nor colours what is not read in a terminal."""
+    """Return a console that wraps and colours only in a terminal."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=240, no_color=True)
 
 
 def finite(content: object) -> object:
-    """Replace NaN and infinities, which JSON has no word for."""
+    """Replace NaN and infinities, which JSON does not have, by None."""
     if isinstance(content, float) and not math.isfinite(content):
         return None
     if isinstance(content, dict):

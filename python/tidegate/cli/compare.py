@@ -30,24 +30,26 @@ if TYPE_CHECKING:
     from tidegate.results.result import Result
 
 _LONGEST_NAME = 100
-"""Bytes of each side's name in that of a folder, which has 255."""
+"""Maximum bytes of each side's name; a folder's name has 255."""
 
 
 @command
 def compare(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder.")],
-    other: Annotated[Path, typer.Argument(metavar="RESULT", help="What to compare with it.")],
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="First result folder.")],
+    other: Annotated[Path, typer.Argument(metavar="RESULT", help="Second result folder.")],
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", envvar="TIDEGATE_OUT", help="Where to draw; default: results/A--B-HASH."
+            metavar="DIR",
+            envvar="TIDEGATE_OUT",
+            help="Folder of the figure; default: results/A--B-HASH.",
         ),
     ] = None,
     save: Annotated[bool, typer.Option(help="Draw the figure.")] = True,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Lay two saved results side by side: a simulation and real Linux, or any other two.
+    """Compare two saved results: a simulation and real Linux, or any other two.
 
     **Examples**
 
@@ -114,14 +116,14 @@ def _warnings(both: SideBySide) -> list[str]:
 
 
 def _name(folder: Path) -> str:
-    """What to call a result: a variant by what it varies, any other by its folder."""
+    """Return the name of a result: its difference for a variant, else its folder."""
     above = known_manifest(folder.resolve().parent) or {}
     names = {one["folder"]: one["name"] for one in above.get("variants", [])}
     return str(names.get(folder.resolve().name, folder.resolve().name))
 
 
 def _default_folder(both: SideBySide, folders: tuple[Path, Path]) -> Path:
-    """Named after both folders, and after what is in them: other folders may be called the same."""
+    """Return a name made of both folders and a hash of their contents."""
     names = []
     for folder in map(Path.resolve, folders):
         variant = known_manifest(folder.parent) is not None

@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "pyarrow", "scipy", "matplotlib", "typer", "rich")
 
 @command
 def doctor() -> None:
-    """Say what tidegate runs on and check that it works.
+    """Check this installation.
 
     **Example**
 
@@ -34,13 +34,13 @@ def doctor() -> None:
 
 
 class State(StrEnum):
-    """What there is to say of something."""
+    """State of a component."""
 
     ok = "ok"
     bad = "BAD"
-    """Without it tidegate does not work."""
+    """tidegate does not work without it."""
     none = "none"
-    """It is not here, and tidegate does without."""
+    """It is missing, and optional."""
 
 
 Finding: TypeAlias = tuple[str, str, State]
@@ -85,7 +85,7 @@ def _program(place: str | None, use: str) -> tuple[str, State]:
 
 
 def _lab() -> list[Finding]:
-    """What `tidegate lab` uses; nothing else of tidegate needs any of it."""
+    """Check what only `tidegate lab` needs."""
     from tidegate.laboratory.process import PROGRAM, find_program, missing
 
     lacking = missing()
@@ -117,7 +117,7 @@ def _version(package: str) -> str:
 
 
 def _engine_works() -> Finding:
-    """Run the smallest scenario twice and compare."""
+    """Run a small scenario twice and compare the digests."""
     from tidegate.errors import TidegateError
     from tidegate.runs.simulation import simulate
 

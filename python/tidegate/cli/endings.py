@@ -1,4 +1,4 @@
-"""How the command ends, from its first moment to its last: exit codes, and a line that says why.
+"""Exit codes and final messages of the command, from its first moment to its last.
 
 Nothing is imported here that takes time, so that an interruption is heard while the rest is.
 """
@@ -26,17 +26,17 @@ INTERRUPTED = 130
 
 DEBUG = "TIDEGATE_DEBUG"
 LONGEST_REASON = 300
-"""Characters of an unexpected error that are shown."""
+"""Maximum characters shown of an unexpected error."""
 
 
 class _Interruptible:
-    """Whether an interruption may be raised in what runs now, which then says how to go on."""
+    """Whether an interruption is raised in the command, which then says how to continue."""
 
     raises = False
 
 
 def hear_interruptions() -> None:
-    """End at once when interrupted, whatever runs; a command may ask to be told instead."""
+    """End at once when interrupted, unless a command handles interruptions itself."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as under nohup
         signal.signal(signal.SIGINT, _interrupted)
     sys.unraisablehook = _unraisable
@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def output() -> Iterator[None]:
-    """End in a line where what is printed does not arrive, and where something is unexpected."""
+    """End with a message if output cannot be written or an unexpected error occurs."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -83,7 +83,7 @@ def output() -> Iterator[None]:
 
 
 def unexpected(error: BaseException) -> None:
-    """Say in a line that tidegate has a bug, or with a traceback where that is asked for."""
+    """Print a message about an internal error, or a traceback if TIDEGATE_DEBUG is set."""
     if os.environ.get(DEBUG, "") not in {"", "0"}:
         import traceback
 
@@ -96,7 +96,7 @@ def unexpected(error: BaseException) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: threads in the middle of a run cannot be stopped, and need not be waited for."""
+    """Exit at once, without waiting for threads in the middle of a run."""
     try:
         with suppress(OSError, ValueError, AttributeError):
             sys.stderr.flush()
@@ -105,7 +105,7 @@ def leave(code: int) -> NoReturn:
 
 
 def remark(text: str) -> None:
-    """Print to stderr; there is nobody to tell where that fails."""
+    """Print to stderr, and ignore failures."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{lines(text)}\n")
         sys.stderr.flush()
@@ -125,7 +125,7 @@ def _leave_interrupted() -> NoReturn:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """End on an interruption where nothing can be raised as well, such as in a callback."""
+    """End on an interruption also where an exception is ignored, such as in a callback."""
     if isinstance(what.exc_value, KeyboardInterrupt):
         _leave_interrupted()
     sys.__unraisablehook__(what)

@@ -18,8 +18,8 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
-    doubts,
     overrides,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import remark
@@ -37,21 +37,21 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="KEY=VALUE",
-        help="Also run the scenario with this setting, and compare (repeatable).",
+        help="Also run the scenario with this key overridden, and print both (repeatable).",
     ),
 ]
 Replications = Annotated[
     int | None,
     typer.Option(
         "--replications", "-r", min=1, max=MAX_REPLICATIONS,
-        help="Independent runs; default: the scenario's, at most 5, for each takes its time.",
+        help="Number of runs; default: as in the scenario, at most 5. Runs take real time.",
     ),
 ]  # fmt: skip
 Jobs = Annotated[
     int,
     typer.Option(
         "--jobs", "-j", min=1, max=MAX_JOBS,
-        help="Runs at the same time; more than 1 only where processor cores are idle.",
+        help="Number of simultaneous runs; use more than 1 only if cores are idle.",
     ),
 ]  # fmt: skip
 
@@ -68,23 +68,24 @@ def lab(
     replications: Replications = None,
     jobs: Jobs = 1,
     ip: Annotated[int, typer.Option("--ip", min=4, max=6, help="IP version, 4 or 6.")] = 4,
-    generator: Annotated[
-        str, typer.Option(metavar="own|iperf3", help="What sends and receives.")
-    ] = "own",
+    generator: Annotated[str, typer.Option(metavar="own|iperf3", help="Load generator.")] = "own",
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only say what is missing here (for the scenario, if named)."),
+        typer.Option(
+            "--check",
+            help="Only report what is missing on this machine (for the scenario, if named).",
+        ),
     ] = False,
     out: Out = None,
     save: Save = True,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
     shape: Shape = Format.table,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say how to look into the hosts meanwhile.")
+        bool, typer.Option("--verbose", "-v", help="Print how to enter the hosts during the run.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario with the TCP of this Linux kernel, and tell who got what.
+    """Run a scenario with the TCP of this Linux kernel and report throughput by group.
 
     Hosts are network namespaces, the bottleneck is tidegate's. A run takes as long as the scenario
     says, so that by default there are at most 5. Needs root; leaves nothing behind.
@@ -124,7 +125,7 @@ def lab(
     given = changes(set_, add)
     base = parse(scenario, given)
     if not quiet:
-        doubts(scenario, base)
+        print_warnings(scenario, base)
     if base.points() and not quiet:
         remark(f"{scenario} has a [sweep]; this is its base alone")
     other = overrides(against, "--against")
@@ -152,7 +153,7 @@ def lab(
 def _expectation(
     scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None, jobs: int
 ) -> str:
-    """How long it will take, said before it does."""
+    """Print how long the runs will take."""
     from tidegate.laboratory.running import expected_wall_s, tasks_of, whole_s
 
     tasks = tasks_of(scenarios, seed, replications)

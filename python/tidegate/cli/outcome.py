@@ -1,4 +1,4 @@
-"""What `simulate` and `lab` print and keep."""
+"""Output and result folders of `simulate` and `lab`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_keeping(
     keep: bool,
     plot: bool,
 ) -> None:
-    """Tell before anything runs that it could not be kept as asked for."""
+    """Check before any run that the result can be written."""
     from tidegate.results.places import check_place, planned_runs
 
     if not keep and (plot or typed(out)):
@@ -50,7 +50,7 @@ def present(
     quiet: bool,
     theories: Mapping[str, Theory] | None = None,
 ) -> None:
-    """Write the result folder where wanted, and print; in this order, so that paths are told."""
+    """Write the result folder if asked for, then print the results and their paths."""
     folder, failure = None, None
     files: list[Path] = []
     try:
@@ -73,7 +73,7 @@ def present(
 
 
 def told(folder: Path, files: Iterable[Path]) -> str:
-    """Where results and figures are, in a line."""
+    """Return a line with the paths of results and figures."""
     names = ", ".join(path.name for path in files)
     return f"results in {one_line(folder)}" + (f": {names}" if names else "")
 
@@ -119,7 +119,7 @@ def _print_tables(
 
 
 def timing_lines(results: Mapping[str, Result]) -> list[str]:
-    """How well the machine kept up with a lab's runs; nothing to say of simulations."""
+    """Return how well the machine kept up with runs of the lab; nothing for simulations."""
     lines = []
     for name, result in results.items():
         variant = f"{one_line(name)}: " if name else ""
@@ -193,7 +193,7 @@ def _predicted(theories: Mapping[str, Theory] | None) -> dict[str, Predictions]:
 def _beside(
     row: Mapping[str, Any], variant: str, theories: Mapping[str, Theory] | None
 ) -> dict[str, float | str | None]:
-    """What is predicted of a row, by which share its mean is above that, and what to doubt."""
+    """Return a row's prediction, its relative deviation, and warnings."""
     if theories is None:
         return {}
     from tidegate.analysis.theory import deviation

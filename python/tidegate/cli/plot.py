@@ -13,15 +13,17 @@ from tidegate.errors import ResultError
 
 @command
 def plot(
-    result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="A result folder.")],
+    result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="Result folder.")],
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", envvar="TIDEGATE_OUT", help="Where to; default: the result folder."
+            metavar="DIR",
+            envvar="TIDEGATE_OUT",
+            help="Folder of the figures; default: the result folder.",
         ),
     ] = None,
 ) -> None:
-    """Draw a result: who got what, each user group and each queue over time; or a sweep.
+    """Draw a saved result (throughput by group, groups and queues over time) or a sweep.
 
     **Example**
 

@@ -25,26 +25,33 @@ if TYPE_CHECKING:
 @command
 def price(
     action: Annotated[
-        str | None, typer.Argument(metavar="[list]", help="`list` shows, and changes nothing.")
+        str | None,
+        typer.Argument(metavar="[list]", help="`list` prints the sockets and changes nothing."),
     ] = None,
-    pid: Annotated[int | None, typer.Option(metavar="PID", help="Sockets of this process.")] = None,
+    pid: Annotated[
+        int | None, typer.Option(metavar="PID", help="Only sockets of this process.")
+    ] = None,
     cgroup: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Of the processes in this control group.")
+        str | None,
+        typer.Option(metavar="DIR", help="Only sockets of processes in this control group."),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", min=1, max=65535, help="With this port at either end."),
+        typer.Option(
+            metavar="PORT", min=1, max=65535, help="Only sockets with this port at either end."
+        ),
     ] = None,
     willingness: Annotated[
         float | None,
-        typer.Option("--willingness", "-w", help="w: packets per second that each pays now."),
+        typer.Option("--willingness", "-w", help="Willingness to pay w of each socket, packets/s."),
     ] = None,
     kappa: Annotated[
-        float | None, typer.Option(help="Gain of each, above 0 and at most 1; default: as it is.")
+        float | None,
+        typer.Option(help="Step κ of each socket, above 0 and at most 1; default: unchanged."),
     ] = None,
     shape: Shape = Format.table,
 ) -> None:
-    """Show or change what connected sockets pay for congestion, without their programs' doing.
+    """Show or change what connected sockets of other programs pay for congestion.
 
     They have to go by tg_sbrm, tg_tcprm or tg_vegascp, which `tidegate-bpf hold` keeps in the
     kernel; others are named and left alone. Needs root.

@@ -24,39 +24,39 @@ NO_ANSWER = 1
 @command
 def probe(
     host: Annotated[
-        str | None, typer.Argument(help="Who answers there: a name or an address.")
+        str | None, typer.Argument(help="Host that answers: a name or an address.")
     ] = None,
     answer: Annotated[
-        bool, typer.Option("--answer", help="Be the other end: answer probes until interrupted.")
+        bool, typer.Option("--answer", help="Answer probes until interrupted.")
     ] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of who answers.")] = 4747,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of the answers.")] = 4747,
     address: Annotated[
-        str, typer.Option(help="Of --answer: the address to listen at; default: all of IPv4.")
+        str, typer.Option(help="With --answer: address to listen on; default: all IPv4 addresses.")
     ] = "0.0.0.0",  # noqa: S104 - whoever answers wants to be reached
     probes: Annotated[
-        int, typer.Option("--probes", "-n", min=1, max=1000, help="How many there are.")
+        int, typer.Option("--probes", "-n", min=1, max=1000, help="Number of probes.")
     ] = 10,
     spacing: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.001, max=10, help="From one to the next.")
+        float, typer.Option(metavar="SECONDS", min=0.001, max=10, help="Time between two probes.")
     ] = 0.04,
     size: Annotated[
-        int, typer.Option(metavar="BYTES", min=45, max=1400, help="Of a probe on the wire.")
+        int, typer.Option(metavar="BYTES", min=45, max=1400, help="Size of a probe on the wire.")
     ] = 100,
     patience: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.01, max=60, help="Waited after the last.")
+        float, typer.Option(metavar="SECONDS", min=0.01, max=60, help="Wait after the last probe.")
     ] = 1.0,
     rate: Annotated[
-        float | None, typer.Option(metavar="KBPS", help="x: the call's rate, kb/s; goes with -w.")
+        float | None, typer.Option(metavar="KBPS", help="Rate x of the call, kb/s; with -w.")
     ] = None,
     willingness: Annotated[
         float | None,
         typer.Option("--willingness", "-w", metavar="KBPS",
-                     help="w: what is paid for the rate, kb/s; the threshold is w/x."),
+                     help="Willingness to pay w, kb/s; the threshold is w/x."),
     ] = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Ask a path whether it would bear another call: by the ECN marks that probes get there.
+    """Probe whether a path can carry another call, by ECN marks on UDP probes.
 
     On the other host `tidegate probe --answer` has to run. A call is refused if a probe comes back
     marked, or not at all; with -w and --rate, if the share of such probes is not below w/x.
@@ -69,7 +69,7 @@ def probe(
 
     tidegate probe video.example.org -n 50 --rate 195 -w 10
 
-    Exit codes: 0 admit, 5 refuse, 1 no answer, or none that tells of marks.
+    Exit codes: 0 admit, 5 refuse, 1 no answer, or ECN is cleared on the path.
     """
     if answer == (host is not None):
         raise UsageError("name the host to probe, or say --answer on the other one")
@@ -111,7 +111,7 @@ def _answer(address: str, port: int, *, quiet: bool) -> None:
 
 
 def _threshold(rate: float | None, willingness: float | None) -> float | None:
-    """w/x."""
+    """Return the threshold w/x."""
     if (rate is None) != (willingness is None):
         raise UsageError("--rate and --willingness go together: the threshold is w/x")
     if rate is None or willingness is None:

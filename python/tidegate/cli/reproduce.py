@@ -38,11 +38,12 @@ def reproduce(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER[/EXPERIMENT]]", help="Such as abc or abc/table2; default: everything."
+            metavar="[PAPER[/EXPERIMENT]]",
+            help="Paper or experiment, such as abc or abc/table2; default: all papers.",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Every cell and claim, with fewer runs.")
+        bool, typer.Option("--quick", help="All cells and claims, with fewer runs.")
     ] = False,
     replications: Annotated[
         int | None,
@@ -51,31 +52,35 @@ def reproduce(
             "-r",
             min=1,
             max=MAX_REPLICATIONS,
-            help="At most so many runs a point.",
+            help="Maximum number of runs per point.",
         ),
     ] = None,
     check: Annotated[
         bool,
         typer.Option(
             "--check",
-            help="End with 5 where something deviates with neither an explanation nor a reading.",
+            help="End with 5 if a deviation has neither an explanation nor another reading.",
         ),
     ] = False,
     report: Annotated[
         bool,
-        typer.Option(
-            "--report", help="Write the papers' own pages, studies/*/RESULTS.md and figures."
-        ),
+        typer.Option("--report", help="Write the pages studies/*/RESULTS.md and their figures."),
     ] = False,
-    resume: Annotated[
-        bool, typer.Option(help="Skip runs that are kept below results or DIR.")
-    ] = True,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="FACTOR=LEVEL",
+            help="Only points with this level of the factor; repeatable. Nothing is judged.",
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Skip runs that results or DIR already has.")] = True,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             envvar="TIDEGATE_OUT",
-            help="Where reports go, each in a folder of its own; default: results.",
+            help="Parent folder of the reports; default: results.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -106,8 +111,10 @@ def reproduce(
         near = get_close_matches(paper, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(study_names())}{hint}")
-    if report and (quick or typed(out)):
-        raise UsageError("--report is about whole pages in full: drop --quick and --out")
+    if report and (quick or only or typed(out)):
+        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+    if check and only:
+        raise UsageError("--check judges whole experiments: drop --only")
     if report and not is_whole_page(target):
         raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
     out = None if report else out
@@ -115,7 +122,7 @@ def reproduce(
         with executor(engine, scheduler, jobs) as where:
             done = run(
                 target, quick=quick, replications=replications, progress=not quiet, report=report,
-                resume=resume, out=out, executor=where,
+                resume=resume, out=out, only=_levels(only or []), executor=where,
             )  # fmt: skip
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
@@ -131,9 +138,10 @@ def reproduce(
         columns = list(dict.fromkeys(key for outcome in outcomes for key in outcome))
         print_csv(columns, [[_cell(o.get(key)) for key in columns] for o in outcomes])
     else:
-        if "/" in (target or ""):
+        if "/" in (target or "") or only:
             _print_beside(done)
-        _print_table(outcomes)
+        if not only:
+            _print_table(outcomes)
     for one in [] if quiet else done:
         remark(
             f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
@@ -144,8 +152,19 @@ def reproduce(
         raise typer.Exit(CHECK_MISSED)
 
 
+def _levels(only: list[str]) -> dict[str, list[str]]:
+    """Levels by factor."""
+    found: dict[str, list[str]] = {}
+    for one in only:
+        factor, equals, level = one.partition("=")
+        if not (factor and equals and level):
+            raise UsageError(f"--only {one!r}: expected FACTOR=LEVEL, such as mechanism=red")
+        found.setdefault(factor, []).append(level)
+    return found
+
+
 _MANY_S = 10
-"""So many processor seconds are told without a fraction."""
+"""From this many processor seconds on, no fraction is printed."""
 
 _ELSEWHERE = {
     "undecided": "undecided",
@@ -154,7 +173,7 @@ _ELSEWHERE = {
     "unexplained": "not explained",
     "cannot_fail": "cannot fail",
 }
-"""Where the cells and claims stand that are neither within nor held, and the columns' heads."""
+"""Counts of cells and claims that are neither within nor held, with their column headings."""
 
 
 def _count(ids: object) -> str:
@@ -166,7 +185,7 @@ def _kept(done: Reproduced) -> str:
 
 
 def _packets(done: Reproduced) -> str:
-    """What passed a link called bottleneck; networks of several links have none."""
+    """Return the packets that passed the link `bottleneck`; other networks have none."""
     packets = done.effort.packets
     return f"{packets / 1e6:,.0f} million packets, " if packets else ""
 
@@ -184,6 +203,7 @@ def _print_beside(done: list[Reproduced]) -> None:
     from tidegate.studies.report.comparison import grids
 
     found = [grid for one in done for outcome in one.outcomes for grid in grids(outcome)]
+    found += [grid for one in done for grid in one.tables if grid.cells]
     print_tables([rich_table(grid) for grid in found])
 
 

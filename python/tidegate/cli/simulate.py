@@ -24,9 +24,9 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
-    doubts,
     executor,
     overrides,
+    print_warnings,
 )
 from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.endings import MISSED, remark
@@ -44,7 +44,7 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="KEY=VALUE",
-        help="Also simulate the scenario with this setting, and compare (repeatable).",
+        help="Also simulate the scenario with this key overridden, and print both (repeatable).",
     ),
 ]
 
@@ -64,14 +64,14 @@ def simulate(
     scheduler: Scheduler = None,
     out: Out = None,
     save: Save = True,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
     theory: Annotated[
-        bool, typer.Option("--theory", help="Lay what models predict beside it, and draw it, too.")
+        bool, typer.Option("--theory", help="Also print and draw what analytical models predict.")
     ] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate a scenario, packet by packet, and tell who got what.
+    """Simulate a scenario packet by packet and report throughput by group.
 
     **Examples**
 
@@ -94,7 +94,7 @@ def simulate(
     given = changes(set_, add)
     base = parse(scenario, given)
     if not quiet:
-        doubts(scenario, base)
+        print_warnings(scenario, base)
     if base.points() and not quiet:
         remark(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
@@ -121,7 +121,7 @@ def simulate(
 
 
 def _theories(results: Mapping[str, Result]) -> dict[str, Theory]:
-    """What models predict of each variant; of the others, why nothing."""
+    """Return the predictions for each variant, or why there are none."""
     from tidegate.analysis.theory import theory_or_why
 
     found = {}
@@ -138,7 +138,7 @@ def _theories(results: Mapping[str, Result]) -> dict[str, Theory]:
 
 
 def _imprecise(results: Mapping[str, Result], enough: Until) -> None:
-    """Tell of what is not known as well as was asked for, and end with its code."""
+    """Report metrics whose interval is still too wide, and end with exit code 5."""
     from tidegate.results.summary import rows
 
     missed = False
@@ -152,7 +152,7 @@ def _imprecise(results: Mapping[str, Result], enough: Until) -> None:
 
 
 def _left_empty_handed(results: Mapping[str, Result]) -> None:
-    """Tell of groups that got nothing in any run: that is seldom what somebody wanted to see."""
+    """Warn of groups that received nothing in any run."""
     for name, result in results.items():
         groups = result.groups.select(["group", "throughput_bps"]).to_pylist()
         got = {row["group"] for row in groups if row["throughput_bps"] > 0}

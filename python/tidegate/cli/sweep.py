@@ -25,11 +25,11 @@ from tidegate.cli.common import (
     Until,
     changes,
     command,
-    doubts,
     executor,
     print_csv,
     print_json_rows,
     print_tables,
+    print_warnings,
     say,
 )
 from tidegate.cli.endings import INTERRUPTED, MISSED, leave, remark
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 SOME_FAILED = 4
 
 MOST_SHOWN = 1_000
-"""Points in a table that somebody may still read."""
+"""Maximum number of points in a printed table."""
 
 
 @command
 def sweep(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file with a [sweep].")],
+    scenario: Annotated[Path, typer.Argument(help="Scenario file with a table [sweep].")],
     set_: Set = None,
     add: Add = None,
     seed: Seed = None,
@@ -63,12 +63,12 @@ def sweep(
     engine: Engine = Place.threads,
     scheduler: Scheduler = None,
     out: Out = None,
-    resume: Annotated[bool, typer.Option(help="Skip runs whose results are already there.")] = True,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    resume: Annotated[bool, typer.Option(help="Skip runs that the folder already has.")] = True,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate every point of a scenario's [sweep] on all cores, or on a cluster.
+    """Simulate all points of a scenario's [sweep], on all cores or a cluster.
 
     Each finished run is kept; the same command goes on where an interrupted one stopped.
 
@@ -98,7 +98,7 @@ def sweep(
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
     if not quiet:
-        doubts(scenario, done.scenario)
+        print_warnings(scenario, done.scenario)
     # The folder may have more than was asked for, and its figures show all of it.
     whole = load_sweep(done.folder)
     figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []
@@ -110,7 +110,7 @@ def sweep(
 
 
 def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
-    """Point after point: there may be more than the memory holds."""
+    """Yield the points one by one; all may not fit in memory."""
     if shape is Format.json:
         tail = {"folder": str(done.folder), "figures": list(map(str, figures))}
         print_json_rows({"scenario": {"name": done.scenario.name}}, "points", _points(done), tail)
@@ -129,7 +129,7 @@ def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
 
 
 def _end(done: Sweep) -> None:
-    """Say what is lacking, and end with its code."""
+    """Report failed points and wide intervals, and end with the exit code."""
     failed, imprecise = done.failed, done.imprecise
     for point in failed:
         for seed, reason in point.failures.items():
@@ -169,7 +169,7 @@ def _rows(parts: Iterable[pa.Table]) -> Iterator[list[object]]:
 
 
 def _table(done: Sweep) -> RenderableType:
-    """Throughput per user of each group at each point."""
+    """Return the throughput per user of each group at each point."""
     from tidegate.results.show import Grid, rate_unit, rich_table, uncertain
     from tidegate.results.statistics import Estimate
     from tidegate.runs.swept_values import words

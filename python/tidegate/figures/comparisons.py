@@ -1,4 +1,4 @@
-"""Two results in one figure: who got what, each over time, and by how much they differ.
+"""Two results in one figure: throughput by group, each over time, and the difference.
 
 A colour is a group or a link, in all four parts alike; fill and dashes tell the two sides apart.
 """
@@ -49,9 +49,9 @@ FARTHEST = 150.0
 """Per cent that the axis of differences reaches at most; what lies beyond is marked at its end."""
 WORDS = {
     "throughput_bps": "throughput", "ratio_to_first": "ratio to first group",
-    "loss_ratio": "loss", "mark_ratio": "marks", "mean_completion_s": "transfer time",
+    "loss_ratio": "loss", "mark_ratio": "marks", "mean_completion_s": "FCT",
     "utilization": "utilisation", "mean_backlog_packets": "mean queue",
-    "mean_sojourn_s": "mean delay", "p95_sojourn_s": "95 % delay", "drop_ratio": "drops",
+    "mean_sojourn_s": "mean delay", "p95_sojourn_s": "p95 queueing delay", "drop_ratio": "drops",
     "marks": "marks", "blocking": "blocked", "calls": "calls", "set_up_s": "set-up time",
     "target_rate_bps": "target rate", "quality": "quality", "price": "price",
 }  # fmt: skip
@@ -132,7 +132,7 @@ def _bars(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) 
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0)
     axes.set_xlabel(f"throughput per user [{unit}]")
-    axes.set_title("Who got what")
+    axes.set_title("Throughput by group")
 
 
 def _changes(

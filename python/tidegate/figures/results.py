@@ -1,4 +1,4 @@
-"""Figures of results: who got what, each group over time, each queue over time."""
+"""Figures of results: throughput by group, each group over time, each queue over time."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
     axes.set_xlabel(f"throughput per user [{unit}]")
     axes.margins(x=0.12)
     axes.set_xlim(left=0)
-    _finish(axes, results, "Who got what")
+    _finish(axes, results, "Throughput by group")
     return [write(figure, folder / "who-got-what.png")]
 
 

@@ -180,7 +180,8 @@ LAB = TableSchema(
 )  # fmt: skip
 
 SUMMARY = TableSchema(
-    "summary", "One row per metric of a group or a bottleneck: who got what.",
+    "summary",
+    "One row per metric of a group or a bottleneck: mean over runs and its confidence interval.",
     _declared(
         ("kind", "string", "", "`group` or `link`."),
         ("name", "string", "", "Which."),

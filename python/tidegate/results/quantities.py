@@ -39,37 +39,36 @@ class Definition:
 DEFINITIONS = (
     Definition(
         "throughput_bps", "throughput",
-        "bytes on the wire that left a flow's last link: headers, connection requests and what "
-        "arrives twice included",
+        "bits on the wire that left the flow's last link per second: headers, connection requests "
+        "and duplicates included",
     ),
     Definition(
         "goodput_bps", "goodput",
-        "payload that arrived in order, each byte once; above the throughput only where what came "
+        "payload that arrived in order, each byte once; above the throughput only if data from "
         "before the measurement is put in order within it",
     ),
     Definition(
         "loss_ratio", "lost",
-        "of the packets whose way ended in the measured time, those that the network lost, for any "
-        "reason; the others reached the receiver",
+        "packets lost by the network, of those lost or delivered",
         "losses / (losses + packets_delivered)",
         "of the packets that arrived or were lost",
     ),
     Definition(
         "mark_ratio", "marked",
-        "of the packets that reached the receiver, those that came with a mark (CE)",
+        "packets that arrived with CE, of those delivered",
         "marks / packets_delivered",
         "of those that arrived",
     ),
     Definition(
-        "retransmit_ratio", "resent",
-        "of the packets sent, those sent again, needed or not",
+        "retransmit_ratio", "retransmitted",
+        "retransmissions, needed or spurious, of the packets sent",
         "retransmits / packets_sent",
         "of those sent",
     ),
     Definition(
         "drop_ratio", "dropped",
-        "of all packets, ACKs too, whose stay at a link ended in the measured time, those that it "
-        "did not pass on: buffer full, AQM, policer, or lost on its wire",
+        "packets that a link did not pass on, ACKs included, for any reason (buffer, AQM, policer, "
+        "wire)",
         "drops / (drops + departures - drops_wire)",
         "of the packets, ACKs included, that left or were dropped",
     ),
@@ -82,14 +81,14 @@ def legend(metrics: list[str]) -> str:
     """What the shares among some metrics are shares of, in a line.
 
     >>> legend(["throughput_bps", "loss_ratio", "retransmit_ratio"])
-    'lost: of the packets that arrived or were lost; resent: of those sent'
+    'lost: of the packets that arrived or were lost; retransmitted: of those sent'
     """
     told = [one for one in DEFINITIONS if one.short and one.metric in metrics]
     return "; ".join(f"{one.word}: {one.short}" for one in told)
 
 
 def flow_ratios(total: Callable[[str], NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Shares of packets lost, marked and resent; `total` gives counts by their column's name."""
+    """Shares of packets lost, marked, retransmitted; `total` gives counts by column's name."""
     delivered, losses = total("packets_delivered"), total("losses")
     return {
         "loss_ratio": ratio(losses, losses + delivered),

@@ -124,7 +124,7 @@ class Result:
         return summary_table(self.averaged.tables)
 
     def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw who got what, each group and each queue over time; return the PNG files."""
+        """Draw throughput by group, each group and queue over time; return the PNG files."""
         from tidegate.figures.results import draw
 
         return draw({"": self}, Path(folder))

@@ -54,14 +54,14 @@ GROUP_COLUMNS = (
     Quantity("ratio_to_first", "× first", ""),
     Quantity("loss_ratio", "lost", "%", 100),
     Quantity("mark_ratio", "marked", "%", 100, optional=True),
-    Quantity("retransmit_ratio", "resent", "%", 100, optional=True),
+    Quantity("retransmit_ratio", "retransmitted", "%", 100, optional=True),
     Quantity("mean_srtt_s", "RTT", "ms", 1e3, optional=True),
-    Quantity("mean_completion_s", "transfer time", "s", optional=True),
+    Quantity("mean_completion_s", "FCT", "s", optional=True),
 )
 LINK_COLUMNS = (
     Quantity("utilization", "used", "%", 100),
     Quantity("mean_backlog_packets", "queue", "packets"),
-    Quantity("p95_sojourn_s", "95 % delay", "ms", 1e3),
+    Quantity("p95_sojourn_s", "p95 queueing delay", "ms", 1e3),
     Quantity("drop_ratio", "dropped", "%", 100),
     Quantity("marks", "marked", "packets", optional=True),
 )
@@ -71,23 +71,23 @@ APPLICATION_COLUMNS = (
     Quantity("startup_s", "until it starts", "s", optional=True),
     Quantity("qoe", "QoE", "1.5 to 5", optional=True),
     Quantity("finished", "transfers", "a flow", optional=True),
-    Quantity("completion_s", "transfer time", "s", optional=True),
+    Quantity("completion_s", "FCT", "s", optional=True),
     Quantity("offered", "offered", "calls", optional=True),
     Quantity("blocking", "blocked", "%", 100, optional=True),
     Quantity("calls", "in progress", "calls", optional=True),
     Quantity("set_up_s", "set up in", "ms", 1e3, optional=True),
     Quantity("target_rate_bps", "target rate", "bit/s", optional=True),
     Quantity("quality", "quality", "0 is worst", optional=True),
-    Quantity("quality_changes", "changes", "a film", optional=True),
+    Quantity("quality_changes", "changes", "a video", optional=True),
     Quantity("price", "price", "%", 100, optional=True),
 )
 _NONE = Estimate(math.nan, math.nan, 0)
 
 
 def grids(results: Mapping[str, Result]) -> list[Grid]:
-    """Who got what, how the bottlenecks fared, and what applications tell."""
+    """Tables of throughput by group, of bottlenecks, and of applications."""
     drawn = [
-        _grid("Who got what", "group", "group", results, GROUP_COLUMNS),
+        _grid("Throughput by group", "group", "group", results, GROUP_COLUMNS),
         _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
         _grid("Applications", "application", "group", results, APPLICATION_COLUMNS),
     ]

@@ -1,4 +1,4 @@
-"""Who got what: means over replications with their confidence intervals."""
+"""Summary: means over replications with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ APPLICATION_METRICS = (
     "longest_completion_s", "offered", "blocking", "calls", "set_up_s", "target_rate_bps",
     "quality", "quality_changes", "price",
 )  # fmt: skip
-"""What videos, short flows, calls and films tell of themselves: means over a group's flows."""
+"""Metrics of applications (video, short flows, calls, video traces): means over a group's flows."""
 
 
 class Row(NamedTuple):

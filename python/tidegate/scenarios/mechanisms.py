@@ -1,12 +1,12 @@
-"""The catalogue of mechanisms."""
+"""The catalogue of mechanisms and of kinds of traffic."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TypedDict, final
 
 
 class Parameter(TypedDict):
-    """Something that can be set in a scenario file."""
+    """A key of a scenario file."""
 
     name: str
     default: str
@@ -14,12 +14,13 @@ class Parameter(TypedDict):
     meaning: str
 
 
+@final
 class Mechanism(TypedDict):
-    """Something that happens to a packet at one place on its way."""
+    """An algorithm at one place of a packet's path."""
 
     name: str
-    room: str
-    """Where on the way: sender, ingress, bottleneck, differentiation."""
+    category: str
+    """Place on the path: sender, ingress, bottleneck, differentiation."""
     title: str
     summary: str
     source: str
@@ -33,8 +34,25 @@ class Mechanism(TypedDict):
     """What the source file says about it, as Markdown."""
 
 
+@final
+class TrafficKind(TypedDict):
+    """A kind of traffic that a flow can send."""
+
+    name: str
+    """Value of ``kind`` in ``users.NAME.traffic``."""
+    summary: str
+    parameters: list[Parameter]
+
+
 def list_mechanisms() -> list[Mechanism]:
-    """Every mechanism with its parameters, defaults and source, as a packet meets them."""
+    """Every mechanism with its parameters, defaults and source, in the order of a packet's path."""
     from tidegate import _native
 
     return _native.mechanisms()
+
+
+def list_traffic() -> list[TrafficKind]:
+    """Every kind of traffic with its keys and defaults."""
+    from tidegate import _native
+
+    return _native.traffic()

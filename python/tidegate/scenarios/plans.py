@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-Chosen = dict[str, Any]
+Choice = dict[str, Any]
 """A mechanism: its ``kind``, and its parameters, each under its key with the unit, such as
 ``{"kind": "codel", "target_s": 0.005, "interval_s": 0.1, ...}``."""
 
@@ -34,21 +34,21 @@ class Link(TypedDict):
     buffer_bytes: int | None
     loss: float
     """Probability that a packet is lost on the wire."""
-    aqm: Chosen
-    differentiation: Chosen
-    scheduler: Chosen
+    aqm: Choice
+    differentiation: Choice
+    scheduler: Choice
     ecn: bool
     ecn_marks_all: bool
     monitored: bool
     """Whether histograms and time series are kept, as at bottlenecks."""
     rate_changes: list[RateChange]
-    entry: list[Chosen]
+    ingress: list[Choice]
     """Stages at its beginning,"""
-    exit: list[Chosen]
+    egress: list[Choice]
     """and at its end."""
 
 
-class Stand(TypedDict):
+class Attachment(TypedDict):
     """A place on a flow's way where stages of its user stand, which packets pass in turn."""
 
     back: bool
@@ -67,7 +67,7 @@ class Flow(TypedDict):
     forward: list[int]
     """Links from the sender to the receiver, as indices into ``links``."""
     reverse: list[int]
-    stands: list[Stand]
+    attachments: list[Attachment]
     packet_size_bytes: int
     """A full packet on the wire."""
     start_from_s: float
@@ -75,9 +75,9 @@ class Flow(TypedDict):
     start_to_s: float
     """to here."""
     host_jitter_s: float
-    traffic: Chosen
+    traffic: Choice
     """The application."""
-    tcp: Chosen | None
+    tcp: Choice | None
     """TCP's options, each under its key with the unit; ``congestion_control`` is a mechanism. Flows
     of a group share it. ``None`` for UDP."""
 
@@ -91,7 +91,7 @@ class Plan(TypedDict):
     drain_limit_s: float
     sample_interval_s: float | None
     links: list[Link]
-    stages: list[Chosen]
+    stages: list[Choice]
     """Stages of users, each with its ``name``."""
     groups: list[str]
     user_groups: list[int]

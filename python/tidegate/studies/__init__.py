@@ -1,5 +1,6 @@
 """Studies: many runs of many scenarios, judged, and told on a page.
 
-`papers` puts ours beside what was published, `league` mechanisms beside each other, `fidelity` the
-simulator beside real Linux, and `oracle` our queue mechanisms beside the kernel's.
+Most are data on one engine, which is here: what is run and read, what is claimed, and the page are
+in `studies/NAME`. `fidelity` puts the simulator beside real Linux, and `oracle` our queue
+mechanisms beside the kernel's.
 """

@@ -6,7 +6,7 @@ is judged a second time, with a plain baseline in place of every point of ours. 
 
     [baseline]
     name = "no policer"
-    set = { "users.{heavy,light}.entry" = [] }  # what it changes in scenarios; `{r}`: a level
+    set = { "users.{heavy,light}.ingress" = [] }  # what it changes in scenarios; `{r}`: a level
     where = { mechanism = "Re-ECN" }            # only of these points; others are without it
     levels = { mechanism = "RED" }              # or: the paper's own point that is without it
     values = { utilization = 95 }               # metrics for which it is a number

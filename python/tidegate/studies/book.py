@@ -1,6 +1,6 @@
 """What was measured, kept as one small JSON file per case, so that pages can be written anew.
 
-A case has entries: fidelity one for each side, the league one for each mechanism. An entry says
+A case has entries, such as one for each side. An entry says
 what was run and on what, and has a line per run.
 """
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.results.statistics import jain_index
 from tidegate.studies.errors import ReproductionError
 
 if TYPE_CHECKING:
@@ -26,6 +27,17 @@ def _lag(late: NDArray[Any], early: NDArray[Any]) -> float:
     a, b = np.asarray(late) - np.mean(late), np.asarray(early) - np.mean(early)
     together = np.correlate(a, b, "full")
     return float(np.argmax(together) - (len(b) - 1))
+
+
+def _known(*values: NDArray[Any]) -> NDArray[Any]:
+    """All that is known in several columns.
+
+    >>> _known(np.array([1.0, np.nan]), np.array([]), np.array([3.0])).tolist()
+    [1.0, 3.0]
+    """
+    found = np.concatenate([np.atleast_1d(one) for one in values])
+    found = found[np.isfinite(found)]
+    return found if found.size else np.array([np.nan])
 
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -46,6 +58,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "largest": lambda *values: functools.reduce(np.maximum, map(np.max, values)),
     "median": lambda *values: np.median(np.concatenate([np.atleast_1d(one) for one in values])),
     "lag": _lag,
+    "average": lambda *values: np.mean(_known(*values)),
+    "fairness": lambda *values: jain_index(_known(*values)),
+    "round": np.round,
+    # 1 where a number lies in this range, and else 0.
+    "within": lambda value, low, high: ((value >= low) & (value <= high)).astype(float),
     # The first column, or the second where the first has nothing.
     "or_else": lambda first, second: np.where(np.isnan(first), second, first),
     "jain": lambda *values: sum(values) ** 2 / (len(values) * sum(value**2 for value in values)),

@@ -16,9 +16,21 @@ Keys that differ in a name alone are written as one, with the names in braces::
 
     "users.{heavy,light}.flows" = 10            # users.heavy.flows and users.light.flows
 
-An experiment lists levels, and factors that vary together share a key::
+A name in braces stands for what the set-up calls so (`names` in `[setups]`): a text, a list, or a
+table with a value for each key, which is then the value's own `{name}`::
 
-    factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]] }
+    "users.{all}.meter" = { .. }                # names = { all = ["heavy", "light"] }
+    "users.{offers}.rate" = "{offers} kb/s"     # names = { offers = { heavy = 10, light = 2 } }
+
+A factor with many levels may have a file with a table for each of them, see `_in_a_file`::
+
+    [factors.mechanism]
+    levels = "mechanisms.toml"
+
+An experiment lists levels, and factors that vary together share a key; of a factor with a file all
+levels of some kinds may be taken::
+
+    factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]], mechanism = { kind = ["aqm"] } }
 """
 
 from __future__ import annotations
@@ -26,7 +38,9 @@ from __future__ import annotations
 import itertools
 import re
 import string
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.scenarios.reading import toml_value
@@ -48,17 +62,25 @@ class Factor:
     named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     """What pages call some levels."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Of a factor with a file: the kind of each level."""
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of a factor with a file: what pages say of each level."""
 
     def title(self, level: Level) -> str:
         """What pages call a level."""
         return self.titles.get(str(level), str(level))
 
-    def overrides(self, level: Level, others: Mapping[str, Level]) -> list[Override]:
+    def overrides(self, level: Level, others: Mapping[str, Any]) -> list[Override]:
         """Dotted keys and TOML values for a level, at these levels of all factors."""
         changes = self.named.get(str(level), self.template)
         if changes is self.template and self.named and not self.template:
             raise ReproductionError(f"no level {level!r}; there are {', '.join(self.named)}")
-        there = {key: filled(value, level, others) for key, value in changes.items()}
+        there = {
+            key: filled(value, level, {**others, **own})
+            for keys, value in changes.items()
+            for key, own in _with_names(keys, others)
+        }
         return list(overrides(there))
 
 
@@ -70,13 +92,62 @@ class Setting:
     overrides: tuple[Override, ...]
     base: str = ""
     """The scenario."""
+    names: Mapping[str, Any] = field(default_factory=dict)
+    """What reads and changes may call by name, as the set-up has it."""
 
 
-def read_factors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Factor]:
-    """Read the `[factors]` of a paper."""
+def read_factors(
+    table: Mapping[str, Mapping[str, Any]], folder: Path = Path()
+) -> dict[str, Factor]:
+    """Read the `[factors]` of a study, whose own files are in this folder."""
     return {
-        name: Factor(entry.get("set", {}), entry.get("named", {}), entry.get("titles", {}))
+        name: _in_a_file(folder / entry["levels"])
+        if "levels" in entry
+        else Factor(entry.get("set", {}), entry.get("named", {}), entry.get("titles", {}))
         for name, entry in table.items()
+    }
+
+
+def _in_a_file(file: Path) -> Factor:
+    """Read a factor with a table for each level.
+
+    A level has a `title`, a `kind`, what it changes (`set`), maybe another level above it with
+    whose changes it begins (`like`), and what pages say of it: `page` and `why`.
+    """
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ReproductionError(f"{file}: {error}") from error
+    named: dict[str, dict[str, Any]] = {}
+    for name, level in tables.items():
+        wrong = {"title", "kind"} - level.keys() | level.keys() - _OF_A_LEVEL
+        if wrong:
+            raise ReproductionError(f"{file}: [{name}]: missing or unknown: {sorted(wrong)}")
+        if "like" in level and level["like"] not in named:
+            raise ReproductionError(f"{file}: [{name}] is like {level['like']!r}, not above it")
+        named[name] = {**named.get(level.get("like", ""), {}), **level.get("set", {})}
+    return Factor(
+        named=named,
+        titles={name: level["title"] for name, level in tables.items()},
+        kinds={name: level["kind"] for name, level in tables.items()},
+        about=tables,
+    )
+
+
+_OF_A_LEVEL = {"title", "kind", "set", "like", "page", "why"}
+
+
+def chosen(
+    levels: Mapping[str, list[Any] | Mapping[str, Any]],
+    factors: Mapping[str, Factor],
+    names: Mapping[str, Any],
+) -> dict[str, list[Any]]:
+    """Give lists of levels, where some are all levels of some kinds, or names of the set-up."""
+    return {
+        key: [name for name, kind in factors[key].kinds.items() if kind in choice["kind"]]
+        if isinstance(choice, dict)
+        else [filled(level, "", names) if names else level for level in choice]
+        for key, choice in levels.items()
     }
 
 
@@ -98,20 +169,38 @@ def settings(
     factors: Mapping[str, Factor],
     always: Sequence[Override],
     base: str,
+    names: Mapping[str, Any] | None = None,
 ) -> list[Setting]:
     """Every combination of the levels as changes to the base scenario, `always` coming first."""
+    names = names or {}
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
         raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
     return [
-        Setting(combination, (*always, *_changes(combination, factors)), base)
-        for combination in combinations(levels)
+        Setting(combination, (*always, *_changes(combination, factors, names)), base, names)
+        for combination in combinations(chosen(levels, factors, names))
     ]
 
 
-def _changes(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> Iterator[Override]:
+def _changes(
+    levels: Mapping[str, Level], factors: Mapping[str, Factor], names: Mapping[str, Any]
+) -> Iterator[Override]:
     for name, level in levels.items():
-        yield from factors[name].overrides(level, levels)
+        yield from factors[name].overrides(level, {**names, **levels})
+
+
+def _with_names(keys: str, names: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give a key for each that a name in braces stands for, with its own value of the name."""
+    name = next((one for one in re.findall(r"\{(\w+)\}", keys) if one in names), None)
+    if name is None:
+        yield keys, {}
+        return
+    them = names[name]
+    each = them if isinstance(them, list | dict) else [them]
+    for one in each:
+        own = {name: them[one]} if isinstance(them, dict) else {}
+        for key, more in _with_names(keys.replace(f"{{{name}}}", str(one)), names):
+            yield key, {**own, **more}
 
 
 def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
@@ -122,7 +211,7 @@ def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
     return dict(zip(names, values, strict=True))
 
 
-def filled(template: object, level: Level, others: Mapping[str, Level]) -> object:
+def filled(template: object, level: Level, others: Mapping[str, Any]) -> object:
     """Give a change with its level, and those of other factors, where its text has them."""
     known = {"{}": level, **{f"{{{name}}}": one for name, one in others.items()}}
     match template:

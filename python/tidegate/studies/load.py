@@ -15,6 +15,7 @@ from tidegate.studies.factors import (
     Level,
     Override,
     Setting,
+    chosen,
     combinations,
     overrides,
     read_factors,
@@ -22,6 +23,7 @@ from tidegate.studies.factors import (
 )
 from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
+from tidegate.studies.numbers import Numbers, read_numbers
 from tidegate.studies.rankings import Ranking
 from tidegate.studies.relative import read_relatives
 from tidegate.studies.sides.measured import SIDES
@@ -50,20 +52,25 @@ def load_study(name: str, *, quick: bool = False) -> Study:
     if not (folder / _STUDY_FILE).is_file():
         raise UsageError(f"no paper {name!r}; there are {', '.join(study_names())}")
     head = _read(folder / _STUDY_FILE)
-    factors = read_factors(head["factors"])
+    factors = read_factors(head["factors"], folder)
     claims = {claim["id"]: claim for claim in _read(folder / "claims.toml")["claim"]}
     tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
     entries = {**({"": {}} if (folder / _BASE_FILE).is_file() else {}), **head.get("setups", {})}
-    setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
+    common = head.get("names", {})
+    setups = {
+        name: _setup(name, folder, common, **entry, quick=quick) for name, entry in entries.items()
+    }
+    numbers = read_numbers(head.get("numbers", {}))
     reduced = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
     reader = _Reader(
         folder, factors, claims, head["replications"], tolerances, setups, without, quick,
-        head.get("baseline", False),
+        head.get("baseline", False), numbers,
     )  # fmt: skip
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
+        if stem not in without
     }
     sensitivity = folder / "sensitivity.toml"
     return Study(
@@ -85,6 +92,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         by_chapter=head.get("by_chapter", False),
         relatives=read_relatives(head.get("relative", {})),
         own_replications=head.get("own_replications"),
+        numbers=numbers,
     )
 
 
@@ -94,18 +102,24 @@ class _Setup:
 
     base: str
     always: tuple[Override, ...]
+    names: Mapping[str, Any]
 
 
 def _setup(
+    name: str,
     folder: Path,
+    common: Mapping[str, Any],
     base: str = _BASE_FILE,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the file's word
     quick_set: Mapping[str, Any] | None = None,
+    names: Mapping[str, Any] | None = None,
     *,
     quick: bool,
 ) -> _Setup:
     changes = {**(set or {}), **((quick_set or {}) if quick else {})}
-    return _Setup((folder / base).read_text(encoding="utf-8"), overrides(changes))
+    text = (folder / base).read_text(encoding="utf-8")
+    own = {"setup": name, **common, **names} if names else {}
+    return _Setup(text, overrides(changes), own)
 
 
 @dataclass(frozen=True)
@@ -119,17 +133,20 @@ class _Reader:
     without: frozenset[str]
     quick: bool
     baseline: Mapping[str, Any] | bool
+    numbers: Numbers
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
+        if "like" in data:
+            data = {**_read(file.with_name(f"{data['like']}.toml")), **data}
         # A factor of this experiment alone, such as the traits, is told in its own file.
-        factors = {**self.factors, **read_factors(data.get("factors", {}))}
+        factors = {**self.factors, **read_factors(data.get("factors", {}), self.folder)}
         return Experiment(
             name=name,
             title=data["title"],
             section=str(data.get("section", "")),
             series={
-                key: self.series(key, {"setup": data.get("setup", ""), **entry}, factors)
+                key: self.series(key, {**_for_all_series(data), **entry}, factors)
                 for key, entry in data["series"].items()
                 if key not in self.without
             },
@@ -170,9 +187,9 @@ class _Reader:
         setup = self.setups[entry["setup"]]
         model = entry.get("model", entry.get("engine"))
         if model is not None:
-            return Series(name, _computed(entry, factors, setup.base), 0, model)
+            return Series(name, _computed(entry, factors, setup), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
-        points = settings(levels, factors, always, setup.base)
+        points = settings(levels, factors, always, setup.base, setup.names)
         return Series(
             name,
             tuple(points),
@@ -200,12 +217,22 @@ class _Reader:
                 for row in csv.DictReader(lines)
             )
 
+    def placed(self, part: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a part of a claim, or a level of one, with what its `place` stands for."""
+        found = {key: value for key, value in part.items() if key != "place"}
+        if "place" in part:
+            there = self.numbers.places[part["place"]]
+            found = {**there, **found, "derive": {**there["derive"], **part.get("derive", {})}}
+        if "levels" in part:
+            found["levels"] = {name: self.placed(one) for name, one in part["levels"].items()}
+        return found
+
     def claim(self, experiment: str, entry: Mapping[str, Any]) -> Claim:
         published = self.claims.get(entry["id"])
         if published is None:
             raise ReproductionError(f"{experiment}: no claim {entry['id']!r} in claims.toml")
-        main = {key: value for key, value in entry.items() if key not in _OF_THE_CLAIM}
-        more = entry.get("and", [])
+        own = {key: value for key, value in entry.items() if key not in _OF_THE_CLAIM}
+        main, *more = (self.placed(part) for part in (own, *entry.get("and", [])))
         return Claim(
             id=entry["id"],
             experiment=experiment,
@@ -219,6 +246,11 @@ class _Reader:
         )
 
 
+def _for_all_series(data: Mapping[str, Any]) -> dict[str, Any]:
+    more = {"replications": data["replications"]} if "replications" in data else {}
+    return {"setup": data.get("setup", ""), **more}
+
+
 def _baseline(file: Path, entry: Mapping[str, Any] | bool) -> Baseline | None:
     if entry is False:
         return None
@@ -229,7 +261,7 @@ def _baseline(file: Path, entry: Mapping[str, Any] | bool) -> Baseline | None:
 
 
 def _computed(
-    entry: Mapping[str, Any], factors: Mapping[str, Factor], base: str
+    entry: Mapping[str, Any], factors: Mapping[str, Factor], setup: _Setup
 ) -> tuple[Setting, ...]:
     """Points of a formula; levels that are no factor's are its arguments alone.
 
@@ -238,11 +270,12 @@ def _computed(
     constants = entry.get("constants", {})
     known = factors.keys() if "engine" in entry else factors.keys() & {"mechanism"}
     points = []
-    for point in combinations(entry["factors"]):
+    for point in combinations(chosen(entry["factors"], factors, setup.names)):
         levels = {**constants, **point}
         named = [name for name in levels if name in known]
-        changes = [one for name in named for one in factors[name].overrides(levels[name], levels)]
-        points.append(Setting(levels, tuple(changes), base))
+        others = {**setup.names, **levels}
+        changes = [one for name in named for one in factors[name].overrides(levels[name], others)]
+        points.append(Setting(levels, tuple(changes), setup.base))
     return tuple(points)
 
 

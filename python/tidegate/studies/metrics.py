@@ -68,10 +68,14 @@ class Measures:
     traces: str = "all"
     """Whether the time series of each run are kept, or of the `first` of a scenario alone."""
 
-    def keep(self, simulation: Simulation, columns: Columns) -> Run:
-        """Read a run's tables."""
+    def keep(
+        self, simulation: Simulation, columns: Columns, names: Mapping[str, Any] | None = None
+    ) -> Run:
+        """Read a run's tables; `names` are those of its set-up."""
         groups = simulation.groups
-        found = {name: read.of(columns, groups) for name, read in self.reads.items()}
+        begin_s = simulation.warm_up_s
+        known = {**(names or {}), "begin_s": begin_s, "end_s": begin_s + simulation.duration_s}
+        found = {name: read.of(columns, groups, known) for name, read in self.reads.items()}
         packets = _PACKETS.of(columns, groups)
         return Run(
             {WARM_UP: simulation.warm_up_s, **found},
@@ -135,7 +139,10 @@ def _metric(entry: str | Mapping[str, str]) -> Metric:
 def _values(expression: str, readings: Mapping[str, Reading]) -> Iterable[float]:
     """Give a value, or several where a reading has several; none where one has nothing."""
     named = {name: readings[name] for name in names_in(expression)}
-    if any(reading is None or reading == () for reading in named.values()):
+    if any(reading is None for reading in named.values()):
+        return ()
+    # A function of whole columns may do without one of them, but not without all.
+    if named and all(reading == () for reading in named.values()):
         return ()
     columns = {name: np.asarray(reading, dtype=float) for name, reading in named.items()}
     values: list[float] = np.atleast_1d(evaluate_all(expression, columns)).tolist()

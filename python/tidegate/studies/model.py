@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Study:
     shortened: bool
     """Whether that, or what it changes in some set-up, is in here."""
     without: frozenset[str]
-    """Names of series that `--quick` leaves out, and `sensitivity`."""
+    """Names of series and experiments that `--quick` leaves out, and `sensitivity`."""
     experiments: Mapping[str, Experiment]
     sensitivity: Experiment | None
     samples: str
@@ -159,5 +160,7 @@ class Study:
     """Whether its pages say which of its chapters has what."""
     relatives: Mapping[str, Relative] = field(default_factory=dict)
     """Metrics of points over those of others."""
+    numbers: Numbers = field(default_factory=Numbers)
+    """What the prose of its pages may name."""
     own_replications: int | None = None
     """Runs a point that the paper itself has, where it says so and has fewer."""

@@ -8,9 +8,11 @@ Any table, row and column of the engine's results (docs/result-tables.md)::
 
 =======  =======================================================================================
 table    its name
-column   one of its columns, or an expression of them
+column   one of its columns, or an expression of them and of `begin_s` and `end_s`, between which
+         the run is measured
 where    rows to keep: a value of a column, a list of values, { min = .., max = .. }, or
-         { like = "*.egress.*" } for text, with the wildcards of a shell
+         { like = "*.egress.*" } for text, with the wildcards of a shell; "{name}" is what the
+         set-up calls so
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
          deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
          ten rows in a row), summit (where the histogram has its highest inner maximum), quotient
@@ -37,6 +39,7 @@ from tidegate.results.columns import ENGINE
 from tidegate.results.statistics import jain_index
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_all, names_in
+from tidegate.studies.factors import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +53,7 @@ Reading: TypeAlias = "float | tuple[float, ...] | None"
 
 Rows: TypeAlias = "NDArray[np.float64]"
 
+TIMES = ("begin_s", "end_s")
 _ROWS_AT_A_TIME = 10
 # Of a histogram from the smallest to the largest value.
 _BARS = 30
@@ -70,19 +74,28 @@ class Read:
         if self.table not in _COLUMNS:
             return [f"no table {self.table!r}; there are {', '.join(_COLUMNS)}"]
         there = _COLUMNS[self.table]
-        named = {*names_in(self.column), *self.where, *([self.by] if self.by else [])}
+        named = {*names_in(self.column) - set(TIMES), *self.where, *([self.by] if self.by else [])}
         wrong = [f"no column {name!r} in {self.table}" for name in sorted(named - there)]
         if self.fold not in _FOLDS:
             wrong.append(f"no fold {self.fold!r}; there are {', '.join(_FOLDS)}")
         return wrong
 
-    def of(self, tables: Columns, groups: Sequence[str]) -> Reading:
-        """Pick it from a run's tables; groups stand there as numbers."""
+    def of(
+        self, tables: Columns, groups: Sequence[str], names: Mapping[str, Any] | None = None
+    ) -> Reading:
+        """Pick it from a run's tables; groups stand there as numbers.
+
+        `names` has what the set-up calls by name, and the `TIMES` of the measurement.
+        """
+        names = names or {}
         table = tables.get(self.table)
         if table is None:
             return 0.0 if self.fold == "sum" else None
-        kept = rows(table, self.where, groups)
-        columns = {name: np.asarray(table[name])[kept] for name in names_in(self.column)}
+        kept = rows(table, {k: filled(want, "", names) for k, want in self.where.items()}, groups)
+        columns = {
+            name: np.asarray(names[name] if name in TIMES else np.asarray(table[name])[kept])
+            for name in names_in(self.column)
+        }
         values = evaluate_all(self.column, columns)
         if self.by is None:
             return _FOLDS[self.fold](values)

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from tidegate.results.show import Grid
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
+    from tidegate.studies.explained import Support
     from tidegate.studies.model import Cell, Claim, Experiment, Series, Study
     from tidegate.studies.points import SeriesKey
     from tidegate.studies.report import Effort
@@ -62,6 +64,8 @@ class Reproduced:
     """Where the report is."""
     pages: tuple[str, ...] = ()
     """Its files."""
+    tables: tuple[Grid, ...] = ()
+    """Its tables, as they stand on the page."""
 
 
 def is_whole_page(target: str | None) -> bool:
@@ -86,6 +90,7 @@ def reproduce(
     report: bool = False,
     resume: bool = True,
     out: str | os.PathLike[str] | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
     engine: Engine = native_engine,
     executor: Executor | None = None,
 ) -> list[Reproduced]:
@@ -95,7 +100,8 @@ def reproduce(
     tolerance and how many claims hold, what the runs leave undecided, what deviates but is
     explained, and what is not (`ok` is then false). Each cell and claim stands in one place.
 
-    `replications` is how many runs a point has at most; `quick` takes a few.
+    `replications` is how many runs a point has at most; `quick` takes a few. With `only`, levels by
+    factor, nothing is judged: points with other levels of these factors are left out.
 
     Writes a report with figures to a folder of its own below `out` (default: `results`), such as
     `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead, where experiments
@@ -104,14 +110,16 @@ def reproduce(
     there of the same scenario, seed, engine and readings is not run again unless `resume` is false.
     """
     names, experiment = _parse(target)
-    papers = [load_study(name, quick=quick) for name in names]
-    if report and (quick or out or not is_whole_page(target)):
+    papers = [only_levels(load_study(name, quick=quick), only or {}) for name in names]
+    if report and (quick or out or only or not is_whole_page(target)):
         raise ReproductionError(
             "the papers' own pages are about all their experiments in full: report goes without "
             "quick, without out and without an experiment that is no whole page"
         )
     folders = [
-        _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
+        _folder(paper, experiment, only or {}, quick=quick, report=report, out=out)
+        if write
+        else None
         for paper in papers
     ]
     keeps = write and engine is native_engine
@@ -200,6 +208,7 @@ def _reproduce(
     ]
     summaries = [outcome.summary(paper.name) for outcome in outcomes]
     from tidegate.studies.report import Effort, page_file, write_report
+    from tidegate.studies.report.tables import grids_of
 
     asked = f"{paper.name}/{only}" if only else paper.name
     asked += " --quick" if quick else f" --replications {replications}" if replications else ""
@@ -218,12 +227,13 @@ def _reproduce(
                 folder,
                 paper=paper,
                 outcomes=on_it,
-                supports=supports,
+                supports=_on_page(supports, on_it),
                 measured=measured,
                 effort=effort,
                 page=page,
             )
-    return Reproduced(summaries, outcomes, effort, folder, tuple(map(page_file, pages)))
+    tables = tuple(one for each in chosen for one in grids_of(each, measured))
+    return Reproduced(summaries, outcomes, effort, folder, tuple(map(page_file, pages)), tables)
 
 
 def _judged(cell: Cell, experiment: Experiment, measured: Points, bare: Bare) -> CellVerdict:
@@ -240,6 +250,14 @@ def _without(experiment: Experiment, bare: Bare) -> dict[str, Without]:
         return {}
     cells = {cell.id: bare.cell(cell) for cell in experiment.cells}
     return cells | {claim.id: bare.claim(claim) for claim in experiment.claims}
+
+
+def _on_page(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> list[Support]:
+    """Give the explanations that are listed for anything on a page."""
+    listed = relevant(
+        [one.explanation for one in supports], [outcome.experiment for outcome in outcomes]
+    )
+    return [one for one in supports if one.explanation in listed]
 
 
 def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
@@ -310,9 +328,48 @@ def _chosen(paper: Study, only: str | None) -> list[Experiment]:
     return [paper.experiments[only]]
 
 
+def only_levels(paper: Study, only: Mapping[str, Sequence[str]]) -> Study:
+    """Leave out all points with other levels of these factors, and with them what is judged."""
+    if not only:
+        return paper
+    series = [one for each in paper.experiments.values() for one in each.series.values()]
+    for factor, wanted in only.items():
+        levels = [s.levels[factor] for one in series for s in one.settings if factor in s.levels]
+        there = list(dict.fromkeys(map(str, levels)))
+        for level in wanted:
+            if level not in there:
+                near = get_close_matches(level, there, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise UsageError(
+                    f"no level {level!r} of {factor!r} in {paper.name}; there are "
+                    f"{', '.join(there) or 'none'}{hint}"
+                )
+
+    def kept(one: Series) -> Series:
+        settings = tuple(
+            setting
+            for setting in one.settings
+            if all(str(setting.levels.get(f, levels[0])) in levels for f, levels in only.items())
+        )
+        return replace(one, settings=settings)
+
+    experiments = {
+        name: replace(
+            one,
+            series={key: kept(series) for key, series in one.series.items()},
+            cells=(),
+            claims=(),
+            figure=None,
+        )
+        for name, one in paper.experiments.items()
+    }
+    return replace(paper, experiments=experiments, sensitivity=None)
+
+
 def _folder(
     paper: Study,
     experiment: str | None,
+    only: Mapping[str, Sequence[str]],
     *,
     quick: bool,
     report: bool,
@@ -322,5 +379,7 @@ def _folder(
     if report:
         check_source(paper.folder)
         return paper.folder
-    parts = ["reproduce", paper.name, *([experiment] if experiment else []), *["quick"] * quick]
+    parts = ["reproduce", paper.name, *([experiment] if experiment else [])]
+    parts += [f"{factor}={'+'.join(levels)}" for factor, levels in only.items()]
+    parts += ["quick"] * quick
     return Path(out or "results") / "-".join(parts)

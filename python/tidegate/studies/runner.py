@@ -6,6 +6,7 @@ import hashlib
 import resource
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tidegate.errors import ScenarioError
@@ -37,6 +38,11 @@ class Simulation(Formulas, Protocol):
         ...
 
     @property
+    def duration_s(self) -> float:
+        """Time that is measured."""
+        ...
+
+    @property
     def groups(self) -> list[str]:
         """Names of the groups of users."""
         ...
@@ -58,8 +64,8 @@ class Engine(Protocol):
         ...
 
 
-_Scenario: TypeAlias = "tuple[str, tuple[Override, ...]]"
-"""A base, and what is changed in it."""
+_Scenario: TypeAlias = "tuple[str, tuple[Override, ...], str]"
+"""A base, what is changed in it, and the names of its set-up."""
 
 RunKey: TypeAlias = "tuple[str, int]"
 """Hash of a scenario, and the seed."""
@@ -86,7 +92,7 @@ class Runner:
 
     def prepare(self, wanted: Iterable[tuple[Setting, int]]) -> None:
         """Do all missing runs of these settings, so many of each."""
-        missing: dict[RunKey, Simulation] = {}
+        missing: dict[RunKey, tuple[Simulation, Setting]] = {}
         for setting, replications in wanted:
             scenario, simulation = self._simulation(setting)
             seeds = range(simulation.seed, simulation.seed + replications)
@@ -94,12 +100,17 @@ class Runner:
             there = self.kept.of(scenario) if self.kept and lacking else {}
             self.kept_count += len(there.keys() & lacking)
             self._runs |= {(scenario, seed): there[seed] for seed in lacking if seed in there}
-            missing |= {(scenario, seed): simulation for seed in lacking if seed not in there}
+            missing |= {
+                (scenario, seed): (simulation, setting) for seed in lacking if seed not in there
+            }
         self._do(missing)
 
-    def _do(self, missing: Mapping[RunKey, Simulation]) -> None:
+    def _do(self, missing: Mapping[RunKey, tuple[Simulation, Setting]]) -> None:
         keys, keep = list(missing), self.measures.keep
-        tasks = [Task(simulation, seed, keep) for (_, seed), simulation in missing.items()]
+        tasks = [
+            Task(simulation, seed, partial(keep, names=setting.names))
+            for (_, seed), (simulation, setting) in missing.items()
+        ]
         with closing(each_done(tasks, self.executor or Threads(), self.on_progress)) as done:
             for number, run in done:
                 if self.kept is not None:
@@ -132,11 +143,15 @@ class Runner:
         return sum(run.packets for run in self._runs.values())
 
     def _simulation(self, setting: Setting) -> tuple[str, Simulation]:
-        known = self._simulations.get((setting.base, setting.overrides))
+        # What is read of a run depends on the names of its set-up, too.
+        names = repr(setting.names) if setting.names else ""
+        key = (setting.base, setting.overrides, names)
+        known = self._simulations.get(key)
         if known is None:
             simulation = self.scenario(setting, ())
-            known = (hashlib.sha256(simulation.to_toml().encode()).hexdigest(), simulation)
-            self._simulations[setting.base, setting.overrides] = known
+            told = simulation.to_toml() + names
+            known = (hashlib.sha256(told.encode()).hexdigest(), simulation)
+            self._simulations[key] = known
         return known
 
 

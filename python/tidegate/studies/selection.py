@@ -4,6 +4,7 @@
 series     one or several, `table2:tcp` or `tcp` for the experiment's own; default: all its own
 metric     name of the metric
 where      levels to keep: a level, a list of levels, or { min = .., max = .. }
+place      in place of series and derive: one of `[numbers.places]` of the study, see `numbers`
 each       factors to judge separately, or "others": all that `levels` does not name
 complete   only where every one of `levels` has something
 levels     for claims that compare named groups: name → further `where` (or series, metric, derive)

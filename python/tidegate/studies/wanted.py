@@ -35,6 +35,13 @@ def wanted_series(
         for claim in experiment.claims
         for part in claim.parts
     ]
+    # What tables and figures show of other experiments.
+    parts += [
+        ({"series": shown["series"]}, experiment.name)
+        for experiment in chosen
+        for shown in (*experiment.tables, experiment.figure or {})
+        if isinstance(shown.get("series"), list)
+    ]
     explanations = list(explanations)
     parts += [(part, "") for one in explanations for part in one.shown_by]
     parts += [

@@ -5,80 +5,92 @@
 use std::io::Read;
 use std::process::ExitCode;
 
+use lexopt::prelude::*;
 use tidegate_lab::host::IpVersion;
-use tidegate_lab::lab::{self, Options};
+use tidegate_lab::lab::{self, LabOptions};
 use tidegate_lab::load::Generator;
 use tidegate_lab::{check, examine, output, realtime};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 
 const USAGE: &str = "\
-usage: tidegate-lab run --seed N [--ip 4|6] [--generator own] [--progress] [--verbose]
-       tidegate-lab examine [--ip 4|6] [--generator own]
+usage: tidegate-lab run --seed N [--ip 4|6] [--generator own|iperf3] [--progress] [--verbose]
+       tidegate-lab examine [--ip 4|6] [--generator own|iperf3]
        tidegate-lab check
 `run` reads a scenario from standard input and writes its tables as JSON; `examine` says what of a
-scenario cannot be run and what a kernel does its own direction, `check` what this machine lacks for any.
+scenario cannot be run and what a kernel does in its own way, `check` what this machine lacks for any.
 All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match &words[..] {
-        ["check"] => {
-            println!("{}", check::report());
-            ExitCode::SUCCESS
-        }
-        ["run", options @ ..] => match parse(options) {
-            Some(options) => run(options),
-            None => fail(2, USAGE),
-        },
-        ["examine", options @ ..] => match parse(options) {
-            Some(options) => examine(options),
-            None => fail(2, USAGE),
-        },
-        ["--help" | "-h"] => {
+    match parse(lexopt::Parser::from_env()) {
+        Ok(Request::Help) => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        _ => fail(2, USAGE),
+        Ok(Request::Check) => {
+            println!("{}", check::report());
+            ExitCode::SUCCESS
+        }
+        Ok(Request::Run(options)) => run(options),
+        Ok(Request::Examine(options)) => examine(options),
+        Err(error) => fail(2, &format!("{error}\n{USAGE}")),
     }
 }
 
-fn parse(words: &[&str]) -> Option<Options> {
-    let mut options = Options {
+/// What the command line asks for.
+enum Request {
+    Help,
+    Check,
+    Run(LabOptions),
+    Examine(LabOptions),
+}
+
+fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
+    let mut options = LabOptions {
         seed: 1,
         ip: IpVersion::V4,
         generator: Generator::Own,
         progress: false,
         verbose: false,
     };
-    let mut words = words.iter();
-    while let Some(&word) = words.next() {
-        match word {
-            "--progress" => options.progress = true,
-            "--verbose" => options.verbose = true,
-            "--seed" => options.seed = words.next()?.parse().ok()?,
-            "--ip" => {
-                options.ip = match *words.next()? {
-                    "4" => IpVersion::V4,
-                    "6" => IpVersion::V6,
-                    _ => return None,
-                }
-            }
-            "--generator" => {
-                options.generator = match *words.next()? {
-                    "own" => Generator::Own,
-                    "iperf3" => Generator::Iperf3,
-                    _ => return None,
-                }
-            }
-            _ => return None,
+    let mut command = None;
+    while let Some(arg) = args.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(Request::Help),
+            Long("progress") => options.progress = true,
+            Long("verbose") => options.verbose = true,
+            Long("seed") => options.seed = args.value()?.parse()?,
+            Long("ip") => options.ip = args.value()?.parse_with(ip_version)?,
+            Long("generator") => options.generator = args.value()?.parse_with(generator)?,
+            Value(word) if command.is_none() => command = Some(word.string()?),
+            _ => return Err(arg.unexpected()),
         }
     }
-    Some(options)
+    match command.as_deref() {
+        Some("check") => Ok(Request::Check),
+        Some("run") => Ok(Request::Run(options)),
+        Some("examine") => Ok(Request::Examine(options)),
+        _ => Err("expected run, examine or check".into()),
+    }
 }
 
-fn run(options: Options) -> ExitCode {
+fn ip_version(word: &str) -> Result<IpVersion, &'static str> {
+    match word {
+        "4" => Ok(IpVersion::V4),
+        "6" => Ok(IpVersion::V6),
+        _ => Err("expected 4 or 6"),
+    }
+}
+
+fn generator(word: &str) -> Result<Generator, &'static str> {
+    match word {
+        "own" => Ok(Generator::Own),
+        "iperf3" => Ok(Generator::Iperf3),
+        _ => Err("expected own or iperf3"),
+    }
+}
+
+fn run(options: LabOptions) -> ExitCode {
     if !realtime::end_with_parent() {
         return fail(1, "the program that wanted this run is gone");
     }
@@ -95,7 +107,7 @@ fn run(options: Options) -> ExitCode {
     }
 }
 
-fn examine(options: Options) -> ExitCode {
+fn examine(options: LabOptions) -> ExitCode {
     match read() {
         Ok(plan) => {
             println!("{}", examine::report(&plan, options.ip, options.generator));

@@ -1,6 +1,6 @@
-//! Films and calls over UDP: the simulator's own applications, on real sockets.
+//! Videos and calls over UDP: the simulator's own applications, on real sockets.
 //!
-//! Packets of films, and probes, go from the user's socket to the server's; reports and answers to probes come
+//! Packets of videos, and probes, go from the user's socket to the server's; reports and answers to probes come
 //! back. ECN-capable ones leave with ECT(0), and the receiving kernel hands over the ECN field of each with it. A
 //! payload begins with the number that the application gave the packet; the rest is zeros.
 
@@ -146,8 +146,8 @@ impl<'a> DatagramFlow<'a> {
     }
 
     /// What the application has to tell of itself, at the end of the measured time.
-    pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.application.tells(now.max(self.latest), each);
+    pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.application.metrics(now.max(self.latest), each);
     }
 
     /// What it has now.
@@ -211,10 +211,10 @@ impl<'a> Sockets<'a> {
         let source = Port { socket: endpoints.source()?.0, ecn: false };
         let prepare = || {
             sink.socket.connect(&source.socket.local_addr()?)?;
-            for (door, role) in [(&source, Role::Client), (&sink, Role::Sink)] {
-                door.socket.set_recv_tos_v4(true)?;
-                set_socket_send_buffer_size_force(&door.socket, BUFFER_BYTES)?;
-                poller.add(&door.socket, Token { flow: endpoints.number, role }, Ready::IN)?;
+            for (socket, role) in [(&source, Role::Client), (&sink, Role::Sink)] {
+                socket.socket.set_recv_tos_v4(true)?;
+                set_socket_send_buffer_size_force(&socket.socket, BUFFER_BYTES)?;
+                poller.add(&socket.socket, Token { flow: endpoints.number, role }, Ready::IN)?;
             }
             std::io::Result::Ok(())
         };
@@ -226,13 +226,13 @@ impl<'a> Sockets<'a> {
 
     fn send(&mut self, from: End, number: u64, size: Bytes, ecn: bool) -> Result<(), LabError> {
         let Sockets { endpoints, source, sink, payload, counts, .. } = self;
-        let (door, len) = match from {
+        let (socket, len) = match from {
             End::Sender => (source, endpoints.udp_payload(size)),
             End::Receiver => (sink, endpoints.udp_payload_back(size)),
         };
         let payload = &mut payload[..len.max(NUMBER_BYTES)];
         payload[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
-        door.send(payload, ecn).map_err(|error| endpoints.error("cannot send", &error))?;
+        socket.send(payload, ecn).map_err(|error| endpoints.error("cannot send", &error))?;
         if from == End::Sender {
             counts.sent += 1;
         }
@@ -242,9 +242,9 @@ impl<'a> Sockets<'a> {
     /// What has arrived next at one end; `None` if there is nothing.
     fn receive(&mut self, end: End) -> Result<Option<Datagram>, LabError> {
         let Sockets { endpoints, source, sink, arrived, counts, .. } = self;
-        let door = if end == End::Receiver { sink } else { source };
+        let socket = if end == End::Receiver { sink } else { source };
         loop {
-            let (len, tos) = match system::receive_with_tos(&door.socket, arrived) {
+            let (len, tos) = match system::receive_with_tos(&socket.socket, arrived) {
                 Ok((len, _, tos)) => (len, tos),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(endpoints.error("cannot receive", &error)),

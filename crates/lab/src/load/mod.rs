@@ -53,7 +53,7 @@ pub enum Generator {
 
 /// What a caller may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct LoadOptions {
     /// What generates the load.
     pub generator: Generator,
 }
@@ -106,7 +106,7 @@ impl<'a> Load<'a> {
         plan: &'a Plan,
         hosts: &'a NetnsHosts,
         seed: u64,
-        options: Options,
+        options: LoadOptions,
     ) -> Result<Self, LabError> {
         let poller = Poller::new().map_err(|e| LabError::Setup(format!("epoll: {e}")))?;
         let mut timers = Timers::default();
@@ -307,7 +307,7 @@ impl<'a> Load<'a> {
         let mut table = ApplicationTable::default();
         for (number, flow) in self.flows.iter().enumerate() {
             if let Flow::Datagrams(own) = flow {
-                own.tells(now, &mut |what, amount| table.push(self.plan, number, what, amount));
+                own.metrics(now, &mut |what, amount| table.push(self.plan, number, what, amount));
             }
         }
         table

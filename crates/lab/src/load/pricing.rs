@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_program_gets_its_numbers_in_the_units_that_it_counts_in() {
-        let told = options(&SenderParams::Sbrm(sbrm()), None);
-        assert_eq!(told, Ok(vec![(1, [1 << 18, 100 << 20])]));
+        let reported = options(&SenderParams::Sbrm(sbrm()), None);
+        assert_eq!(reported, Ok(vec![(1, [1 << 18, 100 << 20])]));
         let base = Some(Encoding::OneBit(0.5));
-        let told = options(&SenderParams::VegasCp(vegas_cp()), base).expect("can be told");
-        assert_eq!(told[1], (2, [1 << 23, 50]));
-        assert_eq!(told[0].1[1], 1_000 << 20);
+        let reported = options(&SenderParams::VegasCp(vegas_cp()), base).expect("can be told");
+        assert_eq!(reported[1], (2, [1 << 23, 50]));
+        assert_eq!(reported[0].1[1], 1_000 << 20);
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
             ),
         ];
         for (control, encoding, want) in cases {
-            let said = options(&control, encoding).expect_err(want);
-            assert!(said.contains(want), "{said}: not {want}");
+            let message = options(&control, encoding).expect_err(want);
+            assert!(message.contains(want), "{message}: not {want}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub enum Reading {
     Tcp(u64, Counts),
     /// Of both ends.
     Cbr(CbrCounts),
-    /// Of both ends of a film or of calls.
+    /// Of both ends of a video or of calls.
     Datagrams(datagrams::Counts),
     /// Told afterwards.
     Iperf3,

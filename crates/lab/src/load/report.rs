@@ -12,7 +12,7 @@ pub struct LoadReport {
     pub transfers: Vec<TransferReport>,
     /// Window and round-trip time of the first flows of each group, at the plan's step.
     pub flow_series: FlowSeries,
-    /// What films and calls tell of themselves.
+    /// What videos and calls tell of themselves.
     pub applications: ApplicationTable,
     /// What they have, at the plan's step.
     pub application_series: ApplicationSeries,

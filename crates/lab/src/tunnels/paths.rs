@@ -96,13 +96,13 @@ impl Paths {
     fn of_packet_at(&self, inner: &View, end: usize) -> impl Iterator<Item = Path> {
         // Servers listen on a port for each flow.
         let flow = |port: u16| self.of_flows.get(usize::from(port.checked_sub(FIRST_PORT)?));
-        let ways = inner.ports.map(|ports| {
+        let routes = inner.ports.map(|ports| {
             [
                 (Direction::Forward, flow(ports.destination)),
                 (Direction::Reverse, flow(ports.source)),
             ]
         });
-        ways.into_iter().flatten().flat_map(move |(direction, paths)| {
+        routes.into_iter().flatten().flat_map(move |(direction, paths)| {
             let there =
                 move |path: &&Path| path.entered_at.direction == direction && path.end == end;
             paths.into_iter().flatten().filter(there).copied()

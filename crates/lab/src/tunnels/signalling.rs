@@ -25,9 +25,9 @@ impl Tunnels<'_> {
         }
     }
 
-    pub(super) fn send_report(&mut self, node: usize, said: &Report, to: Ipv4Addr) {
-        let Some(tunnel) = &said.tunnel else { return };
-        let sequence = Some(said.number as u16);
+    pub(super) fn send_report(&mut self, node: usize, sent: &Report, to: Ipv4Addr) {
+        let Some(tunnel) = &sent.tunnel else { return };
+        let sequence = Some(sent.number as u16);
         let header = Header { kind: Kind::EchoRequest, teid: 0, sequence, n_pdu: None };
         let mut element = Vec::new();
         gtpu::report::emit(&report::to_wire(tunnel), &mut element);
@@ -46,12 +46,12 @@ impl Tunnels<'_> {
         from: SocketAddrV4,
         emulation: &mut Emulation<'_, PacketStore>,
     ) {
-        let told = match gtpu::report::parse(payload) {
-            Ok(Some(told)) => told,
+        let reported = match gtpu::report::parse(payload) {
+            Ok(Some(reported)) => reported,
             Ok(None) => return,
             Err(_) => return self.counts.add("malformed"),
         };
-        let Some(path) = self.paths.numbered(node, told.teid) else {
+        let Some(path) = self.paths.numbered(node, reported.teid) else {
             return self.counts.add("reports on no tunnel");
         };
         // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
@@ -59,13 +59,13 @@ impl Tunnels<'_> {
         let end = path.left_at.end.filter(|_| is_end).unwrap_or(u32::MAX);
         let user = self.plan.flows[path.entered_at.flow as usize].user;
         let customer = self.plan.users[user].customer;
-        let said = Report {
+        let sent = Report {
             user: customer as u32,
             len: Bytes::new((OUTER_LEN + len) as u64),
-            tunnel: Some(Box::new(report::from_wire(told, end))),
+            tunnel: Some(Box::new(report::from_wire(reported, end))),
             ..Report::default()
         };
-        emulation.tell(path.entered_at.node, &said);
+        emulation.tell(path.entered_at.node, &sent);
     }
 
     /// No more comes in a tunnel, if there is one of this number between here and where the message is from.

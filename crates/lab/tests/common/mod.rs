@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lab::clock::Clock;
 use tidegate_lab::host::{IpVersion, NetnsHost};
 use tidegate_lab::hosts::NetnsHosts;
-use tidegate_lab::load::{Generator, Load, LoadReport, Options};
+use tidegate_lab::load::{Generator, Load, LoadOptions, LoadReport};
 use tidegate_lab::realtime;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
@@ -136,7 +136,7 @@ pub fn run_over<W: Send>(
         });
         let (report, load) = {
             let _done = SetAtTheEnd(&done);
-            let load = Load::new(plan, hosts, 1, Options { generator });
+            let load = Load::new(plan, hosts, 1, LoadOptions { generator });
             let mut load = load.unwrap_or_else(|error| panic!("{error}"));
             let end = Time::ZERO + plan.warm_up + plan.duration;
             realtime::take_priority(realtime::APPLICATIONS);

@@ -20,8 +20,8 @@ to = "N"
 rate = "20 Mb/s"
 delay = "1 ms"
 duplex = false
-entry = [{ kind = "pdn-gateway" }]
-exit = [{ kind = "enodeb" }]
+ingress = [{ kind = "pdn-gateway" }]
+egress = [{ kind = "enodeb" }]
 [links.back]
 from = "N"
 to = "G"

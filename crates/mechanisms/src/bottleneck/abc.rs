@@ -20,9 +20,9 @@
 
 use super::aqm::{Aqm, Bend};
 use super::{Arrival, Differentiate, Signal, falls};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::power::{bounds, exp2};
-use crate::registry::About;
 use crate::units::{Factor, Memory};
 
 parameters! {

@@ -26,9 +26,9 @@
 
 use super::red::{QueueUnit, RedOnLink, ascend, threshold};
 use super::{Arrival, ManageQueue, Place, Red, RedSpacing};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{QueueLength, Share, Span, Time};
 
 parameters! {

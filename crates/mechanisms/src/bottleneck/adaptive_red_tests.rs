@@ -28,16 +28,16 @@ fn at(ms: u64, packets: u32) -> Arrival {
 }
 
 /// max_p after every interval of a queue that always holds so many packets.
-fn course(max_p: f64, packets: u32, intervals: u64) -> Vec<f64> {
+fn trajectory(max_p: f64, packets: u32, intervals: u64) -> Vec<f64> {
     let mut red = adaptive(max_p);
-    let mut course = Vec::new();
+    let mut trajectory = Vec::new();
     for ms in 0..=500 * intervals {
         red.probability(&at(ms, packets));
         if ms > 0 && ms % 500 == 0 {
-            course.push(red.max_probability());
+            trajectory.push(red.max_probability());
         }
     }
-    course
+    trajectory
 }
 
 fn assert_close(got: &[f64], want: &[f64]) {
@@ -48,25 +48,25 @@ fn assert_close(got: &[f64], want: &[f64]) {
 /// A quarter of itself at a time up to 0.04, then 0.01.
 #[test]
 fn max_p_grows_by_a_quarter_or_by_alpha_while_the_average_is_too_high() {
-    assert_close(&course(0.02, 14, 5), &[0.025, 0.03125, 0.0390625, 0.048828125, 0.058828125]);
+    assert_close(&trajectory(0.02, 14, 5), &[0.025, 0.03125, 0.0390625, 0.048828125, 0.058828125]);
 }
 
 #[test]
 fn max_p_shrinks_by_a_tenth_while_the_average_is_too_low() {
-    assert_close(&course(0.1, 7, 3), &[0.09, 0.081, 0.0729]);
+    assert_close(&trajectory(0.1, 7, 3), &[0.09, 0.081, 0.0729]);
 }
 
 #[test]
 fn max_p_rests_while_the_average_is_in_the_middle_fifth() {
-    assert_close(&course(0.1, 10, 3), &[0.1; 3]);
+    assert_close(&trajectory(0.1, 10, 3), &[0.1; 3]);
 }
 
 /// The last step beyond the ends of the range is taken, as in the paper and in Linux.
 #[test]
 fn max_p_stops_just_beyond_its_ends() {
-    let up = course(0.495, 14, 10);
+    let up = trajectory(0.495, 14, 10);
     assert_close(&up[8..], &[0.505, 0.505]);
-    let down = course(0.0101, 7, 10);
+    let down = trajectory(0.0101, 7, 10);
     assert_close(&down[8..], &[0.00909, 0.00909]);
 }
 

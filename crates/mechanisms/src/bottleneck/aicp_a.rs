@@ -17,8 +17,8 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 

@@ -24,9 +24,9 @@
 use super::aicp_a::integrated_signal;
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBuckets};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Rate, Share};
 
 parameters! {

@@ -1,8 +1,8 @@
 //! How congested, behind one door.
 
 use super::{Arrival, Head, Moment, Place, Signal, falls};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
-use crate::registry::About;
 use crate::units::Time;
 
 /// A way to tell how congested a queue is: an AQM.

@@ -23,9 +23,9 @@
 //! 1024 ns and iterated towards, as in Linux (from 3.5 on; that of 2009 had no CoDel).
 
 use super::{Arrival, ManageQueue, Place};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
 parameters! {

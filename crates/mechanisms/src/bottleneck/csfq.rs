@@ -25,9 +25,9 @@
 //! labels are not passed on to the next link, which measures anew.
 
 use super::{Arrival, ManageQueue, Place};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Bytes, Rate, Span, Time};
 
 parameters! {

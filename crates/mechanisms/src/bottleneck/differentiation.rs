@@ -1,8 +1,8 @@
 //! Whose packet a signal falls on, behind one door.
 
 use super::{Aqm, Arrival, Signal};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 /// A way to tell customers apart.

@@ -18,8 +18,8 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::token_bucket::Credit;
 use crate::units::{Bytes, Rate, Share, Time};
 use crate::{parameters, words};

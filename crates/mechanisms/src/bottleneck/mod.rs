@@ -60,7 +60,7 @@ use crate::units::{Bytes, Rate, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     /// What may wait.
-    pub room: scheduler::Capacity,
+    pub capacity: scheduler::Capacity,
     /// The link's rate, as it is configured.
     pub rate: Rate,
     /// Size of a full packet on the wire, which counts as a typical one.

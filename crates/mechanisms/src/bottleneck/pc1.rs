@@ -17,9 +17,9 @@
 //! per interval, as its text has it, its printed numbers come out.
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Factor, Share, Span};
 
 parameters! {

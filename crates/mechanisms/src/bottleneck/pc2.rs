@@ -13,9 +13,9 @@
 //! The queue is what waits, without the packet in transmission, as in ns-2.
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Factor, QueueLength, Span};
 
 parameters! {

@@ -35,8 +35,8 @@
 //! they were due.
 
 use super::{Arrival, Head, ManageQueue, Place};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Bytes, Factor, Share, Span, Time};
 use crate::{parameters, words};
 

@@ -17,9 +17,9 @@
 //! function that ends below 1 is allowed: then only the buffer limits the queue.
 
 use super::{Arrival, ManageQueue, Place};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Points, Span};
 
 parameters! {

@@ -46,8 +46,8 @@
 //! `adaptive-red`.
 
 use super::{Arrival, ManageQueue, Place};
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, QueueLength, Share, Span};
 use crate::{parameters, words};
 

@@ -37,14 +37,14 @@ fn arrival(packets: u32) -> Arrival {
 }
 
 /// A queue whose average has always been what it is.
-fn settled(params: RedParams, average: f64) -> Red {
+fn steady(params: RedParams, average: f64) -> Red {
     Red { average, spacing: Spacing { zone: Zone::Early, count: 0 }, ..red(params) }
 }
 
 /// Gaps between signals at a constant average of 10 packets: p_b = 0.05, 1/p_b = 20.
 fn gaps(spacing: RedSpacing, signals: usize) -> Vec<usize> {
     let mut judge = Judge {
-        aqm: Aqm::Red(settled(params(spacing), 10.0)),
+        aqm: Aqm::Red(steady(params(spacing), 10.0)),
         differentiation: Differentiation::None,
     };
     let mut lcg = Lcg(20261120);
@@ -109,7 +109,7 @@ fn the_average_takes_up_a_step_by_the_power_of_the_weight() {
 /// 500.9 ms hold 500 packets of 1 ms: avg = 10 · 0.998⁵⁰⁰ · 0.998 = 3.66776.
 #[test]
 fn idle_time_decays_the_average_as_if_packets_had_come_to_an_empty_queue() {
-    let mut red = settled(params(RedSpacing::Wait), 10.0);
+    let mut red = steady(params(RedSpacing::Wait), 10.0);
     red.probability(&Arrival { idle: Span::from_micros(500_900), ..arrival(0) });
     assert!((red.average() - 3.66776).abs() < 1e-5, "average {}", red.average());
 }
@@ -161,7 +161,7 @@ fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
 #[test]
 fn the_probability_rises_linearly_between_the_thresholds() {
     for (average, want) in [(5.0, 0.0), (10.0, 0.05), (15.0 - 1e-9, 0.1)] {
-        let p_b = settled(params(RedSpacing::Geometric), average).probability_at(average);
+        let p_b = steady(params(RedSpacing::Geometric), average).probability_at(average);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }
@@ -170,7 +170,7 @@ fn the_probability_rises_linearly_between_the_thresholds() {
 fn gentle_rises_on_to_1_at_twice_the_maximum_threshold() {
     let gentle = RedParams { gentle: true, ..params(RedSpacing::Geometric) };
     for (average, want) in [(15.0, 0.1), (22.5, 0.55), (30.0 - 1e-9, 1.0)] {
-        let p_b = settled(gentle.clone(), average).probability_at(average);
+        let p_b = steady(gentle.clone(), average).probability_at(average);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }
@@ -182,7 +182,7 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
         (true, 16.0, Signal::Congestion),
         (true, 31.0, Signal::Forced),
     ] {
-        let red = settled(RedParams { gentle, ..params(RedSpacing::Geometric) }, average);
+        let red = steady(RedParams { gentle, ..params(RedSpacing::Geometric) }, average);
         let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
         assert_eq!(judge.signal(&arrival(average as u32), || 0.0), want, "average {average}");
     }
@@ -193,7 +193,7 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
 fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
     let marks = RedParams { hard_drop: false, ..params(RedSpacing::Geometric) };
     let mut judge =
-        Judge { aqm: Aqm::Red(settled(marks, 16.0)), differentiation: Differentiation::None };
+        Judge { aqm: Aqm::Red(steady(marks, 16.0)), differentiation: Differentiation::None };
     let signal = judge.signal(&arrival(16), || panic!("is certain"));
     assert_eq!(signal, Signal::Congestion);
     assert_eq!(
@@ -217,7 +217,7 @@ fn with_marks_below_ecn_capable_packets_are_dropped_from_that_probability_on() {
         let marks_below = Some(Share(below));
         let own =
             RedParams { gentle, marks_below, hard_drop: false, ..params(RedSpacing::Geometric) };
-        let red = settled(own, average);
+        let red = steady(own, average);
         let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
         let signal = judge.signal(&arrival(average as u32), || 0.0);
         assert_eq!(signal, want, "{gentle} {below} {average}");
@@ -227,7 +227,7 @@ fn with_marks_below_ecn_capable_packets_are_dropped_from_that_probability_on() {
 /// A signal that spacing alone has made certain is not a forced one.
 #[test]
 fn an_overdue_signal_is_certain_but_not_forced() {
-    let mut red = settled(params(RedSpacing::Wait), 10.0);
+    let mut red = steady(params(RedSpacing::Wait), 10.0);
     red.spacing.count = 100;
     assert_eq!(red.probability(&arrival(10)), 1.0);
     assert!(!red.is_forced());
@@ -235,14 +235,14 @@ fn an_overdue_signal_is_certain_but_not_forced() {
 
 #[test]
 fn a_nearly_empty_queue_is_never_signalled_whatever_the_average() {
-    let mut red = settled(params(RedSpacing::Geometric), 20.0);
+    let mut red = steady(params(RedSpacing::Geometric), 20.0);
     assert_eq!(red.probability(&arrival(1)), 0.0);
     assert!(!red.is_forced());
 }
 
 #[test]
 fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one() {
-    let mut red = settled(params(RedSpacing::Uniform), 10.0);
+    let mut red = steady(params(RedSpacing::Uniform), 10.0);
     red.spacing.zone = Zone::Calm;
     red.spacing.count = 1_000;
     assert_eq!(red.probability(&arrival(10)), 0.0);
@@ -252,7 +252,7 @@ fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one
 
 #[test]
 fn a_loss_to_a_full_buffer_starts_the_count_anew() {
-    let red = settled(params(RedSpacing::Wait), 10.0);
+    let red = steady(params(RedSpacing::Wait), 10.0);
     let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
     let first_gap = |judge: &mut Judge| {
         (1..).find(|_| judge.signal(&arrival(10), || 0.0).is_some()).expect("signals in the end")
@@ -364,10 +364,10 @@ fn by_size_a_packet_is_signalled_as_often_as_it_is_large() {
     let by_size =
         RedParams { mean_packet: Some(Bytes::new(1500)), ..params(RedSpacing::Geometric) };
     for (len, share) in [(1500, 1.0), (40, 40.0 / 1500.0), (3000, 2.0)] {
-        let mut red = settled(by_size.clone(), 10.0);
+        let mut red = steady(by_size.clone(), 10.0);
         let p = red.probability(&Arrival { len: Bytes::new(len), ..arrival(10) });
         assert!((p - 0.05 * share).abs() < 1e-12, "{len} B: {p}");
     }
-    let mut full = settled(by_size, 20.0);
+    let mut full = steady(by_size, 20.0);
     assert_eq!(full.probability(&Arrival { len: Bytes::new(40), ..arrival(20) }), 1.0);
 }

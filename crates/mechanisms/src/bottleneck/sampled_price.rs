@@ -7,9 +7,9 @@
 use core::marker::PhantomData;
 
 use super::{Arrival, ManageQueue, Moment, Place};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters};
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{Bytes, QueueLength, Span, Time};
 
 /// Why no differentiation goes on a price.
@@ -137,11 +137,12 @@ impl Rule {
 pub(super) fn validate(target: QueueLength, place: &Place) -> Option<ParameterError> {
     let (fits, room) = match target {
         QueueLength::Packets(packets) => {
-            (packets < place.room.packets, QueueLength::Packets(place.room.packets))
+            (packets < place.capacity.packets, QueueLength::Packets(place.capacity.packets))
         }
-        QueueLength::Bytes(bytes) => {
-            (bytes.get() < place.room.bytes, QueueLength::Bytes(Bytes::new(place.room.bytes)))
-        }
+        QueueLength::Bytes(bytes) => (
+            bytes.get() < place.capacity.bytes,
+            QueueLength::Bytes(Bytes::new(place.capacity.bytes)),
+        ),
     };
     (!fits).then(|| ("target", format!("{target} is not below the buffer, {room}")))
 }

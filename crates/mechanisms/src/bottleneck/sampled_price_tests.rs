@@ -122,7 +122,8 @@ fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_told() {
         let target = QueueLength::Packets(packets);
         AqmParams::Pc3(Pc3Params { gamma, alpha, target, weight, interval })
     };
-    let key = |params: AqmParams, place: &Place| Aqm::new(params, place).err().map(|told| told.0);
+    let key =
+        |params: AqmParams, place: &Place| Aqm::new(params, place).err().map(|reported| reported.0);
     assert_eq!(key(pc3(299), &here()), None);
     assert_eq!(key(pc3(300), &here()), Some("target"));
     assert_eq!(key(pc3(2), &Place { price_encoding: None, ..here() }), Some("kind"));
@@ -166,9 +167,13 @@ fn what_leaves_from_a_virtual_overflow_until_the_virtual_queue_is_empty_is_marke
             capacity: Some(QueueLength::Packets(300)),
         })
     };
-    let told = marked(params(0.9), Encoding::Maximum, 280, 100);
-    assert_eq!(told.iter().position(|marked| !marked), Some(249), "the 250th leaves after 25 ms");
-    assert_eq!(told.iter().filter(|marked| **marked).count(), 249);
+    let reported = marked(params(0.9), Encoding::Maximum, 280, 100);
+    assert_eq!(
+        reported.iter().position(|marked| !marked),
+        Some(249),
+        "the 250th leaves after 25 ms"
+    );
+    assert_eq!(reported.iter().filter(|marked| **marked).count(), 249);
     assert_eq!(marked(params(0.9), Encoding::Maximum, 260, 100), [false; 260]);
 }
 
@@ -185,7 +190,7 @@ fn a_leaving_packet_is_marked_by_the_queue_behind_it() {
         excess: None,
         estimate_over: Span::from_secs(1),
     };
-    let told = marked(AqmParams::SbrmQueue(params), Encoding::Explicit, 20, 83);
+    let reported = marked(AqmParams::SbrmQueue(params), Encoding::Explicit, 20, 83);
     let want: Vec<_> = (0..20).rev().map(|left| left >= 9).collect();
-    assert_eq!(told, want);
+    assert_eq!(reported, want);
 }

@@ -32,9 +32,9 @@
 
 use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, validate};
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
 use crate::{parameters, words};
 
@@ -264,9 +264,10 @@ mod tests {
             excess: Some(QueueLength::Packets(excess)),
             estimate_over: Span::from_secs(1),
         };
-        let room = crate::bottleneck::scheduler::Capacity { packets: 1_000, bytes: u64::MAX };
+        let capacity = crate::bottleneck::scheduler::Capacity { packets: 1_000, bytes: u64::MAX };
         let (rate, packet) = (Rate::from_bps(1_000_000_000), Bytes::new(1_500));
-        SbrmQueue::new(params, &Place { room, rate, packet, price_encoding: None }).expect("fits")
+        SbrmQueue::new(params, &Place { capacity, rate, packet, price_encoding: None })
+            .expect("fits")
     }
 
     /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.

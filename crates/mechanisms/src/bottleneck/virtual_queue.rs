@@ -18,10 +18,10 @@
 
 use super::sampled_price::ONE_FOR_ALL;
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{QueueLength, Share, Time};
 
 parameters! {
@@ -74,7 +74,7 @@ impl ManageQueue for VirtualQueue {
         let capacity = match capacity {
             Some(QueueLength::Packets(packets)) => u64::from(packets) * packet,
             Some(QueueLength::Bytes(bytes)) => bytes.get(),
-            None => place.room.bytes.min(u64::from(place.room.packets) * packet),
+            None => place.capacity.bytes.min(u64::from(place.capacity.packets) * packet),
         };
         Ok(VirtualQueue {
             rate: scale * place.rate.as_bytes_per_sec() / 1e9,

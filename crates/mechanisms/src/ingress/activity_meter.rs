@@ -23,11 +23,11 @@
 //! Where the paper leaves it open: the bucket starts full; the bucket is drained by the exact
 //! activity also when the packet carries a rounded one; L counts every byte on the wire.
 
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
 use crate::power::exp2;
-use crate::registry::About;
-use crate::stage::{FastVerdict, PacketSummary, Passage, Passing, Stage};
+use crate::stage::{Capabilities, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 
 parameters! {
@@ -86,11 +86,12 @@ impl Stage for ActivityMeter {
         text: include_str!("activity_meter.rs"),
     };
 
-    const ORDER_ONLY: bool = true;
-
-    const WRITES_SIGNAL: bool = true;
-
-    const GLANCES: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        order_only: true,
+        writes_signal: true,
+        has_fast_path: true,
+        ..Capabilities::NONE
+    };
 
     /// A meter with a full bucket.
     fn new(params: ActivityMeterParams) -> Self {

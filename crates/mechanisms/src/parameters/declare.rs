@@ -21,13 +21,13 @@ macro_rules! words {
             const KIND: $crate::parameters::Kind =
                 $crate::parameters::Kind::Word(&[$( ($word, concat!($($meaning),*)) ),*]);
 
-            fn to_value(&self) -> $crate::parameters::Value {
-                $crate::parameters::Value::Word(self.word())
+            fn to_value(&self) -> $crate::parameters::ParameterValue {
+                $crate::parameters::ParameterValue::Word(self.word())
             }
 
-            fn from_value(value: $crate::parameters::Value) -> Self {
+            fn from_value(value: $crate::parameters::ParameterValue) -> Self {
                 match value {
-                    $( $crate::parameters::Value::Word($word) => $name::$variant, )*
+                    $( $crate::parameters::ParameterValue::Word($word) => $name::$variant, )*
                     other => panic!("{other:?} is none of the words"),
                 }
             }
@@ -59,7 +59,7 @@ macro_rules! choice {
             const KINDS: &'static [(
                 &'static str,
                 &'static str,
-                &'static [$crate::registry::Parameter],
+                &'static [$crate::parameters::Parameter],
             )] = &[
                 $( ($first_name, concat!($($first_about, "\n"),+), &[]), )*
                 $((
@@ -69,7 +69,7 @@ macro_rules! choice {
                 )),+
             ];
 
-            fn from_values(kind: usize, values: Vec<$crate::parameters::Value>) -> Self {
+            fn from_values(kind: usize, values: Vec<$crate::parameters::ParameterValue>) -> Self {
                 use $crate::parameters::{Choice, Parameters};
                 let kind = <Self as Choice>::KINDS[kind].0;
                 $(if kind == $first_name {
@@ -81,7 +81,7 @@ macro_rules! choice {
                 unreachable!("{kind} is one of the kinds")
             }
 
-            fn to_values(&self) -> (usize, Vec<$crate::parameters::Value>) {
+            fn to_values(&self) -> (usize, Vec<$crate::parameters::ParameterValue>) {
                 use $crate::parameters::{Choice, Parameters};
                 let (name, values) = match self {
                     $($choice::$first => ($first_name, Vec::new()),)*
@@ -106,7 +106,7 @@ macro_rules! choice {
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
-        pub enum $choice:ident as $what:ident in $room:ident by $trait:ident {
+        pub enum $choice:ident as $what:ident in $category:ident by $trait:ident {
             $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )?
             $( $name:ident($params:ident); )+
         }
@@ -120,9 +120,9 @@ macro_rules! choices {
         }
 
         /// What the registry says of all of them.
-        pub const ALL: &[$crate::registry::Mechanism] = &[$(
-            $crate::registry::Mechanism::declared(
-                $crate::registry::Room::$room,
+        pub const ALL: &[$crate::mechanism::Mechanism] = &[$(
+            $crate::mechanism::Mechanism::declared(
+                $crate::mechanism::Category::$category,
                 <$name as $trait>::ABOUT,
                 <$params as $crate::parameters::Parameters>::ALL,
             )
@@ -153,8 +153,8 @@ macro_rules! parameters {
         impl $crate::parameters::Parameters for $name {
             const TYPE_NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
-            const ALL: &'static [$crate::registry::Parameter] = &[$(
-                $crate::registry::Parameter {
+            const ALL: &'static [$crate::parameters::Parameter] = &[$(
+                $crate::parameters::Parameter {
                     name: stringify!($key),
                     default: $crate::default_value!($ty $(, $default)?),
                     unit: <$ty as $crate::parameters::ParameterType>::KIND.unit(),
@@ -166,7 +166,7 @@ macro_rules! parameters {
                 &[$( $((stringify!($old), $today)),* )?];
 
             #[allow(unused_variables, unused_mut)]
-            fn from_values(values: Vec<$crate::parameters::Value>) -> Self {
+            fn from_values(values: Vec<$crate::parameters::ParameterValue>) -> Self {
                 let mut values = values.into_iter();
                 let mut next = || values.next().expect("a value for each parameter");
                 $name { $(
@@ -174,7 +174,7 @@ macro_rules! parameters {
                 )* }
             }
 
-            fn to_values(&self) -> Vec<$crate::parameters::Value> {
+            fn to_values(&self) -> Vec<$crate::parameters::ParameterValue> {
                 vec![$( $crate::parameters::ParameterType::to_value(&self.$key) ),*]
             }
 
@@ -196,13 +196,13 @@ macro_rules! default_value {
         <$ty as $crate::parameters::ParameterType>::WITHOUT_DEFAULT
     };
     ($ty:ty, { linux: $linux:literal, classic: $classic:literal, linux_2_6_29: $old:literal }) => {
-        $crate::registry::DefaultValue::ByProfile($crate::registry::ByProfile {
+        $crate::parameters::DefaultValue::ByProfile($crate::parameters::ByProfile {
             linux: $linux,
             classic: $classic,
             linux_2_6_29: $old,
         })
     };
     ($ty:ty, $default:literal) => {
-        $crate::registry::DefaultValue::Value($default)
+        $crate::parameters::DefaultValue::Value($default)
     };
 }

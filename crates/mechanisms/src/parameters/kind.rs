@@ -1,7 +1,6 @@
 //! What may stand for a parameter, and a value of one.
 
-use super::{Choice, ParameterError};
-use crate::registry::Parameter;
+use super::{Choice, Parameter, ParameterError};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens,
@@ -9,7 +8,7 @@ use crate::units::{
 
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum ParameterValue {
     /// Bits per second.
     Rate(Rate),
     /// Bits per second, or 0.
@@ -51,11 +50,13 @@ pub enum Value {
     /// Points of a function.
     Points(Points),
     /// One of several mechanisms: its place among them, and a value for each of its parameters.
-    Chosen(usize, Vec<Value>),
+    Choice(usize, Vec<ParameterValue>),
     /// Several of those, in a row.
-    Row(Vec<Value>),
+    List(Vec<ParameterValue>),
     /// A list of tables: for each, a value for each of its parameters.
-    Tables(Vec<Vec<Value>>),
+    Tables(Vec<Vec<ParameterValue>>),
+    /// A table of its own: a value for each of its parameters.
+    Nested(Vec<ParameterValue>),
     /// The mechanism does without.
     Unset,
 }
@@ -109,14 +110,16 @@ pub enum Kind {
     /// Points \[queue length in packets, probability\].
     Points,
     /// One of these mechanisms.
-    Choice(Offer),
+    Choice(Alternatives),
     /// Several of these mechanisms, in a row.
-    Row(Offer),
+    List(Alternatives),
     /// A list of tables, each with these parameters.
     Tables(Form),
+    /// A table with these parameters, of which each has a default.
+    Nested(Form),
 }
 
-/// What each table of a list has.
+/// What a table has: the one of a parameter, or each of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// What it is called in a scenario file's types.
@@ -126,12 +129,12 @@ pub struct Form {
     /// What can be set.
     pub parameters: &'static [Parameter],
     /// What is wrong with the values of one, taken together.
-    pub errors: fn(Vec<Value>) -> Vec<ParameterError>,
+    pub errors: fn(Vec<ParameterValue>) -> Vec<ParameterError>,
 }
 
 /// The mechanisms of which one can be chosen.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer {
+pub struct Alternatives {
     /// What it is called in a scenario file's types.
     pub name: &'static str,
     /// What is chosen.
@@ -139,13 +142,13 @@ pub struct Offer {
     /// Name, explanation and parameters of each.
     pub kinds: &'static [(&'static str, &'static str, &'static [Parameter])],
     /// What is wrong with the values, taken together, of the one in this place.
-    pub errors: fn(usize, Vec<Value>) -> Vec<ParameterError>,
+    pub errors: fn(usize, Vec<ParameterValue>) -> Vec<ParameterError>,
 }
 
-impl Offer {
+impl Alternatives {
     /// Of this choice.
     pub const fn of<C: Choice>() -> Self {
-        Offer {
+        Alternatives {
             name: C::NAME,
             about: C::ABOUT,
             kinds: C::KINDS,
@@ -172,7 +175,8 @@ impl Kind {
             Kind::Demand => "segments/s",
             Kind::OrOff => "s, or off",
             Kind::Word(_) | Kind::Choice(_) => "word",
-            Kind::Row(_) | Kind::Tables(_) => "list",
+            Kind::List(_) | Kind::Tables(_) => "list",
+            Kind::Nested(_) => "table",
             Kind::Flag => "true or false",
             Kind::Text => "text",
             Kind::Points => "[packets, probability], …",

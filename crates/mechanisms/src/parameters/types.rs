@@ -1,7 +1,8 @@
 //! The types that a parameter can have.
 
-use super::{Choice, Form, Kind, Offer, Parameters, Value};
-use crate::registry::DefaultValue;
+use core::ops::Deref;
+
+use super::{Alternatives, Choice, DefaultValue, Form, Kind, ParameterValue, Parameters};
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
     Share, Span, Spans, Step, TokenRate, Tokens, Whole,
@@ -15,25 +16,25 @@ pub trait ParameterType: Clone {
     const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Required;
 
     /// As a value.
-    fn to_value(&self) -> Value;
+    fn to_value(&self) -> ParameterValue;
 
     /// From a value of its kind.
     ///
     /// # Panics
     /// If the value is of another kind.
-    fn from_value(value: Value) -> Self;
+    fn from_value(value: ParameterValue) -> Self;
 }
 
 macro_rules! parameter_types {
     ($($ty:ty => $kind:ident;)*) => { $(
         impl ParameterType for $ty {
             const KIND: Kind = Kind::$kind;
-            fn to_value(&self) -> Value {
-                Value::$kind(self.clone())
+            fn to_value(&self) -> ParameterValue {
+                ParameterValue::$kind(self.clone())
             }
-            fn from_value(value: Value) -> Self {
+            fn from_value(value: ParameterValue) -> Self {
                 match value {
-                    Value::$kind(value) => value,
+                    ParameterValue::$kind(value) => value,
                     other => panic!("{other:?} is no {}", stringify!($kind)),
                 }
             }
@@ -68,13 +69,13 @@ const MAX_COUNT: u32 = 1_000_000;
 impl ParameterType for u32 {
     const KIND: Kind = Kind::Count { min: 0, max: MAX_COUNT };
 
-    fn to_value(&self) -> Value {
-        Value::Count(*self)
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::Count(*self)
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         match value {
-            Value::Count(count) => count,
+            ParameterValue::Count(count) => count,
             other => panic!("{other:?} is no count"),
         }
     }
@@ -83,11 +84,11 @@ impl ParameterType for u32 {
 impl<const MIN: u32, const MAX: u32> ParameterType for Whole<MIN, MAX> {
     const KIND: Kind = Kind::Count { min: MIN, max: MAX };
 
-    fn to_value(&self) -> Value {
-        Value::Count(self.0)
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::Count(self.0)
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         Whole(u32::from_value(value))
     }
 }
@@ -97,27 +98,27 @@ impl<T: ParameterType> ParameterType for Option<T> {
     const KIND: Kind = T::KIND;
     const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Unset;
 
-    fn to_value(&self) -> Value {
-        self.as_ref().map_or(Value::Unset, T::to_value)
+    fn to_value(&self) -> ParameterValue {
+        self.as_ref().map_or(ParameterValue::Unset, T::to_value)
     }
 
-    fn from_value(value: Value) -> Self {
-        (value != Value::Unset).then(|| T::from_value(value))
+    fn from_value(value: ParameterValue) -> Self {
+        (value != ParameterValue::Unset).then(|| T::from_value(value))
     }
 }
 
 /// A mechanism with parameters of its own.
 impl<C: Choice> ParameterType for C {
-    const KIND: Kind = Kind::Choice(Offer::of::<C>());
+    const KIND: Kind = Kind::Choice(Alternatives::of::<C>());
 
-    fn to_value(&self) -> Value {
+    fn to_value(&self) -> ParameterValue {
         let (place, values) = self.to_values();
-        Value::Chosen(place, values)
+        ParameterValue::Choice(place, values)
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         match value {
-            Value::Chosen(place, values) => C::from_values(place, values),
+            ParameterValue::Choice(place, values) => C::from_values(place, values),
             other => panic!("{other:?} is no {}", C::NAME),
         }
     }
@@ -125,15 +126,15 @@ impl<C: Choice> ParameterType for C {
 
 /// Mechanisms in a row.
 impl<C: Choice> ParameterType for Vec<C> {
-    const KIND: Kind = Kind::Row(Offer::of::<C>());
+    const KIND: Kind = Kind::List(Alternatives::of::<C>());
 
-    fn to_value(&self) -> Value {
-        Value::Row(self.iter().map(C::to_value).collect())
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::List(self.iter().map(C::to_value).collect())
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         match value {
-            Value::Row(all) => all.into_iter().map(C::from_value).collect(),
+            ParameterValue::List(all) => all.into_iter().map(C::from_value).collect(),
             other => panic!("{other:?} is no row"),
         }
     }
@@ -143,22 +144,54 @@ impl<C: Choice> ParameterType for Vec<C> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables<P>(pub Vec<P>);
 
-impl<P: Parameters> ParameterType for Tables<P> {
-    const KIND: Kind = Kind::Tables(Form {
+const fn form<P: Parameters>() -> Form {
+    Form {
         name: P::TYPE_NAME,
         about: P::ABOUT,
         parameters: P::ALL,
         errors: |values| P::from_values(values).errors(),
-    });
+    }
+}
 
-    fn to_value(&self) -> Value {
-        Value::Tables(self.0.iter().map(P::to_values).collect())
+impl<P: Parameters> ParameterType for Tables<P> {
+    const KIND: Kind = Kind::Tables(form::<P>());
+
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::Tables(self.0.iter().map(P::to_values).collect())
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         match value {
-            Value::Tables(all) => Tables(all.into_iter().map(P::from_values).collect()),
+            ParameterValue::Tables(all) => Tables(all.into_iter().map(P::from_values).collect()),
             other => panic!("{other:?} is no list of tables"),
+        }
+    }
+}
+
+/// Parameters in a table of their own. Each has a default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nested<P>(pub P);
+
+impl<P> Deref for Nested<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.0
+    }
+}
+
+impl<P: Parameters> ParameterType for Nested<P> {
+    const KIND: Kind = Kind::Nested(form::<P>());
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Nested;
+
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::Nested(self.0.to_values())
+    }
+
+    fn from_value(value: ParameterValue) -> Self {
+        match value {
+            ParameterValue::Nested(values) => Nested(P::from_values(values)),
+            other => panic!("{other:?} is no table"),
         }
     }
 }

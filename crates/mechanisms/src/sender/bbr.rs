@@ -12,8 +12,8 @@
 //! Only kernels have it: a scenario with it runs in the lab.
 
 use super::Sender;
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 parameters! {
     /// The kernel's BBR; not in the simulator.

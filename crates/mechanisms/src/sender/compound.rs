@@ -25,8 +25,8 @@
 
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::{Factor, Share, Span};
 
 parameters! {

@@ -1,9 +1,9 @@
 //! Congestion controllers, behind one door.
 
 use super::{Ack, Marks, Window};
+use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 use crate::price::Encoding;
-use crate::registry::About;
 use crate::units::{Demand, Span, Time};
 
 /// A congestion controller as scenario files know it, be it here or in a kernel.

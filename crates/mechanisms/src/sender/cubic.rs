@@ -28,8 +28,8 @@ use super::linux_cubic::LinuxCubic;
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::slow_start::{Detector, SlowStartExit};
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Share, Span, Time};
 use crate::{parameters, words};
 

@@ -25,8 +25,8 @@
 
 use super::marked_share::MarkedShare;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Reno, RenoParams, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 parameters! {
     /// RFC 8257: the window comes down by as much as is marked. Has ECN.

@@ -19,8 +19,8 @@
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use crate::mechanism::About;
 use crate::price::{Encoding, PathPrice};
-use crate::registry::About;
 use crate::units::{Demand, Factor, Share, Whole};
 use crate::{parameters, words};
 
@@ -172,7 +172,7 @@ mod tests {
         slow_start_ends_with: EndOfSlowStart::Charge,
     };
 
-    fn told(price: f32) -> Marks {
+    fn reported(price: f32) -> Marks {
         Marks { delivered: 1, prices: price.to_bits(), ..marks_at(0, 1, 10) }
     }
 
@@ -188,7 +188,7 @@ mod tests {
             let mut source = DirectWindow::new(DirectWindowParams { largest_step, ..PARAMS });
             source.set_price_encoding(Encoding::Explicit);
             let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
-            source.on_marks(&mut window, &told(price));
+            source.on_marks(&mut window, &reported(price));
             source.on_ack(&mut window, &ack_at(0));
             assert!((window.cwnd - want).abs() < 1e-9, "{price}: {}", window.cwnd);
         }
@@ -212,7 +212,7 @@ mod tests {
         let mut window = Window::new(10);
         source.on_ack(&mut window, &ack_at(0));
         assert_eq!(window.cwnd, 11.0);
-        source.on_marks(&mut window, &told(1.0));
+        source.on_marks(&mut window, &reported(1.0));
         source.on_ack(&mut window, &ack_at(0));
         assert!(window.cwnd < 11.0 && !window.in_slow_start());
     }
@@ -225,7 +225,7 @@ mod tests {
         let mut source = DirectWindow::new(params);
         source.set_price_encoding(Encoding::Explicit);
         let mut window = Window { cwnd: 10.0, ssthresh: 12.0 };
-        source.on_marks(&mut window, &told(10.0));
+        source.on_marks(&mut window, &reported(10.0));
         let windows = [(); 4].map(|()| {
             source.on_ack(&mut window, &ack_at(0));
             window.cwnd

@@ -25,8 +25,8 @@
 
 use super::Ack;
 use super::slow_start::{Opinion, WatchSlowStart};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::Span;
 
 const MIN_RTT_THRESH: Span = Span::from_millis(4);

@@ -20,9 +20,9 @@
 //! delay for the path's (late-comer's advantage, section 4.4).
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Factor, Span, Time};
 
 /// Minutes whose shortest delay counts.

@@ -21,8 +21,8 @@
 
 use super::Ack;
 use super::slow_start::{Opinion, WatchSlowStart};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::{Span, Time};
 
 const LOW_WINDOW: f64 = 16.0;

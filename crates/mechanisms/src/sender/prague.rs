@@ -31,8 +31,8 @@
 
 use super::marked_share::MarkedShare;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::{OrOff, Span, Time};
 
 /// Share of the window kept after a loss, as Reno's.

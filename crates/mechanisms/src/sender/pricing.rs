@@ -16,9 +16,9 @@ pub(super) fn slow_start(window: &mut Window, segments: u32) {
 
 /// Moves the window by a step, but not below one segment. What has been `told` to come down begins no slow start.
 #[inline]
-pub(super) fn step(window: &mut Window, step: f64, told: bool) {
+pub(super) fn step(window: &mut Window, step: f64, reported: bool) {
     window.cwnd = (window.cwnd + step).max(1.0);
-    if told {
+    if reported {
         window.ssthresh = window.ssthresh.min(window.cwnd);
     }
 }

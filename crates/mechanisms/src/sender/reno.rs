@@ -30,8 +30,8 @@
 
 use super::whole_segments::WholeSegments;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 /// Share of the window kept on congestion.
 pub const BETA: f64 = 0.5;

@@ -28,9 +28,9 @@
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Demand, Factor, Share};
 
 parameters! {

@@ -3,8 +3,8 @@
 use super::Ack;
 use super::hystart::{HyStart, HyStartParams};
 use super::linux_hystart::{LinuxHyStart, LinuxHyStartParams};
+use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
-use crate::registry::About;
 
 /// What watches over slow start.
 pub trait WatchSlowStart: Sized {

@@ -28,7 +28,7 @@
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
-use crate::registry::About;
+use crate::mechanism::About;
 use crate::units::{Demand, Share, Span, Whole};
 use crate::{parameters, words};
 
@@ -57,7 +57,7 @@ words! {
     pub enum RoundTripReading {
         /// That of the ACK, exact.
         Sample = "sample",
-        /// TCP's smoothed estimate, by the clock that `tcp.rtt_tick` gives it.
+        /// TCP's smoothed estimate, by the clock that `tcp.quirks.rtt_tick` gives it.
         Smoothed = "smoothed",
     }
 }

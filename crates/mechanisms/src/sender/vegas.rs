@@ -26,9 +26,9 @@
 //! falls below two segments by itself.
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Factor, Span};
 
 /// Share of the window kept on a loss.

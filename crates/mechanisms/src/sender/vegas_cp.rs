@@ -34,8 +34,8 @@
 use super::pricing::rtt_s;
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use crate::mechanism::About;
 use crate::price::{Encoding, PathPrice, Renewal};
-use crate::registry::About;
 use crate::units::{Demand, Whole};
 use crate::{parameters, words};
 

@@ -58,10 +58,10 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Slots};
-use super::{Declared, Ecn, EcnRules, Passage, Passing, Stage};
+use super::{Capabilities, Declared, Ecn, EcnRules, Passage, Passing, Stage};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Bytes, Share, Span, Time};
 use crate::{parameters, words};
 use flow::{Balance, Flow};
@@ -153,12 +153,12 @@ impl Stage for ConexAuditor {
         name: "conex-auditor",
         title: "ConEx auditor",
         source: "RFC 7713, section 5.5",
-        usage: r#"users.NAME.exit = [{ kind = "conex-auditor" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "conex-auditor" }]"#,
         file: "stage/conex_auditor.rs",
         text: include_str!("conex_auditor.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };
 
     fn new(params: ConexAuditorParams) -> Self {
         ConexAuditor {

@@ -37,10 +37,10 @@
 //!   allowance evades that by not declaring.
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
+use super::{Capabilities, Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
 use crate::{parameters, words};
@@ -278,14 +278,13 @@ impl Stage for ConexPolicer {
         name: "conex-policer",
         title: "ConEx policer",
         source: "Sanhaji et al. 2015, section III-F; RFC 7713, section 5.4.3",
-        usage: r#"users.NAME.entry = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
         file: "stage/conex_policer.rs",
         text: include_str!("conex_policer.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
-
-    const GLANCES: bool = true;
+    const CAPABILITIES: Capabilities =
+        Capabilities { has_levels: true, has_fast_path: true, ..Capabilities::NONE };
 
     fn new(params: ConexPolicerParams) -> Self {
         ConexPolicer {

@@ -16,10 +16,10 @@
 //! since the beginning serve the same end here. Nothing is reported while nothing comes.
 
 use super::by_user::ByUser;
-use super::{Ecn, Passage, Passing, Report, Stage};
+use super::{Capabilities, Ecn, Passage, Passing, Report, Stage};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Span, Time};
 
 parameters! {
@@ -67,12 +67,13 @@ impl Stage for CongestionReporter {
         name: "congestion-reporter",
         title: "Congestion reporter",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"users.NAME.exit = [{ kind = "congestion-reporter" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "congestion-reporter" }]"#,
         file: "stage/congestion_reporter.rs",
         text: include_str!("congestion_reporter.rs"),
     };
 
-    const REPORTS_TO: Option<&'static str> = Some(super::MarkCounter::ABOUT.name);
+    const CAPABILITIES: Capabilities =
+        Capabilities { reports_to: Some(super::MarkCounter::ABOUT.name), ..Capabilities::NONE };
 
     fn new(params: CongestionReporterParams) -> Self {
         CongestionReporter { params, users: ByUser::default() }

@@ -30,11 +30,14 @@ use super::by_user::ByUser;
 use super::enodeb_uplink::Teids;
 use super::report::{Fate, TunnelReport};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Crossing, Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
+use super::{
+    Capabilities, Crossing, Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage,
+    StageParams, TunnelEnd,
+};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
-use crate::registry::About;
 use crate::units::{Probability, Span, Time, Whole};
 use numbers::{Arrival, Numbers};
 
@@ -56,11 +59,6 @@ parameters! {
 }
 
 impl EnodebParams {
-    /// Its end of the tunnels of what phones send, with nothing but those.
-    pub fn up(&self) -> EnodebUplinkParams {
-        EnodebUplinkParams::plain(self.ecn_rules)
-    }
-
     fn errors(&self) -> Vec<ParameterError> {
         too_short(&[("interval", self.interval)])
     }
@@ -115,18 +113,17 @@ impl Stage for Enodeb {
         name: "enodeb",
         title: "eNodeB",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.exit = [{ kind = "enodeb" }]"#,
+        usage: r#"links.NAME.egress = [{ kind = "enodeb" }]"#,
         file: "stage/enodeb.rs",
         text: include_str!("enodeb.rs"),
     };
 
-    const AHEAD_OF_READINGS: bool = true;
-
-    const WRITES_HEADER: bool = true;
-
-    const ENDS_TUNNELS: bool = true;
-
-    const REPORTS_TO: Option<&'static str> = Some(PdnGateway::ABOUT.name);
+    const CAPABILITIES: Capabilities = Capabilities {
+        ahead_of_readings: true,
+        writes_header: true,
+        reports_to: Some(PdnGateway::ABOUT.name),
+        ..Capabilities::NONE
+    };
 
     fn new(params: EnodebParams) -> Self {
         let lost = libm::pow(params.radio_loss.0, f64::from(params.radio_attempts.0));
@@ -134,40 +131,21 @@ impl Stage for Enodeb {
         Enodeb { params, lost, tunnels, further, teids: Teids::ALONE, others }
     }
 
+    fn tunnel_end(params: &EnodebParams) -> Option<TunnelEnd> {
+        Some(TunnelEnd::reporting(false, params.ecn_rules, params.interval))
+    }
+
+    fn counterpart(params: &EnodebParams) -> Option<StageParams> {
+        Some(StageParams::EnodebUplink(EnodebUplinkParams::plain(params.ecn_rules)))
+    }
+
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
-        self.leave(packet, draw)
-    }
-
-    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
-        for (user, others) in self.others.iter() {
-            OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
-        }
-        for (user, row) in self.tunnels.iter() {
-            if self.others.get(user).is_none() {
-                OTHERS.iter().for_each(|name| each(user, name, 0));
-            }
-            let further = self.further.range((user, 0)..=(user, u32::MAX)).map(|(_, row)| row);
-            let mut sums = [0; COUNTED.len()];
-            for row in further.chain([row]) {
-                sums.iter_mut().zip(row.counted()).for_each(|(sum, count)| *sum += count);
-            }
-            COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
-        }
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.tunnels.state_bytes() + self.further.len() * size_of::<((u32, u32), Row)>()
-    }
-}
-
-impl Enodeb {
-    /// See [`Stage::cross`]: where some of the packet is known, what follows from that is left out.
+    // Where some of the packet is known, what follows from that is left out.
     #[inline(always)]
-    pub fn leave(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let Enodeb { others, tunnels, further, teids, .. } = self;
         let user = packet.user;
         let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
@@ -207,6 +185,29 @@ impl Enodeb {
         row.report(packet.now, (packet.user, packet.tunnel_end), interval)
     }
 
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (user, others) in self.others.iter() {
+            OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
+        }
+        for (user, row) in self.tunnels.iter() {
+            if self.others.get(user).is_none() {
+                OTHERS.iter().for_each(|name| each(user, name, 0));
+            }
+            let further = self.further.range((user, 0)..=(user, u32::MAX)).map(|(_, row)| row);
+            let mut sums = [0; COUNTED.len()];
+            for row in further.chain([row]) {
+                sums.iter_mut().zip(row.counted()).for_each(|(sum, count)| *sum += count);
+            }
+            COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.tunnels.state_bytes() + self.further.len() * size_of::<((u32, u32), Row)>()
+    }
+}
+
+impl Enodeb {
     /// It ends tunnels with these numbers.
     pub(super) fn ends(&mut self, teids: Teids) {
         self.teids = teids;
@@ -246,7 +247,7 @@ impl Row {
     }
 
     /// What is to be reported of it now.
-    fn told(&self) -> TunnelReport {
+    fn reported(&self) -> TunnelReport {
         let numbers = &self.numbers;
         TunnelReport {
             last_sequence: numbers.latest(),
@@ -259,7 +260,7 @@ impl Row {
     /// What of it is counted.
     fn counted(&self) -> [u64; COUNTED.len()] {
         let TunnelReport { received, marked_before, dropped_before, dropped_here, .. } =
-            self.told();
+            self.reported();
         let missed = u64::from(dropped_before) + self.late;
         let [received, marked, here] = [received, marked_before, dropped_here].map(u64::from);
         [received, marked, missed, self.late, here, self.reports]
@@ -286,7 +287,7 @@ impl Row {
         self.due = now + interval;
         self.reports += 1;
         self.report.from = end.unwrap_or_default();
-        let tunnel = Box::new(self.told());
+        let tunnel = Box::new(self.reported());
         self.report.entries.clear();
         let (number, len) = (self.reports, tunnel.len());
         Passage::Report(Box::new(Report {

@@ -102,8 +102,11 @@ fn lists_are_as_long_as_a_packet_has_room_and_counters_tell_of_all() {
     let last = pass(&mut enodeb, &mut at(100, tunnelled(30_000, Ecn::Ce, Ecn::Ect0)));
     let Passage::Report(report) = last else { panic!("{last:?}") };
     assert!(report.len <= Bytes::new(1500));
-    let told = report.tunnel.expect("is of a tunnel");
-    assert_eq!((told.entries.len(), told.dropped_before), (TunnelReport::MAX_ENTRIES, 29_999));
+    let reported = report.tunnel.expect("is of a tunnel");
+    assert_eq!(
+        (reported.entries.len(), reported.dropped_before),
+        (TunnelReport::MAX_ENTRIES, 29_999)
+    );
 }
 
 /// The user's first packet tells of his tunnel; whoever writes another number into a header has none.

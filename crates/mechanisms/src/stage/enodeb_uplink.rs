@@ -21,10 +21,12 @@
 use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
-use super::{Crossing, Passage, Passing, Report, Stage, TunnelReport, UserState};
+use super::{
+    Capabilities, Crossing, Passage, Passing, Report, Stage, TunnelEnd, TunnelReport, UserState,
+};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, Parameters, Tables};
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 parameters! {
@@ -49,11 +51,11 @@ parameters! {
 
 impl EnodebUplinkParams {
     fn errors(&self) -> Vec<ParameterError> {
-        Parameters::errors(&self.turned_round())
+        Parameters::errors(&self.as_downlink())
     }
 
     /// The same, as the beginning of a tunnel on the way down has it.
-    fn turned_round(&self) -> PdnGatewayParams {
+    fn as_downlink(&self) -> PdnGatewayParams {
         PdnGatewayParams {
             policers: self.policers.clone(),
             ecn_rules: self.ecn_rules,
@@ -64,11 +66,6 @@ impl EnodebUplinkParams {
             conex_option: self.conex_option,
             mtu: self.mtu,
         }
-    }
-
-    /// Whether the tunnel's header says what the inner ConEx option does.
-    pub fn copies(&self) -> bool {
-        self.conex_option == ConexOption::Copied
     }
 
     /// A tunnel alone, with the defaults.
@@ -131,19 +128,20 @@ impl Stage for EnodebUplink {
         name: "enodeb-uplink",
         title: "eNodeB, on the way up",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "enodeb-uplink" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "enodeb-uplink" }]"#,
         file: "stage/enodeb_uplink.rs",
         text: include_str!("enodeb_uplink.rs"),
     };
 
-    const WRITES_HEADER: bool = true;
-
-    const TAKES_REPORTS: bool = true;
-
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        writes_header: true,
+        takes_reports: true,
+        has_levels: true,
+        ..Capabilities::NONE
+    };
 
     fn new(params: EnodebUplinkParams) -> Self {
-        EnodebUplink { own: PdnGateway::new(params.turned_round()), teids: Teids::ALONE }
+        EnodebUplink { own: PdnGateway::new(params.as_downlink()), teids: Teids::ALONE }
     }
 
     fn init(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
@@ -151,7 +149,12 @@ impl Stage for EnodebUplink {
     }
 
     fn validate(params: &EnodebUplinkParams, packet: Bytes) -> Option<ParameterError> {
-        PdnGateway::validate(&params.turned_round(), packet)
+        PdnGateway::validate(&params.as_downlink(), packet)
+    }
+
+    fn tunnel_end(params: &EnodebUplinkParams) -> Option<TunnelEnd> {
+        let own = PdnGateway::tunnel_end(&params.as_downlink());
+        own.map(|own| TunnelEnd { up: true, ..own })
     }
 
     fn hands_over(params: &EnodebUplinkParams) -> bool {
@@ -170,6 +173,7 @@ impl Stage for EnodebUplink {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
+    #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let was_in_one = packet.tunnel.is_some();
         let passage = self.own.cross(packet, draw);
@@ -180,10 +184,10 @@ impl Stage for EnodebUplink {
     }
 
     fn take(&mut self, report: &Report) {
-        let Some(told) = report.tunnel.as_deref() else { return };
+        let Some(reported) = report.tunnel.as_deref() else { return };
         // No tunnel has the number 0.
-        let teid = self.teids.own(told.teid).unwrap_or(0);
-        let tunnel = Some(Box::new(TunnelReport { teid, ..told.clone() }));
+        let teid = self.teids.own(reported.teid).unwrap_or(0);
+        let tunnel = Some(Box::new(TunnelReport { teid, ..reported.clone() }));
         self.own.take(&Report { tunnel, ..report.clone() });
     }
 

@@ -95,7 +95,7 @@ fn a_bucket_of_all_together_stays() {
 fn what_is_owed_goes_along_and_what_is_told_later_follows() {
     let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::ByUser));
     send(&mut first, USER, 5);
-    let told = |received, marked_before| {
+    let reported = |received, marked_before| {
         let last_sequence = received as u16 - 1;
         let tunnel = TunnelReport {
             from: 9,
@@ -107,11 +107,11 @@ fn what_is_owed_goes_along_and_what_is_told_later_follows() {
         };
         Report { user: USER, tunnel: Some(Box::new(tunnel)), ..Report::default() }
     };
-    first.take(&told(3, 2));
+    first.take(&reported(3, 2));
     assert_eq!(level(&first, "owed"), Some(2.0));
     walk(&mut first, &mut next);
     assert_eq!([level(&first, "owed"), level(&next, "owed")], [Some(0.0), Some(2.0)]);
-    first.take(&told(5, 3));
+    first.take(&reported(5, 3));
     walk(&mut first, &mut next);
     assert_eq!([level(&first, "owed"), level(&next, "owed")], [Some(0.0), Some(3.0)]);
     assert_eq!(level(&next, "fill"), Some(7_500.0), "a report brings no bucket");

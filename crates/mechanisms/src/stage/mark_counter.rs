@@ -19,9 +19,9 @@
 use std::collections::BTreeMap;
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
+use super::{Capabilities, Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 
 parameters! {
     /// Counts packets and bytes of each user: seen, marked, declared by kind, and reported from further on.
@@ -74,12 +74,12 @@ impl Stage for MarkCounter {
         name: "mark-counter",
         title: "Mark counter",
         source: "RFC 6789, section 2 (congestion-volume)",
-        usage: r#"users.NAME.entry = [{ kind = "mark-counter" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "mark-counter" }]"#,
         file: "stage/mark_counter.rs",
         text: include_str!("mark_counter.rs"),
     };
 
-    const TAKES_REPORTS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { takes_reports: true, ..Capabilities::NONE };
 
     fn new(MarkCounterParams {}: MarkCounterParams) -> Self {
         MarkCounter::default()

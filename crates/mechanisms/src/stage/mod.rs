@@ -41,8 +41,8 @@ pub use tunnel::{EcnRules, Tunnel};
 pub use user_state::UserState;
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
-use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
 /// What becomes of a packet that has met a stage.
@@ -52,7 +52,7 @@ pub enum Passage {
     On,
     /// It is dropped, for this reason.
     Drop(&'static str),
-    /// It goes on, and a report leaves in a packet of its own for the stage that [`Stage::REPORTS_TO`]
+    /// It goes on, and a report leaves in a packet of its own for the stage that [`Capabilities::reports_to`]
     /// names. Reports are not answered.
     Report(Box<Report>),
 }
@@ -68,6 +68,70 @@ pub struct TunnelEnd {
     pub interval: Option<Span>,
     /// What packets are longer by from here on.
     pub overhead: Bytes,
+    /// Where tunnels begin, the largest packet that the path carries.
+    pub mtu: Option<Bytes>,
+    /// Where tunnels begin, whether their headers say what the inner ConEx option does.
+    pub copies_declarations: bool,
+}
+
+impl TunnelEnd {
+    /// Tunnels with these rules end here, and reports leave once in an interval.
+    const fn reporting(up: bool, ecn_rules: EcnRules, interval: Span) -> Self {
+        TunnelEnd {
+            up,
+            ecn_rules,
+            interval: Some(interval),
+            overhead: Bytes::new(0),
+            mtu: None,
+            copies_declarations: false,
+        }
+    }
+
+    /// Whether tunnels begin here.
+    pub const fn begins(&self) -> bool {
+        self.interval.is_none()
+    }
+}
+
+/// What a stage may do, so that whoever runs it prepares that and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Packets may pass ahead of time, in order and each with the time at which it is there: only if the stage
+    /// neither counts nor drops, so that nobody sees the difference.
+    pub order_only: bool,
+    /// Packets may pass ahead of time, in order and each with the time at which it is there, until what the
+    /// stage has counted is read next: only if nothing but packets that pass changes it, and nobody looks at it in
+    /// between. Its reports leave at their time.
+    pub ahead_of_readings: bool,
+    /// It writes a signal (an activity, a price) into packets.
+    pub writes_signal: bool,
+    /// It writes anything else into packets: ECN fields, what is declared, a tunnel's header. What it
+    /// writes without saying so here is lost.
+    pub writes_header: bool,
+    /// It has [levels](Stage::levels).
+    pub has_levels: bool,
+    /// It lets packets pass on the [fast path](Stage::fast_path).
+    pub has_fast_path: bool,
+    /// The kind of stage to which it reports, by name: the nearest that the packet has passed before. A report
+    /// goes there on the flow's path in the other direction, where it waits in queues and may be lost; without
+    /// such a stage, or such a path, none leaves.
+    pub reports_to: Option<&'static str>,
+    /// Others report to it.
+    pub takes_reports: bool,
+}
+
+impl Capabilities {
+    /// Of a stage that looks at packets on time, and writes nothing.
+    pub const NONE: Capabilities = Capabilities {
+        order_only: false,
+        ahead_of_readings: false,
+        writes_signal: false,
+        writes_header: false,
+        has_levels: false,
+        has_fast_path: false,
+        reports_to: None,
+        takes_reports: false,
+    };
 }
 
 /// A place on a packet's way that is no queue.
@@ -78,38 +142,8 @@ pub trait Stage: Sized {
     /// What it is.
     const ABOUT: About;
 
-    /// Whether packets may pass ahead of time, in order and each with the time at which it is there:
-    /// only if the stage neither counts nor drops, so that nobody sees the difference.
-    const ORDER_ONLY: bool = false;
-
-    /// Whether packets may pass ahead of time, in order and each with the time at which it is there, until what the
-    /// stage has counted is read next: only if nothing but packets that pass changes it, and nobody looks at it in
-    /// between. Its reports leave at their time.
-    const AHEAD_OF_READINGS: bool = false;
-
-    /// Whether it writes a signal (an activity, a price) into packets.
-    const WRITES_SIGNAL: bool = false;
-
-    /// Whether it writes anything else into packets: ECN fields, what is declared, a tunnel's header. What it
-    /// writes without saying so here is lost.
-    const WRITES_HEADER: bool = false;
-
-    /// Whether tunnels end here, so that one that begins further up the way leads here.
-    const ENDS_TUNNELS: bool = false;
-
-    /// Whether it has [`levels`](Self::levels).
-    const HAS_LEVELS: bool = false;
-
-    /// Whether it lets packets pass at a [fast path](Self::fast_path).
-    const GLANCES: bool = false;
-
-    /// To which kind of stage it reports, by name: to the nearest that the packet has passed before. A report
-    /// goes there on the flow's way in the other direction, where it waits in queues and may be lost; without
-    /// such a stage, or such a way, none leaves.
-    const REPORTS_TO: Option<&'static str> = None;
-
-    /// Whether others report to it.
-    const TAKES_REPORTS: bool = false;
+    /// What it may do.
+    const CAPABILITIES: Capabilities = Capabilities::NONE;
 
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
@@ -132,7 +166,7 @@ pub trait Stage: Sized {
     }
 
     /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages,
-    /// which say so in [`GLANCES`](Self::GLANCES). To others it does nothing, and they are passed.
+    /// which say so in [`Capabilities::has_fast_path`]. To others it does nothing, and they are passed.
     #[inline]
     fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
         let _ = packet;
@@ -162,7 +196,7 @@ pub trait Stage: Sized {
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage;
 
     /// Does the same as [`Stage::pass`] where tunnels begin or end, with nothing but what matters there.
-    #[inline]
+    #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let _ = (packet, draw);
         unreachable!("{} is no end of tunnels", Self::ABOUT.name)
@@ -171,6 +205,19 @@ pub trait Stage: Sized {
     /// A report has arrived.
     fn take(&mut self, report: &Report) {
         let _ = report;
+    }
+
+    /// What it is to tunnels, if they begin or end here.
+    fn tunnel_end(params: &Self::Params) -> Option<TunnelEnd> {
+        let _ = params;
+        None
+    }
+
+    /// What stands at the same node for the other direction, if that has to be there: a gateway begins tunnels
+    /// down and ends those up, an eNodeB the other way round.
+    fn counterpart(params: &Self::Params) -> Option<StageParams> {
+        let _ = params;
+        None
     }
 
     /// The rules of the tunnels in which it has to stand, if it has to.
@@ -229,86 +276,19 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::ABOUT.name,)+ }
             }
 
-            /// See [`Stage::ORDER_ONLY`]. Reports come and go at their time.
-            pub const fn order_only(&self) -> bool {
-                let reports = self.reports_to().is_some() || self.takes_reports();
-                match self { $(StageParams::$name(_) => $name::ORDER_ONLY && !reports,)+ }
+            /// See [`Stage::CAPABILITIES`].
+            pub const fn capabilities(&self) -> Capabilities {
+                match self { $(StageParams::$name(_) => $name::CAPABILITIES,)+ }
             }
 
-            /// See [`Stage::AHEAD_OF_READINGS`].
-            pub const fn ahead_of_readings(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::AHEAD_OF_READINGS,)+ }
-            }
-
-            /// See [`Stage::REPORTS_TO`].
-            pub const fn reports_to(&self) -> Option<&'static str> {
-                match self { $(StageParams::$name(_) => $name::REPORTS_TO,)+ }
-            }
-
-            /// See [`Stage::TAKES_REPORTS`].
-            pub const fn takes_reports(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::TAKES_REPORTS,)+ }
-            }
-
-            /// Whether tunnels begin or end there.
-            pub fn is_of_tunnels(&self) -> bool {
-                self.tunnel_end().is_some()
-            }
-
-            /// What it is to tunnels.
+            /// See [`Stage::tunnel_end`].
             pub fn tunnel_end(&self) -> Option<TunnelEnd> {
-                let none = Bytes::new(0);
-                let end = |up, ecn_rules, interval, overhead| {
-                    Some(TunnelEnd { up, ecn_rules, interval, overhead })
-                };
-                match self {
-                    StageParams::PdnGateway(own) => {
-                        end(false, own.ecn_rules, None, Tunnel::overhead(own.re_inserts))
-                    }
-                    StageParams::Enodeb(own) => end(false, own.ecn_rules, Some(own.interval), none),
-                    StageParams::EnodebUplink(own) => {
-                        end(true, own.ecn_rules, None, Tunnel::overhead(own.re_inserts))
-                    }
-                    StageParams::PdnGatewayUplink(own) => {
-                        end(true, own.ecn_rules, Some(own.interval), none)
-                    }
-                    _ => None,
-                }
+                match self { $(StageParams::$name(params) => $name::tunnel_end(params),)+ }
             }
 
-            /// What stands at the same node for the way in the other direction, if that has to be there: a gateway
-            /// begins tunnels down and ends those up, an eNodeB the other way round.
-            pub fn turned_round(&self) -> Option<StageParams> {
-                match self {
-                    StageParams::PdnGateway(own) => Some(StageParams::PdnGatewayUplink(own.up())),
-                    StageParams::Enodeb(own) => Some(StageParams::EnodebUplink(own.up())),
-                    _ => None,
-                }
-            }
-
-            /// See [`Stage::WRITES_SIGNAL`].
-            pub const fn writes_signal(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::WRITES_SIGNAL,)+ }
-            }
-
-            /// See [`Stage::WRITES_HEADER`].
-            pub const fn writes_header(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::WRITES_HEADER,)+ }
-            }
-
-            /// See [`Stage::ENDS_TUNNELS`].
-            pub const fn ends_tunnels(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::ENDS_TUNNELS,)+ }
-            }
-
-            /// See [`Stage::HAS_LEVELS`].
-            pub const fn has_levels(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::HAS_LEVELS,)+ }
-            }
-
-            /// See [`Stage::GLANCES`].
-            pub const fn has_fast_path(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::GLANCES,)+ }
+            /// See [`Stage::counterpart`].
+            pub fn counterpart(&self) -> Option<StageParams> {
+                match self { $(StageParams::$name(params) => $name::counterpart(params),)+ }
             }
 
             /// See [`Stage::hands_over`].
@@ -365,7 +345,7 @@ macro_rules! stages {
             }
 
             /// See [`Stage::cross`].
-            #[inline]
+            #[inline(always)]
             pub fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
                 match self { $(AnyStage::$name(stage) => stage.cross(packet, draw),)+ }
             }
@@ -406,6 +386,44 @@ macro_rules! stages {
             }
         }
     };
+}
+
+impl StageParams {
+    /// See [`Capabilities::order_only`]. Reports come and go at their time.
+    pub const fn order_only(&self) -> bool {
+        let own = self.capabilities();
+        own.order_only && own.reports_to.is_none() && !own.takes_reports
+    }
+
+    /// See [`Capabilities::ahead_of_readings`].
+    pub const fn ahead_of_readings(&self) -> bool {
+        self.capabilities().ahead_of_readings
+    }
+
+    /// See [`Capabilities::reports_to`].
+    pub const fn reports_to(&self) -> Option<&'static str> {
+        self.capabilities().reports_to
+    }
+
+    /// Whether tunnels begin or end there.
+    pub fn is_of_tunnels(&self) -> bool {
+        self.tunnel_end().is_some()
+    }
+
+    /// See [`Capabilities::writes_signal`].
+    pub const fn writes_signal(&self) -> bool {
+        self.capabilities().writes_signal
+    }
+
+    /// See [`Capabilities::writes_header`].
+    pub const fn writes_header(&self) -> bool {
+        self.capabilities().writes_header
+    }
+
+    /// Whether tunnels end there, so that one that begins further up the path leads there.
+    pub fn ends_tunnels(&self) -> bool {
+        self.tunnel_end().is_some_and(|end| !end.begins())
+    }
 }
 
 /// A function of its own for each kind: in one for all, what a single kind needs would be computed for every packet.

@@ -4,8 +4,8 @@ use super::Tunnel;
 use crate::units::{Bytes, Time};
 
 /// A packet that passes a stage. What may be written says so: the signal by stages with
-/// [`WRITES_SIGNAL`](super::Stage::WRITES_SIGNAL), all else by those with
-/// [`WRITES_HEADER`](super::Stage::WRITES_HEADER).
+/// [`writes_signal`](super::Capabilities::writes_signal), all else by those with
+/// [`writes_header`](super::Capabilities::writes_header).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passing {
     /// Time of arrival.

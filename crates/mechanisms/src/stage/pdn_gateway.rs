@@ -33,12 +33,15 @@ use core::mem::take;
 use super::by_user::ByUser;
 use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage, UserState};
+use super::{
+    Capabilities, Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage,
+    StageParams, TunnelEnd, UserState,
+};
+use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
-use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
-use ledger::{Ledger, Refusal, Told};
+use ledger::{Ledger, Refusal, ReportedCounts};
 
 mod ledger;
 
@@ -110,13 +113,8 @@ impl PdnGatewayParams {
     }
 
     /// Whether the tunnel's header says what the inner ConEx option does.
-    pub fn copies(&self) -> bool {
+    fn copies(&self) -> bool {
         self.conex_option == ConexOption::Copied
-    }
-
-    /// Its end of the tunnels of what phones send.
-    pub const fn up(&self) -> PdnGatewayUplinkParams {
-        PdnGatewayUplinkParams::plain(self.ecn_rules)
     }
 
     /// A packet of this size does not fit the path once it is in the tunnel.
@@ -198,16 +196,17 @@ impl Stage for PdnGateway {
         name: "pdn-gateway",
         title: "PDN gateway",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.entry = [{ kind = "pdn-gateway" }]"#,
+        usage: r#"links.NAME.ingress = [{ kind = "pdn-gateway" }]"#,
         file: "stage/pdn_gateway.rs",
         text: include_str!("pdn_gateway.rs"),
     };
 
-    const WRITES_HEADER: bool = true;
-
-    const TAKES_REPORTS: bool = true;
-
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        writes_header: true,
+        takes_reports: true,
+        has_levels: true,
+        ..Capabilities::NONE
+    };
 
     fn new(params: PdnGatewayParams) -> Self {
         let copies = params.copies();
@@ -223,6 +222,21 @@ impl Stage for PdnGateway {
         }
     }
 
+    fn tunnel_end(params: &PdnGatewayParams) -> Option<TunnelEnd> {
+        Some(TunnelEnd {
+            up: false,
+            ecn_rules: params.ecn_rules,
+            interval: None,
+            overhead: Tunnel::overhead(params.re_inserts),
+            mtu: Some(params.mtu),
+            copies_declarations: params.copies(),
+        })
+    }
+
+    fn counterpart(params: &PdnGatewayParams) -> Option<StageParams> {
+        Some(StageParams::PdnGatewayUplink(PdnGatewayUplinkParams::plain(params.ecn_rules)))
+    }
+
     fn validate(params: &PdnGatewayParams, packet: Bytes) -> Option<ParameterError> {
         let bucket = || {
             let validate =
@@ -236,67 +250,9 @@ impl Stage for PdnGateway {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
-        self.enter(packet, draw)
-    }
-
-    fn take(&mut self, report: &Report) {
-        let Some(told) = report.tunnel.as_deref() else { return };
-        let user = self.users.of(report.user, User::default);
-        let ledger = told.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
-        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == told.teid);
-        let news = match ledger.filter(|_| is_his) {
-            Some(ledger) => ledger.take(told),
-            None => Err(Refusal::NoTunnel),
-        };
-        match news {
-            Err(refusal) => user.refused[refusal as usize] += 1,
-            Ok([_, marked, dropped, here]) => {
-                user.count(Count::Reported);
-                let here = if self.radio == Radio::Congestion { here } else { 0 };
-                let change = usize::from(dropped < 0);
-                user.dropped[change] += u64::from(dropped.unsigned_abs());
-                let met = i64::from(marked) + i64::from(dropped) + i64::from(here);
-                (user.owed, user.charged) = (user.owed + met, user.charged + met);
-            }
-        }
-    }
-
-    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
-        for (number, user) in self.users.iter() {
-            COUNTS.iter().zip(user.counts).for_each(|(name, count)| each(number, name, count));
-            let [received, marked, here] = user.told(&self.tunnels);
-            let [dropped, taken_back] = user.dropped;
-            let told = [received, marked, dropped, taken_back, here];
-            REPORTED.iter().zip(told).for_each(|(name, count)| each(number, name, count));
-            for (refusal, name) in Refusal::ALL {
-                each(number, name, user.refused[refusal as usize]);
-            }
-        }
-    }
-
-    fn state_bytes(&self) -> usize {
-        let of_policers: usize = self.policers.iter().map(ReEcnPolicer::state_bytes).sum();
-        let places = self.users.iter().map(|(_, user)| user.tunnels.len());
-        let of_places = places.sum::<usize>() * size_of::<(u32, u32)>();
-        let of_tunnels = self.tunnels.len() * size_of::<Ledger>();
-        self.users.state_bytes() + of_places + of_tunnels + of_policers
-    }
-
-    fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let Some(own) = self.users.get(user) else { return };
-        each("owed", own.owed as f64);
-        let latest = own.here.1;
-        let number = if self.handover == Handover::Anew { latest } else { user };
-        self.policers.first().into_iter().for_each(|policer| policer.levels(number, now, each));
-    }
-}
-
-impl PdnGateway {
-    /// See [`Stage::cross`]: where little is known of the packet, as where little of it matters, what does not is left
-    /// out.
+    // Where little is known of the packet, as where little of it matters, what does not is left out.
     #[inline(always)]
-    pub fn enter(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
+    fn cross(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
         if packet.tunnel.is_some() {
             return NESTED;
         }
@@ -324,6 +280,59 @@ impl PdnGateway {
         Passage::On
     }
 
+    fn take(&mut self, report: &Report) {
+        let Some(reported) = report.tunnel.as_deref() else { return };
+        let user = self.users.of(report.user, User::default);
+        let ledger = reported.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
+        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
+        let news = match ledger.filter(|_| is_his) {
+            Some(ledger) => ledger.take(reported),
+            None => Err(Refusal::NoTunnel),
+        };
+        match news {
+            Err(refusal) => user.refused[refusal as usize] += 1,
+            Ok([_, marked, dropped, here]) => {
+                user.count(Count::Reported);
+                let here = if self.radio == Radio::Congestion { here } else { 0 };
+                let change = usize::from(dropped < 0);
+                user.dropped[change] += u64::from(dropped.unsigned_abs());
+                let met = i64::from(marked) + i64::from(dropped) + i64::from(here);
+                (user.owed, user.charged) = (user.owed + met, user.charged + met);
+            }
+        }
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (number, user) in self.users.iter() {
+            COUNTS.iter().zip(user.counts).for_each(|(name, count)| each(number, name, count));
+            let [received, marked, here] = user.reported(&self.tunnels);
+            let [dropped, taken_back] = user.dropped;
+            let reported = [received, marked, dropped, taken_back, here];
+            REPORTED.iter().zip(reported).for_each(|(name, count)| each(number, name, count));
+            for (refusal, name) in Refusal::ALL {
+                each(number, name, user.refused[refusal as usize]);
+            }
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        let of_policers: usize = self.policers.iter().map(ReEcnPolicer::state_bytes).sum();
+        let places = self.users.iter().map(|(_, user)| user.tunnels.len());
+        let of_places = places.sum::<usize>() * size_of::<(u32, u32)>();
+        let of_tunnels = self.tunnels.len() * size_of::<Ledger>();
+        self.users.state_bytes() + of_places + of_tunnels + of_policers
+    }
+
+    fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(own) = self.users.get(user) else { return };
+        each("owed", own.owed as f64);
+        let latest = own.here.1;
+        let number = if self.handover == Handover::Anew { latest } else { user };
+        self.policers.first().into_iter().for_each(|policer| policer.levels(number, now, each));
+    }
+}
+
+impl PdnGateway {
     /// See [`Stage::export_user`].
     pub(super) fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
         let buckets =
@@ -407,12 +416,13 @@ impl User {
     }
 
     /// What reports have told of all his tunnels: packets received, marked before, lost here.
-    fn told(&self, tunnels: &[Ledger]) -> [u64; 3] {
+    fn reported(&self, tunnels: &[Ledger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {
-            let Told { received, marked_before, dropped_here, .. } = tunnels[place(*teid)].told();
-            let told = [received, marked_before, dropped_here];
-            sums.iter_mut().zip(told).for_each(|(sum, count)| *sum += u64::from(count));
+            let ReportedCounts { received, marked_before, dropped_here, .. } =
+                tunnels[place(*teid)].reported();
+            let reported = [received, marked_before, dropped_here];
+            sums.iter_mut().zip(reported).for_each(|(sum, count)| *sum += u64::from(count));
         }
         sums
     }

@@ -78,7 +78,7 @@ fn reported(tunnel: TunnelReport) -> Report {
 }
 
 /// A report on the first so many packets of the first tunnel.
-fn told(received: u32, marked_before: u32, dropped_before: u32) -> TunnelReport {
+fn tunnel_report(received: u32, marked_before: u32, dropped_before: u32) -> TunnelReport {
     TunnelReport {
         from: END,
         teid: 1,
@@ -119,7 +119,7 @@ fn n6_the_inner_conex_option_is_neither_copied_nor_overwritten() {
     let mut gateway = PdnGateway::new(params());
     let mut end = enodeb(0.0);
     send(&mut gateway, 1);
-    gateway.take(&reported(told(1, 1, 0)));
+    gateway.take(&reported(tunnel_report(1, 1, 0)));
     let mut own = Passing { declared, ..packet() };
     pass(&mut gateway, &mut own);
     assert_eq!(own.tunnel.and_then(|tunnel| tunnel.re_inserted), Some(true));
@@ -157,7 +157,7 @@ fn n6_a_copy_of_the_conex_option_is_made_where_that_is_asked_for() {
     let owed = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
     let mut gateway = PdnGateway::new(owed);
     send(&mut gateway, 1);
-    gateway.take(&reported(told(1, 1, 0)));
+    gateway.take(&reported(tunnel_report(1, 1, 0)));
     let mark = Declared { mark: true, ..nothing };
     let says = [mark, nothing, nothing].map(|declared| {
         let mut own = Passing { declared, ..packet() };
@@ -182,7 +182,7 @@ fn what_is_reported_is_re_inserted_once_and_the_policer_takes_it_for_positive() 
     let policers = Tables(vec![bucket(10)]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     assert_eq!(send(&mut gateway, 20), 0);
-    gateway.take(&reported(told(17, 4, 3)));
+    gateway.take(&reported(tunnel_report(17, 4, 3)));
     let mut marked = 0;
     for _ in 0..20 {
         let mut own = packet();
@@ -220,7 +220,7 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     // The next number to be sent is 2, and all of them have been used once.
     send(&mut gateway, 65_538);
-    let good = TunnelReport { last_sequence: 1, ..told(65_530, 2, 8) };
+    let good = TunnelReport { last_sequence: 1, ..tunnel_report(65_530, 2, 8) };
     gateway.take(&reported(good.clone()));
     send(&mut gateway, 1);
     let state = |gateway: &PdnGateway| {
@@ -237,17 +237,17 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
         ("reports_on_no_tunnel", TunnelReport { teid: u32::MAX, ..good() }),
         ("reports_from_strangers", TunnelReport { from: END + 1, ..good() }),
         ("reports_replayed", good()),
-        ("reports_old", TunnelReport { last_sequence: 0, ..told(65_529, 2, 8) }),
+        ("reports_old", TunnelReport { last_sequence: 0, ..tunnel_report(65_529, 2, 8) }),
         // It tells of a number that was never sent,
-        ("reports_forged", TunnelReport { last_sequence: 3, ..told(65_532, 2, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 3, ..tunnel_report(65_532, 2, 8) }),
         // leaves some out, invents some,
-        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_530, 2, 8) }),
-        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 2, 9) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_530, 2, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 2, 9) }),
         // has more marks than packets, or takes marks back.
-        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 4, 8) }),
-        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 1, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 4, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 1, 8) }),
         // It is of the time before the numbers began anew.
-        ("reports_forged", TunnelReport { last_sequence: 1, ..told(2, 0, 0) }),
+        ("reports_forged", TunnelReport { last_sequence: 1, ..tunnel_report(2, 0, 0) }),
     ];
     for (number, (reason, report)) in cases.into_iter().enumerate() {
         let refused = count(&gateway, reason);
@@ -265,7 +265,7 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
         let mut gateway =
             PdnGateway::new(PdnGatewayParams { policers: Tables(vec![bucket(5)]), ..params() });
         assert_eq!(send(&mut gateway, 20), 0, "nothing is declared yet");
-        gateway.take(&reported(told(20, 15, 0)));
+        gateway.take(&reported(tunnel_report(20, 15, 0)));
         let own = |number: u32| Passing { flow: number % flows, ..packet() };
         (0..40).filter(|number| pass(&mut gateway, &mut own(*number)) == Passage::On).count()
     };
@@ -286,7 +286,7 @@ fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
             (0..10).filter(|_| pass(gateway, &mut other()) == Passage::On).count()
         };
         assert_eq!((send(&mut gateway, 10), others(&mut gateway)), (0, 10), "nothing is met yet");
-        gateway.take(&reported(told(10, 10, 0)));
+        gateway.take(&reported(tunnel_report(10, 10, 0)));
         assert_eq!(others(&mut gateway), 10, "they declare nothing of it");
         assert_eq!(send(&mut gateway, 10), 0, "each of them takes a token");
         (send(&mut gateway, 10), others(&mut gateway))
@@ -308,7 +308,7 @@ fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
         }
     };
     send(&mut gateway, 25);
-    gateway.take(&reported(told(95, 35, 5)));
+    gateway.take(&reported(tunnel_report(95, 35, 5)));
     send(&mut gateway, 25);
     assert_eq!(count(&gateway, "re_inserted"), 40);
     for (flow, charged) in [(1, 30.0), (2, 10.0)] {
@@ -325,7 +325,7 @@ fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
     let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(10) }]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     assert_eq!(send(&mut gateway, 10), 0);
-    gateway.take(&reported(told(10, 10, 0)));
+    gateway.take(&reported(tunnel_report(10, 10, 0)));
     let mut passes = |flow| pass(&mut gateway, &mut Passing { flow, ..packet() }) == Passage::On;
     assert!((0..10).all(|_| passes(1)), "each takes a token");
     assert!(!passes(1));
@@ -337,7 +337,7 @@ fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());
     pass(&mut gateway, &mut Passing { user: 4, ..packet() });
-    gateway.take(&reported(told(1, 1, 0)));
+    gateway.take(&reported(tunnel_report(1, 1, 0)));
     assert_eq!(count(&gateway, "reports_on_no_tunnel"), 1);
     assert_eq!(count(&gateway, "reported_marked"), 0);
 }
@@ -348,15 +348,15 @@ fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
         let policers = Tables(vec![bucket(10)]);
         let mut gateway = PdnGateway::new(PdnGatewayParams { policers, handover, ..params() });
         send(&mut gateway, 10);
-        gateway.take(&reported(told(10, 10, 0)));
+        gateway.take(&reported(tunnel_report(10, 10, 0)));
         send(&mut gateway, 10);
         assert_eq!(send(&mut gateway, 1), 1, "nothing is left");
         let mut moved = Passing { tunnel_end: Some(END + 1), ..packet() };
         let passage = pass(&mut gateway, &mut moved);
         assert_eq!(passage == Passage::On, handover == Handover::Anew);
         assert!((level(&gateway, "fill") - wanted).abs() < 0.01, "{}", level(&gateway, "fill"));
-        // What he left behind is still told of, and charged.
-        gateway.take(&reported(told(19, 11, 1)));
+        // What he left behind is still report of, and charged.
+        gateway.take(&reported(tunnel_report(19, 11, 1)));
         assert!((level(&gateway, "owed") - 2.0).abs() < 1e-9);
         assert_eq!((count(&gateway, "handovers"), gateway.tunnels.len()), (1, 2));
     }
@@ -412,7 +412,7 @@ fn fortune() -> impl Strategy<Value = Fortune> {
 
 proptest! {
     /// Whatever is lost, marked or overtaken on the way, whichever reports are lost, and wherever numbers wrap: what
-    /// the gateway was told is what happened, up to the packet that the last report was on.
+    /// the gateway was report is what happened, up to the packet that the last report was on.
     #[test]
     fn reports_and_truth_agree_after_every_loss_pattern(
         before in prop_oneof![Just(0u32), 65_400..65_540u32],
@@ -471,7 +471,7 @@ proptest! {
     }
 }
 
-/// What is lost on the radio is told apart, and charged only where that is said.
+/// What is lost on the radio is report apart, and charged only where that is said.
 #[test]
 fn wireless_loss_is_no_congestion_unless_it_is_said_to_be() {
     for (radio, owed) in [(Radio::Apart, 0.0), (Radio::Congestion, 5.0)] {

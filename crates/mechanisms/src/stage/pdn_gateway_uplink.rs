@@ -17,10 +17,10 @@
 use super::enodeb::{Enodeb, EnodebParams};
 use super::enodeb_uplink::Teids;
 use super::tunnel::EcnRules;
-use super::{Crossing, EnodebUplink, Passage, Passing, Stage};
+use super::{Capabilities, Crossing, EnodebUplink, Passage, Passing, Stage, TunnelEnd};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, Parameters};
-use crate::registry::About;
 use crate::units::{Probability, Span, Whole};
 
 parameters! {
@@ -41,11 +41,11 @@ impl PdnGatewayUplinkParams {
     }
 
     fn errors(&self) -> Vec<ParameterError> {
-        Parameters::errors(&self.turned_round())
+        Parameters::errors(&self.as_downlink())
     }
 
     /// The same, as the end of a tunnel on the way down has it.
-    fn turned_round(&self) -> EnodebParams {
+    fn as_downlink(&self) -> EnodebParams {
         let PdnGatewayUplinkParams { interval, ecn_rules } = *self;
         let (radio_loss, radio_attempts) = (Probability(0.0), Whole(1));
         EnodebParams { interval, ecn_rules, radio_loss, radio_attempts }
@@ -63,29 +63,34 @@ impl Stage for PdnGatewayUplink {
         name: "pdn-gateway-uplink",
         title: "PDN gateway, on the way up",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
-        usage: r#"links.NAME.exit = [{ kind = "pdn-gateway-uplink" }]"#,
+        usage: r#"links.NAME.egress = [{ kind = "pdn-gateway-uplink" }]"#,
         file: "stage/pdn_gateway_uplink.rs",
         text: include_str!("pdn_gateway_uplink.rs"),
     };
 
-    const WRITES_HEADER: bool = true;
-
-    const ENDS_TUNNELS: bool = true;
-
-    const REPORTS_TO: Option<&'static str> = Some(EnodebUplink::ABOUT.name);
+    const CAPABILITIES: Capabilities = Capabilities {
+        writes_header: true,
+        reports_to: Some(EnodebUplink::ABOUT.name),
+        ..Capabilities::NONE
+    };
 
     fn new(params: PdnGatewayUplinkParams) -> Self {
-        PdnGatewayUplink(Enodeb::new(params.turned_round()))
+        PdnGatewayUplink(Enodeb::new(params.as_downlink()))
     }
 
     fn init(&mut self, _place: u32, count: &dyn Fn(&str) -> u32) {
         self.0.ends(Teids { place: 0, of: count(EnodebUplink::ABOUT.name).max(1) });
     }
 
+    fn tunnel_end(params: &PdnGatewayUplinkParams) -> Option<TunnelEnd> {
+        Some(TunnelEnd::reporting(true, params.ecn_rules, params.interval))
+    }
+
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
         self.0.pass(packet, draw)
     }
 
+    #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         self.0.cross(packet, draw)
     }

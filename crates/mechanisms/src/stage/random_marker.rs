@@ -11,9 +11,9 @@
 //! Each packet has a draw of its own, so that marks come in no pattern. Packets that are not ECN-capable
 //! pass as they are.
 
-use super::{Ecn, Passage, Passing, Stage};
+use super::{Capabilities, Ecn, Passage, Passing, Stage};
+use crate::mechanism::About;
 use crate::parameters;
-use crate::registry::About;
 use crate::units::Share;
 
 parameters! {
@@ -38,14 +38,13 @@ impl Stage for RandomMarker {
         name: "random-marker",
         title: "Random marker",
         source: "Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
-        usage: r#"bottleneck.exit = [{ kind = "random-marker", probability = 0.01 }]"#,
+        usage: r#"bottleneck.egress = [{ kind = "random-marker", probability = 0.01 }]"#,
         file: "stage/random_marker.rs",
         text: include_str!("random_marker.rs"),
     };
 
-    const ORDER_ONLY: bool = true;
-
-    const WRITES_HEADER: bool = true;
+    const CAPABILITIES: Capabilities =
+        Capabilities { order_only: true, writes_header: true, ..Capabilities::NONE };
 
     fn new(RandomMarkerParams { probability }: RandomMarkerParams) -> Self {
         RandomMarker { probability: probability.0 }

@@ -31,10 +31,10 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Remembered, Slots};
-use super::{Passage, Passing, ReEcn, Stage};
+use super::{Capabilities, Passage, Passing, ReEcn, Stage};
+use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 parameters! {
@@ -108,12 +108,12 @@ impl Stage for ReEcnDropper {
         name: "re-ecn-dropper",
         title: "Re-ECN dropper",
         source: "Zhang et al., Metering Re-ECN, 2011, section II",
-        usage: r#"users.NAME.exit = [{ kind = "re-ecn-dropper" }]"#,
+        usage: r#"users.NAME.egress = [{ kind = "re-ecn-dropper" }]"#,
         file: "stage/re_ecn_dropper.rs",
         text: include_str!("re_ecn_dropper.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };
 
     fn new(ReEcnDropperParams { memory }: ReEcnDropperParams) -> Self {
         ReEcnDropper { flows: Slots::new(memory), undeclared: 0, users: ByUser::new() }

@@ -40,10 +40,10 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Slots};
-use super::{Passage, Passing, ReEcn, Stage};
+use super::{Capabilities, Passage, Passing, ReEcn, Stage};
 use crate::bottleneck::falls;
+use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::registry::About;
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Bytes, Factor, Share, Span, Time, TokenRate, Tokens};
 use crate::{parameters, words};
@@ -297,12 +297,12 @@ impl Stage for ReEcnPolicer {
         name: "re-ecn-policer",
         title: "Re-ECN policer",
         source: "Zhang et al., Metering Re-ECN, 2011, section II",
-        usage: r#"users.NAME.entry = [{ kind = "re-ecn-policer", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "100 ms" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "re-ecn-policer", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "100 ms" }]"#,
         file: "stage/re_ecn_policer.rs",
         text: include_str!("re_ecn_policer.rs"),
     };
 
-    const HAS_LEVELS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };
 
     fn new(params: ReEcnPolicerParams) -> Self {
         let rule = params.bucket().rule();

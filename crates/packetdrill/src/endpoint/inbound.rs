@@ -158,17 +158,17 @@ impl Endpoint {
         if window == 0 {
             self.out.window_end = acked;
         }
-        let told = Acknowledgement {
+        let reported = Acknowledgement {
             next: self.out.cuts.whole_by(acked),
             echo: self.echoed(packet).unwrap_or(Time::ZERO),
             marks: self.heard_marks(packet),
             newer: self.ts_is_newer,
             blocks: self.blocks(packet)?,
         };
-        self.give(told.next);
+        self.give(reported.next);
         let Some(host) = &mut self.host else { return Ok(()) };
         let (count, unacked) = (self.out.cuts.count(), host.info().unacked);
-        let advances = told.next + u64::from(unacked) > count;
+        let advances = reported.next + u64::from(unacked) > count;
         if unacked == 0 {
             // What a window lets go that was closed is written after a pause.
             host.at(self.now).send();
@@ -176,7 +176,7 @@ impl Endpoint {
         // RFC 5681, section 2: an acknowledgement with data or another window is no duplicate.
         let plain = packet.len == 0 && !packet.flags.fin && !updates;
         if self.agreed.sack || advances || plain {
-            host.at(self.now).acknowledge(&told);
+            host.at(self.now).acknowledge(&reported);
         } else {
             host.at(self.now).send();
         }

@@ -223,9 +223,10 @@ impl Endpoint {
 
     /// What a packet that leaves says of marks. It acknowledges.
     pub(super) fn say_marks(&mut self) -> Marks {
-        let told = self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_on_the_way());
+        let reported =
+            self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_on_the_way());
         let echo = Marks { ace: Ace::new(u32::from(self.echoes)), received: None };
-        self.reflected(told.unwrap_or(echo))
+        self.reflected(reported.unwrap_or(echo))
     }
 
     /// The same, or what is said of an answer instead; nothing once the connection is over (Linux, which then

@@ -240,9 +240,9 @@ impl Endpoint {
 
     /// Whether both ends have closed, and the peer knows that the host has.
     fn is_over(&self) -> bool {
-        let told = self.info().is_some_and(|info| info.unacked == 0);
+        let reported = self.info().is_some_and(|info| info.unacked == 0);
         let all_sent = self.out.given == self.out.written && self.out.cuts.end() == self.out.given;
-        self.peer_closed && self.out.fin.is_some() && all_sent && told
+        self.peer_closed && self.out.fin.is_some() && all_sent && reported
     }
 
     /// Whether the peer will send no more, and everything has been taken.

@@ -1,16 +1,16 @@
 //! Links, as the file has them: a bottleneck, a row of links, links of any kind.
 
-use tidegate_mechanisms::parameters::Value;
+use tidegate_mechanisms::parameters::ParameterValue;
 use tidegate_mechanisms::price::EncodingParams;
 use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
-use crate::chosen::Chosen;
-use crate::declare::{Among, section};
+use crate::choice::ChoiceField;
+use crate::declare::{Flatten, section};
 use crate::field::Reader;
 use crate::file::File;
-use crate::layer::{Layer, Layered};
 use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange};
 use crate::table::Tabled;
+use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{Integer, OneOrEach};
 
 impl Tabled for Line {}
@@ -23,8 +23,8 @@ section! {
     /// The link that all users of a dumbbell share, from left to right. The way back has the same rate and
     /// delay and a buffer that ACKs do not fill, or is an equal link.
     pub struct Bottleneck {
-        pub line: Among<Line>,
-        pub mechanisms: Among<LinkMechanisms>,
+        pub line: Flatten<Line>,
+        pub mechanisms: Flatten<LinkMechanisms>,
         /// An equal link leads back, which can carry data.
         pub duplex: bool = "false",
     }
@@ -42,7 +42,7 @@ section! {
         /// Room for waiting packets, the one in transmission included.
         pub buffer: OneOrEach<QueueLength> = "100 packets",
         /// The same at each hop.
-        pub mechanisms: Among<LinkMechanisms>,
+        pub mechanisms: Flatten<LinkMechanisms>,
         /// Equal links lead back, which can carry data.
         pub duplex: bool = "false",
     }
@@ -67,8 +67,8 @@ section! {
         pub from: String,
         /// Node at its end.
         pub to: String,
-        pub line: Among<Line>,
-        pub mechanisms: Among<LinkMechanisms>,
+        pub line: Flatten<Line>,
+        pub mechanisms: Flatten<LinkMechanisms>,
         /// Keep statistics and series of its queue.
         pub bottleneck: bool = "true",
         /// An equal link leads back.
@@ -79,7 +79,7 @@ section! {
 
 fn joins_two_nodes(link: &Link, reader: &mut Reader) {
     for (key, node) in [("from", &link.from), ("to", &link.to)] {
-        if !crate::value::is_name(node) {
+        if !crate::document::is_name(node) {
             reader.error_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
         }
     }
@@ -101,9 +101,9 @@ impl File {
 }
 
 /// A user's own link, where somebody has something to say of it.
-pub(crate) type Access = Layer<AccessPlan>;
+pub(crate) type Access = TypedOverlay<AccessPlan>;
 
-impl Layered for AccessPlan {
+impl OverlayOptions for AccessPlan {
     const NAME: &'static str = "Access";
 }
 
@@ -111,14 +111,14 @@ impl Access {
     /// Its buffer, where that is said.
     pub fn buffer(&self) -> Option<QueueLength> {
         match self.value("buffer") {
-            Some(Value::QueueLength(buffer)) => Some(*buffer),
+            Some(ParameterValue::QueueLength(buffer)) => Some(*buffer),
             _ => None,
         }
     }
 }
 
 /// How prices travel, with its parameters.
-pub(crate) type PriceEncoding = Chosen<EncodingParams>;
+pub(crate) type PriceEncoding = ChoiceField<EncodingParams>;
 
 /// Smallest and largest packet, in bytes: room for TCP's headers, and the limit of IP.
 pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=LARGEST_PACKET.get();

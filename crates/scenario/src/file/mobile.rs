@@ -5,7 +5,7 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
 
-use crate::declare::{Among, section};
+use crate::declare::{Flatten, section};
 use crate::plan::{Line, LinkMechanisms, LinkPlan};
 use crate::table::Tabled;
 use crate::value::Integer;
@@ -17,8 +17,8 @@ section! {
     pub struct Mobile {
         /// Number of eNodeBs.
         pub enodebs: Integer<1, 1000> = "3",
-        pub line: Among<Line>,
-        pub mechanisms: Among<LinkMechanisms>,
+        pub line: Flatten<Line>,
+        pub mechanisms: Flatten<LinkMechanisms>,
         /// An equal link leads back from R2 to R3, which can carry data.
         pub duplex: bool = "false",
         /// All other links between G1 and the eNodeBs, in both directions.
@@ -81,8 +81,8 @@ pub(crate) struct Between {
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Entry,
-    Exit,
+    Ingress,
+    Egress,
 }
 
 impl Mobile {
@@ -128,8 +128,9 @@ impl Mobile {
     /// The link, with what stands at its ends.
     fn with_stages(&self, link: &LinkPlan, prices: Option<Encoding>) -> LinkPlan {
         let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
-        let [entry, exit] = [Side::Entry, Side::Exit].map(|side| at(side).unwrap_or_default());
-        let declared = LinkMechanisms { entry, exit, ..link.declared.clone() };
+        let [ingress, egress] =
+            [Side::Ingress, Side::Egress].map(|side| at(side).unwrap_or_default());
+        let declared = LinkMechanisms { ingress, egress, ..link.declared.clone() };
         link.clone().with(declared, prices).watched(false)
     }
 
@@ -151,11 +152,11 @@ impl Mobile {
     /// The key of what stands at an end of a link; `None` where nothing can, and at the bottleneck.
     pub fn key_at(link: &str, side: Side) -> Option<&'static str> {
         match (link, side) {
-            ("g1-r4", Side::Entry) => Some("gateway"),
-            ("r2-r1", Side::Exit) => Some("serving_gateway"),
-            ("r4-g1", Side::Exit) => Some("gateway_up"),
-            (_, Side::Exit) if link.starts_with("r1-n") => Some("enodeb"),
-            (_, Side::Entry) if link.starts_with('n') => Some("enodeb_up"),
+            ("g1-r4", Side::Ingress) => Some("gateway"),
+            ("r2-r1", Side::Egress) => Some("serving_gateway"),
+            ("r4-g1", Side::Egress) => Some("gateway_up"),
+            (_, Side::Egress) if link.starts_with("r1-n") => Some("enodeb"),
+            (_, Side::Ingress) if link.starts_with('n') => Some("enodeb_up"),
             _ => None,
         }
     }

@@ -3,25 +3,29 @@
 mod link;
 mod mobile;
 mod profile;
+mod stack;
 mod user;
 
 pub(crate) use link::*;
 pub(crate) use mobile::*;
-pub(crate) use profile::*;
+pub(crate) use stack::*;
 pub(crate) use user::*;
+
+pub(crate) use crate::profile::Profile;
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::registry::ByProfile;
+use tidegate_mechanisms::parameters::{ParameterValue as Parameter, Parameters};
 use tidegate_mechanisms::units::{Bytes, Span, Whole};
 
 use crate::declare::section;
-use crate::document::{Node, Table, Value};
+use crate::document::{self, Node, Table, Value};
 use crate::field::{Field, Reader};
-use crate::layer::{Layer, Layered};
+use crate::parameter::Overlay;
 use crate::plan::TcpPlan;
 use crate::schema::Definitions;
 use crate::table::Tabled;
+use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{HostJitter, Integer, Named, OrOff};
 
 section! {
@@ -76,7 +80,7 @@ section! {
         pub access: Option<Access>,
         /// Link between the network and each user's far end. Without it the far end stands
         /// right behind the network.
-        pub egress: Option<Access>,
+        pub receiver_access: Option<Access>,
         /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.
         pub parking_lot: Option<ParkingLot>,
         /// Mobile network: a PDN gateway, routers in a row, eNodeBs, and phones behind each.
@@ -90,32 +94,19 @@ section! {
     }
 }
 
-#[expect(
-    clippy::derivable_impls,
-    reason = "`choice!` declares words alone, none of them a default"
-)]
-impl Default for Profile {
-    fn default() -> Self {
-        Profile::Linux
-    }
-}
-
-impl Profile {
-    /// Of the defaults for each profile, this one's.
-    pub fn choose(self, defaults: &ByProfile) -> &'static str {
-        match self {
-            Profile::Linux => defaults.linux,
-            Profile::Classic => defaults.classic,
-            Profile::Linux2629 => defaults.linux_2_6_29,
-        }
-    }
-}
-
 /// TCP options, where somebody has something to say of them.
-pub(crate) type Tcp = Layer<TcpPlan>;
+pub(crate) type Tcp = TypedOverlay<TcpPlan>;
 
-impl Layered for TcpPlan {
+impl OverlayOptions for TcpPlan {
     const NAME: &'static str = "Tcp";
+
+    fn preset(set: &Overlay) -> Option<(Profile, Overlay)> {
+        let Some(Parameter::Word(word)) = set.value(TcpPlan::ALL, "stack") else { return None };
+        let &(_, profile, text) = STACKS.iter().find(|(stack, ..)| stack.word() == *word)?;
+        let table = document::parse(text).expect("a unit test reads all of them");
+        let options = Overlay::read(TcpPlan::ALL, &table, &mut Reader::following(profile));
+        Some((profile, options))
+    }
 }
 
 parameters! {

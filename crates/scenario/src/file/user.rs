@@ -8,7 +8,7 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, Span};
 
 use super::{Access, Tcp};
-use crate::chosen::Chosen;
+use crate::choice::ChoiceField;
 use crate::declare::section;
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
@@ -37,11 +37,11 @@ section! {
         /// Group at whose hosts these users sit, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
         /// access link, which data and ACKs of all its flows share in both directions, and one row of
-        /// entry stages, which see all that it sends. These users send from there, or receive there if
+        /// ingress stages, which see all that it sends. These users send from there, or receive there if
         /// `to` is where that group sends from. Default: each user has a host of his own.
         pub hosts: Option<String>,
         /// What each flow sends.
-        pub traffic: Chosen<Traffic> = "greedy",
+        pub traffic: ChoiceField<Traffic> = "greedy",
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
         pub start: Option<Start>,
@@ -49,10 +49,10 @@ section! {
         pub meter: Option<ActivityMeterParams>,
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
         /// user has his own. A meter comes before them.
-        pub entry: Vec<StageParams> = "[]",
+        pub ingress: Vec<StageParams> = "[]",
         /// Stages where they leave it, in front of the link at the far end if there is one.
-        pub exit: Vec<StageParams> = "[]",
-        /// The stages of `entry` and `exit` stand there once, for all users of the group together, such as a policer with one
+        pub egress: Vec<StageParams> = "[]",
+        /// The stages of `ingress` and `egress` stand there once, for all users of the group together, such as a policer with one
         /// bucket for the group.
         pub shares_stages: bool = "false",
         /// Full packet on the wire, where it differs from the scenario's.
@@ -62,7 +62,7 @@ section! {
         /// Access link, where it differs from the scenario's.
         pub access: Option<Access>,
         /// Link at the far end, where it differs from the scenario's.
-        pub egress: Option<Access>,
+        pub receiver_access: Option<Access>,
     }
 }
 

@@ -22,7 +22,7 @@ words! {
     pub enum CarrierPlan {
         /// The next that has payload, retransmissions included (RFC 7786, section 5.1).
         Any = "any",
-        /// The next that has new data, so that a policer who drops what is declared stops no repair.
+        /// The next that has new data, so that a policer who drops what is declared stops no retransmission.
         NewData = "new-data",
         /// The same; what a connection has not declared when everything has arrived goes on the next that the flow
         /// opens.
@@ -33,12 +33,11 @@ words! {
 words! {
     /// Which losses are declared.
     pub enum LossesPlan {
-        /// Each segment that is sent again (RFC 7786, section 3.1).
+        /// Each segment that is retransmitted (RFC 7786, section 3.1).
         Each = "each",
-        /// Each that ACKs tell, and not what is sent again because the timer ran out: of that the receiver has
-        /// fed nothing back.
-        Told = "told",
-        /// One for each fast recovery and for each timeout, however many segments it repairs.
+        /// Each that ACKs report. Not what is retransmitted after a timeout, of which the receiver has fed back nothing.
+        Reported = "reported",
+        /// One for each fast recovery and for each timeout, however many segments are retransmitted.
         Event = "event",
     }
 }

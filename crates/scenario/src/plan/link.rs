@@ -57,9 +57,9 @@ parameters! {
         /// transmission then goes on at the new rate. AQM and scheduler keep the rate that they began with.
         pub rate_changes: Tables<RateChange> = "[]",
         /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
-        pub entry: Vec<StageParams> = "[]",
+        pub ingress: Vec<StageParams> = "[]",
         /// Stages at its end.
-        pub exit: Vec<StageParams> = "[]",
+        pub egress: Vec<StageParams> = "[]",
     }
     check LinkMechanisms::errors;
 }
@@ -85,8 +85,8 @@ impl LinkMechanisms {
             differentiation: DifferentiationParams::None,
             scheduler: SchedulerParams::Fifo,
             rate_changes: Tables(Vec::new()),
-            entry: Vec::new(),
-            exit: Vec::new(),
+            ingress: Vec::new(),
+            egress: Vec::new(),
         }
     }
 
@@ -234,9 +234,9 @@ pub(crate) fn place(
     packet: Bytes,
     price_encoding: Option<Encoding>,
 ) -> Place {
-    let room = match buffer {
+    let capacity = match buffer {
         Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
         Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
     };
-    Place { room, rate, packet, price_encoding }
+    Place { capacity, rate, packet, price_encoding }
 }

@@ -1,6 +1,6 @@
 //! TCP's options: each is declared here, once, and used where the endpoint does what it says.
 
-use tidegate_mechanisms::parameters::ParameterError;
+use tidegate_mechanisms::parameters::{Nested, ParameterError};
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::{Bytes, OrOff, Span, Whole};
 use tidegate_mechanisms::{parameters, words};
@@ -86,15 +86,61 @@ words! {
     }
 }
 
+words! {
+    /// A named TCP.
+    pub enum StackPlan {
+        /// Today's Linux, by the profile of that name.
+        Linux = "linux",
+        /// Linux of 2009, by the profile of that name.
+        Linux2629 = "linux-2.6.29",
+        /// A plain research TCP with SACK, by the profile of that name.
+        Classic = "classic",
+        /// By the RFCs, and nothing else: 6675, 6298, 6928, 3168.
+        Rfc = "rfc",
+        /// Agent/TCP/Sack1 of ns-2.
+        Ns2Sack1 = "ns2-sack1",
+        /// Agent/TCP/Newreno of ns-2.
+        Ns2NewReno = "ns2-newreno",
+        /// Agent/TCP/FullTcp of ns-2, which has Reno's recovery.
+        Ns2FullTcp = "ns2-fulltcp",
+        /// Agent/TCP/Linux of ns-2.35, with whichever of Linux's congestion controllers.
+        Ns2Linux = "ns2-linux",
+    }
+}
+
+/// The options of [`TcpPlan`] that are set most, which stand first.
+#[cfg(test)]
+pub(crate) const COMMON_OPTIONS: usize = 10;
+
 parameters! {
     /// TCP options. What is not given comes from the scenario's tcp section, then from the
-    /// profile.
+    /// stack.
     pub struct TcpPlan {
+        /// Which TCP this is. It sets all other keys together; what else is given overrides it key by key. A group that
+        /// names a stack starts from it, and takes nothing from the scenario's tcp section.
+        pub stack: StackPlan =
+            { linux: "linux", classic: "classic", linux_2_6_29: "linux-2.6.29" },
         /// Congestion controller.
         pub congestion_control: SenderParams =
             { linux: "cubic", classic: "reno", linux_2_6_29: "reno" },
+        /// ECN, RFC 3168. Always on for senders that answer each mark: dctcp, prague, sbrm, direct-window and vegas-cp.
+        pub ecn: bool = "false",
+        /// How the receiver reports marks, whatever the controller is; what is not "classic" needs ECN. With
+        /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
+        /// "dctcp" for those that answer each mark, which live by exact feedback, else "classic".
+        pub feedback: Option<FeedbackPlan>,
         /// How losses are detected and recovered.
         pub loss_recovery: RecoveryPlan = { linux: "rack", classic: "sack", linux_2_6_29: "fack" },
+        /// Initial window, in segments.
+        pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
+        /// Largest window, in bytes of payload. Default: none.
+        pub window_limit: Option<Bytes>,
+        /// Longest delay of an acknowledgement, or "off".
+        pub delayed_ack: OrOff = { linux: "40 ms", classic: "off", linux_2_6_29: "40 ms" },
+        /// Smallest retransmission timeout.
+        pub min_rto: Span = "200 ms",
+        /// What the sender declares of the congestion it has met (ConEx).
+        pub conex: ConexPlan = "off",
         /// How the window shrinks after a congestion signal.
         pub window_reduction: ReductionPlan =
             { linux: "prr", classic: "immediate", linux_2_6_29: "rate-halving" },
@@ -102,12 +148,6 @@ parameters! {
         pub limited_transmit: bool = "true",
         /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
         pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// ECN, RFC 3168. Always on for senders that answer each mark: dctcp, prague, sbrm, direct-window and vegas-cp.
-        pub ecn: bool = "false",
-        /// How the receiver reports marks, whatever the controller is; what is not "classic" needs ECN. With
-        /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
-        /// "dctcp" for those that answer each mark, which live by exact feedback, else "classic".
-        pub feedback: Option<FeedbackPlan>,
         /// With "accurate" feedback: which acknowledgements have its option. The default is Linux's.
         pub accurate_option: OptionPlan = "each",
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
@@ -120,6 +160,86 @@ parameters! {
         /// A congestion mark ends slow start, RFC 3168, section 6.1.2. Else only a loss does, and marks are answered from
         /// then on. Not for senders that answer each mark.
         pub ecn_in_slow_start: bool = "true",
+        /// Find out first whether a timeout was spurious, F-RTO with SACK, RFC 5682.
+        pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// What is retransmitted after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
+        /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
+        /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
+        pub after_timeout: AfterTimeoutPlan =
+            { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
+        /// Whenever the first missing segment is retransmitted, the retransmission timer starts anew, the
+        /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
+        pub rearm_on_retransmit: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is retransmitted at once, RFC 6582,
+        /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the timeout.
+        pub retransmit_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
+        /// segments are missing goes on at one a round trip, the slow but steady variant, as in Linux and in ns-2's
+        /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a timeout, the impatient variant that
+        /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
+        pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// Slow-start threshold of a new connection, in segments, as of the first TCPs and of ns-2 (window_). Default: none.
+        pub initial_ssthresh: Option<Whole<1, 1_000_000>>,
+        /// So many ACKs at the start of a connection are not delayed.
+        pub quick_acks: u32 = { linux: "16", classic: "0", linux_2_6_29: "16" },
+        /// As many again are not delayed after a silence of a retransmission timeout and after a
+        /// segment that had arrived before, as in Linux.
+        pub quick_acks_again: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// With quick_acks_again, so too after a segment out of order and, with ECN, after one that is not
+        /// ECN-capable and thus a retransmission, as in Linux before 4.18.
+        pub quick_acks_out_of_order: bool =
+            { linux: "false", classic: "false", linux_2_6_29: "true" },
+        /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
+        /// time of the handshake, and comes down again when segments follow closely, as in Linux.
+        pub adaptive_delayed_ack: bool = { linux: "false", classic: "false", linux_2_6_29: "true" },
+        /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
+        /// not delay ACKs while it does, as in Linux. It never limits the sender.
+        pub receive_autotuning: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
+        /// application reads at once, is acknowledged without delay, as in Linux.
+        pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
+        /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
+        /// Not for prague, which spreads its segments.
+        pub segment_bursts: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// The window may grow if it was full at some time in the last round trip, and in slow start
+        /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
+        pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// After a pause of more than a retransmission timeout, in which nothing was on its way, the window
+        /// halves for each of them, down to the initial window, RFC 2861, as in Linux
+        /// (`tcp_slow_start_after_idle`).
+        pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// So many connection requests may be lost before the first window is one segment, RFC 5681,
+        /// section 3.1. Linux since 3.1: one.
+        pub forgiven_requests: u32 = { linux: "1", classic: "0", linux_2_6_29: "0" },
+        /// Largest retransmission timeout.
+        pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
+        /// Retransmission timeout before the first round-trip sample.
+        pub initial_rto: Span = { linux: "1 s", classic: "3 s", linux_2_6_29: "3 s" },
+        /// The smallest timeout bounds the variance term, srtt + max(4 rttvar, min_rto), as in
+        /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
+        pub min_rto_bounds_variance: bool =
+            { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// What single implementations do against the RFCs or beside them.
+        pub quirks: Nested<TcpQuirks>,
+    }
+    check cannot_be;
+    retired {
+        hystart: "congestion_control = { kind = \"cubic\", slow_start_exit = ... }, which is \
+            \"hystart\" (before: \"rfc9406\" or true), \"linux-hystart\" (\"linux\") or \
+            \"loss\" (\"off\" or false)",
+        cubic_growth: "congestion_control = { kind = \"cubic\", growth = ... }",
+        reference_rtt: "congestion_control = { kind = \"prague\", reference_rtt = ... }",
+        willingness_to_pay: "congestion_control = { kind = \"sbrm\", willingness_to_pay = ... }",
+        kappa: "congestion_control = { kind = \"sbrm\", kappa = ... }",
+        whole_segments: "congestion_control = { kind = \"reno\", whole_segments = ... }, or dctcp",
+        byte_counting: "congestion_control = { kind = \"reno\", byte_counting = ... }, or dctcp",
+    }
+}
+
+parameters! {
+    /// Rules of single implementations, mostly ns-2's, one by one. A stack sets them together.
+    pub struct TcpQuirks {
         /// The first congestion mark after a timeout lowers the window also during the recovery from it, and
         /// an ACK that echoes one lets it grow no further, as in ns-2. Else a recovery of everything, as the
         /// stronger measure, is answer enough.
@@ -167,24 +287,6 @@ parameters! {
         /// what duplicate ACKs let go before a fast recovery, nor the first that is retransmitted in it, as
         /// ns-2 does with overhead_. Else each packet has a delay of its own.
         pub jitter_per_burst: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Find out first whether a timeout was spurious, F-RTO with SACK, RFC 5682.
-        pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What is retransmitted after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
-        /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
-        /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
-        pub after_timeout: AfterTimeoutPlan =
-            { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
-        /// Whenever the first missing segment is retransmitted, the retransmission timer starts anew, the
-        /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
-        pub rearm_on_retransmit: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is retransmitted at once, RFC 6582,
-        /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the timeout.
-        pub retransmit_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
-        /// segments are missing goes on at one a round trip, the slow but steady variant, as in Linux and in ns-2's
-        /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a timeout, the impatient variant that
-        /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
-        pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With loss_recovery newreno and ECN, a fast recovery that begins while a mark is being answered is part of that, as in
         /// ns-2: it lowers the window no further, ends with what was out at the mark, and begins after a timeout, too, where
         /// else none does. Else it ends with all that is out when it begins.
@@ -214,59 +316,6 @@ parameters! {
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.
         pub rearm_on_each_ack: bool = "false",
-        /// Initial window, in segments.
-        pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
-        /// Slow-start threshold of a new connection, in segments, as of the first TCPs and of ns-2 (window_). Default: none.
-        pub initial_ssthresh: Option<Whole<1, 1_000_000>>,
-        /// Largest window, in bytes of payload. Default: none.
-        pub window_limit: Option<Bytes>,
-        /// Longest delay of an acknowledgement, or "off".
-        pub delayed_ack: OrOff = { linux: "40 ms", classic: "off", linux_2_6_29: "40 ms" },
-        /// So many ACKs at the start of a connection are not delayed.
-        pub quick_acks: u32 = { linux: "16", classic: "0", linux_2_6_29: "16" },
-        /// As many again are not delayed after a silence of a retransmission timeout and after a
-        /// segment that had arrived before, as in Linux.
-        pub quick_acks_again: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// With quick_acks_again, so too after a segment out of order and, with ECN, after one that is not
-        /// ECN-capable and thus a retransmission, as in Linux before 4.18.
-        pub quick_acks_out_of_order: bool =
-            { linux: "false", classic: "false", linux_2_6_29: "true" },
-        /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
-        /// time of the handshake, and comes down again when segments follow closely, as in Linux.
-        pub adaptive_delayed_ack: bool = { linux: "false", classic: "false", linux_2_6_29: "true" },
-        /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
-        /// not delay ACKs while it does, as in Linux. It never limits the sender.
-        pub receive_autotuning: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
-        /// application reads at once, is acknowledged without delay, as in Linux.
-        pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
-        /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
-        /// Not for prague, which spreads its segments.
-        pub segment_bursts: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// The window may grow if it was full at some time in the last round trip, and in slow start
-        /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
-        pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// After a pause of more than a retransmission timeout, in which nothing was on its way, the window
-        /// halves for each of them, down to the initial window, RFC 2861, as in Linux
-        /// (`tcp_slow_start_after_idle`).
-        pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// So many connection requests may be lost before the first window is one segment, RFC 5681,
-        /// section 3.1. Linux since 3.1: one.
-        pub forgiven_requests: u32 = { linux: "1", classic: "0", linux_2_6_29: "0" },
-        /// Tick of the clock that measures round trips for the timeout, in whole ticks and fractions of
-        /// an eighth and a quarter of one that are rounded down, Jacobson 1988, appendix A, as in ns-2
-        /// (tcpTick_, 10 ms unless set), or "off" for an exact clock.
-        pub rtt_tick: OrOff = { linux: "off", classic: "1 ms", linux_2_6_29: "off" },
-        /// Smallest retransmission timeout.
-        pub min_rto: Span = "200 ms",
-        /// Largest retransmission timeout.
-        pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
-        /// Retransmission timeout before the first round-trip sample.
-        pub initial_rto: Span = { linux: "1 s", classic: "3 s", linux_2_6_29: "3 s" },
-        /// The fourth doubling of the timeout in a row and each further one forget the smoothed round trip: the next
-        /// sample counts as the first, RFC 6298, section 5, as in ns-2.
-        pub backoff_forgets_rtt: bool = "false",
         /// With timestamps, every ACK is a sample of the round trip for the timeout, duplicates too. Their echo is of what arrived in
         /// order last, so that timeouts grow while something is missing, as in ns-2's Agent/TCP/Linux (tcp-linux.cc,
         /// time_processing). Else only what acknowledges new data, RFC 7323, section 4.1. Not with loss_recovery rack.
@@ -274,24 +323,13 @@ parameters! {
         /// A round trip below the smoothed one by more than its deviation lets that grow by an eighth of the usual, as in Linux
         /// (tcp_rtt_estimator) and ns-2's Agent/TCP/Linux. Else RFC 6298.
         pub damp_rtt_falls: bool = "false",
-        /// The smallest timeout bounds the variance term, srtt + max(4 rttvar, min_rto), as in
-        /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
-        pub min_rto_bounds_variance: bool =
-            { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What the sender declares of the congestion it has met (ConEx).
-        pub conex: ConexPlan = "off",
-    }
-    check cannot_be;
-    retired {
-        hystart: "congestion_control = { kind = \"cubic\", slow_start_exit = ... }, which is \
-            \"hystart\" (before: \"rfc9406\" or true), \"linux-hystart\" (\"linux\") or \
-            \"loss\" (\"off\" or false)",
-        cubic_growth: "congestion_control = { kind = \"cubic\", growth = ... }",
-        reference_rtt: "congestion_control = { kind = \"prague\", reference_rtt = ... }",
-        willingness_to_pay: "congestion_control = { kind = \"sbrm\", willingness_to_pay = ... }",
-        kappa: "congestion_control = { kind = \"sbrm\", kappa = ... }",
-        whole_segments: "congestion_control = { kind = \"reno\", whole_segments = ... }, or dctcp",
-        byte_counting: "congestion_control = { kind = \"reno\", byte_counting = ... }, or dctcp",
+        /// The fourth doubling of the timeout in a row and each further one forget the smoothed round trip: the next
+        /// sample counts as the first, RFC 6298, section 5, as in ns-2.
+        pub backoff_forgets_rtt: bool = "false",
+        /// Tick of the clock that measures round trips for the timeout, in whole ticks and fractions of
+        /// an eighth and a quarter of one that are rounded down, Jacobson 1988, appendix A, as in ns-2
+        /// (tcpTick_, 10 ms unless set), or "off" for an exact clock.
+        pub rtt_tick: OrOff = { linux: "off", classic: "1 ms", linux_2_6_29: "off" },
     }
 }
 
@@ -326,7 +364,7 @@ impl TcpPlan {
 
     /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
     pub fn is_scalable(&self) -> bool {
-        let exact = self.marks_told_by().is_some_and(|told| told != FeedbackPlan::Classic);
+        let exact = self.marks_told_by().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
     }
 
@@ -351,10 +389,10 @@ impl TcpPlan {
             min: self.min_rto,
             max: self.max_rto,
             min_bounds_variance: self.min_rto_bounds_variance,
-            backoff_forgets: self.backoff_forgets_rtt,
-            lags: self.progress_ends_backoff,
-            damp_falls: self.damp_rtt_falls,
-            tick: self.rtt_tick.span(),
+            backoff_forgets: self.quirks.backoff_forgets_rtt,
+            lags: self.quirks.progress_ends_backoff,
+            damp_falls: self.quirks.damp_rtt_falls,
+            tick: self.quirks.rtt_tick.span(),
         }
     }
 }

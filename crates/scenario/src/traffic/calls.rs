@@ -4,11 +4,11 @@ use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{OrOff, Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
-use super::frames::{Adaptation, Film, can_be_chosen, of_a_film};
+use super::frames::{Adaptation, VideoModel, can_be_chosen, of_a_video};
 use super::{Application, Distribution};
 
 parameters! {
-    /// Calls that begin at random (a Poisson process), hold for a time, and go: each a film over RTP and UDP as
+    /// Calls that begin at random (a Poisson process), hold for a time, and go: each a video over RTP and UDP as
     /// `frames` has it, that begins at a place of its own. Whoever watches the path may block new ones.
     pub struct Calls {
         /// Bits on the wire per second of a call, on average, headers of IPv4, UDP and RTP included. Where calls adapt: of
@@ -22,8 +22,8 @@ parameters! {
         pub distribution: Distribution = "exponential",
         /// From one frame to the next.
         pub frame_interval: Span = "40 ms",
-        /// How sizes of its frames vary; where it is not set, as those of a published film do.
-        pub film: Option<Film>,
+        /// How sizes of its frames vary; where it is not set, as those of a published video do.
+        pub video_model: Option<VideoModel>,
         /// Its packets are ECN-capable.
         pub ecn: bool = "true",
         /// Who decides whether a call may begin, and by what.
@@ -68,7 +68,7 @@ parameters! {
         /// Who decides, and so what is a call to him.
         pub at: AdmissionPlace = "source",
     }
-    check tells_in_time;
+    check reports_before_expiry;
 }
 
 choice! {
@@ -90,7 +90,7 @@ parameters! {
         /// Who sent nothing for so long starts a new call with its next packet.
         pub silence: Span = "1 s",
     }
-    check hears_silence;
+    check detects_silence;
 }
 
 parameters! {
@@ -154,11 +154,11 @@ fn threshold(threshold: Probability) -> Option<ParameterError> {
     (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks nobody".to_owned()))
 }
 
-fn hears_silence(own: &Gateway) -> Vec<ParameterError> {
+fn detects_silence(own: &Gateway) -> Vec<ParameterError> {
     times(&[("silence", own.silence)])
 }
 
-fn tells_in_time(own: &NonProbing) -> Vec<ParameterError> {
+fn reports_before_expiry(own: &NonProbing) -> Vec<ParameterError> {
     let mut errors =
         times(&[("report_interval", own.report_interval), ("forget_after", own.forget_after)]);
     errors.extend(threshold(own.threshold));
@@ -186,7 +186,7 @@ fn can_begin(calls: &Calls) -> Vec<ParameterError> {
         ("holding", calls.holding),
         ("give_up_after", calls.give_up_after),
     ]);
-    errors.extend(of_a_film("rate", calls.rate, calls.frame_interval));
+    errors.extend(of_a_video("rate", calls.rate, calls.frame_interval));
     errors.extend(reports_in_time(calls));
     if let Adaptation::Price(price) = &calls.adaptation {
         errors.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));

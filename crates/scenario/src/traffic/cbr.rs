@@ -6,26 +6,26 @@ use tidegate_mechanisms::{choice, parameters};
 use super::Application;
 
 parameters! {
-    /// It takes part (X) and declares shares of its packets, whatever becomes of them: nobody tells it.
+    /// Packets take part (X), and given shares of them carry declarations, whatever happens to them.
     pub struct Blind {
-        /// Of its packets, those that declare a loss (L).
+        /// Share of the packets that declare a loss (L).
         pub losses: Probability = "0.0",
-        /// Those that declare a mark (E).
+        /// Share of the packets that declare a mark (E).
         pub marks: Probability = "0.0",
-        /// Those that give credit (C).
+        /// Share of the packets that give credit (C).
         pub credit: Probability = "0.0",
     }
 }
 
 parameters! {
-    /// It takes part in re-ECN, ECT(1) with the RE bit, though it heeds no mark, and never has anything to declare.
+    /// Packets take part in re-ECN: ECT(1) with the RE bit. The sender ignores marks and declares nothing.
     pub struct BlindReEcn {}
 }
 
 choice! {
-    /// What a sender that gets no feedback declares of congestion (ConEx).
+    /// Congestion that a sender without feedback declares (ConEx).
     pub enum BlindConex as BlindConex {
-        /// Nothing: it stays outside.
+        /// Nothing; its packets do not take part in ConEx.
         Off = "off";
         Blind(Blind) = "blind";
         ReEcn(BlindReEcn) = "re-ecn";
@@ -33,15 +33,15 @@ choice! {
 }
 
 parameters! {
-    /// UDP at a constant bit rate, in full packets.
+    /// UDP at a constant bit rate, in packets of full size.
     pub struct Cbr {
         /// Bits on the wire per second.
         pub rate: Rate,
-        /// Its packets are ECN-capable, ECT(0), though it heeds no mark.
+        /// Packets are ECN-capable, ECT(0). The sender ignores marks.
         pub ecn: bool = "false",
-        /// What it declares of congestion.
+        /// Congestion that it declares (ConEx).
         pub conex: BlindConex = "off",
-        /// For so long. Default: to the end.
+        /// How long the flow sends. Default: to the end of the run.
         pub lasts: Option<Span>,
     }
 }

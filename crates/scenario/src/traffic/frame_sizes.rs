@@ -1,8 +1,8 @@
-//! Sizes of the frames of a film of one's own, as CSV: a frame a line, its bytes and, if one likes, its kind.
+//! Sizes of the frames of a video of one's own, as CSV: a frame a line, its bytes and, if one likes, its kind.
 
 use std::sync::Arc;
 
-use tidegate_mechanisms::parameters::{Kind, ParameterType, Value};
+use tidegate_mechanisms::parameters::{Kind, ParameterType, ParameterValue};
 
 /// What goes into a datagram of UDP over IPv4 beside the header of RTP, bytes.
 pub const LARGEST_FRAME_BYTES: u32 = 65_495;
@@ -11,12 +11,12 @@ const GROUP: usize = 12;
 /// Errors that are told one by one.
 const MOST_MISTAKES: usize = 10;
 
-/// A film of one's own. Copies share what was read.
+/// A video of one's own. Copies share what was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FrameSizes(Arc<Film>);
+pub struct FrameSizes(Arc<Trace>);
 
 #[derive(Debug, Default, PartialEq)]
-struct Film {
+struct Trace {
     text: String,
     bytes: Vec<u32>,
     is_full: Vec<bool>,
@@ -27,23 +27,23 @@ impl FrameSizes {
     /// Reads lines such as `5120` or `5120,I`; `#` begins a comment, and a first line may have the names `bytes` and
     /// `kind`.
     pub fn read(text: &str) -> Self {
-        let mut film = Film { text: text.to_owned(), ..Film::default() };
+        let mut trace = Trace { text: text.to_owned(), ..Trace::default() };
         for (number, line) in text.lines().enumerate() {
             let row = line.split('#').next().unwrap_or_default();
-            let is_head = film.bytes.is_empty() && row.trim_start().starts_with("bytes");
+            let is_head = trace.bytes.is_empty() && row.trim_start().starts_with("bytes");
             if !row.trim().is_empty() && !is_head {
-                film.read_row(number + 1, row);
+                trace.read_list(number + 1, row);
             }
         }
-        if film.bytes.is_empty() && film.errors.is_empty() {
-            film.errors.push("has no rows: write a frame's bytes in each line".to_owned());
+        if trace.bytes.is_empty() && trace.errors.is_empty() {
+            trace.errors.push("has no rows: write a frame's bytes in each line".to_owned());
         }
-        let more = film.errors.len().saturating_sub(MOST_MISTAKES);
+        let more = trace.errors.len().saturating_sub(MOST_MISTAKES);
         if more > 0 {
-            film.errors.truncate(MOST_MISTAKES);
-            film.errors.push(format!("and {more} more lines that are no frames"));
+            trace.errors.truncate(MOST_MISTAKES);
+            trace.errors.push(format!("and {more} more lines that are no frames"));
         }
-        FrameSizes(Arc::new(film))
+        FrameSizes(Arc::new(trace))
     }
 
     /// Bytes of each frame, headers not included.
@@ -68,8 +68,8 @@ impl FrameSizes {
     }
 }
 
-impl Film {
-    fn read_row(&mut self, line: usize, row: &str) {
+impl Trace {
+    fn read_list(&mut self, line: usize, row: &str) {
         let (size, kind) = row.split_once(',').map_or((row, None), |(a, b)| (a, Some(b)));
         let column = |text: &str, start: usize| start + text.len() - text.trim_start().len() + 1;
         let size_at = format!("line {line}, column {}", column(size, 0));
@@ -107,13 +107,13 @@ fn read_size(text: &str) -> Result<u32, String> {
 impl ParameterType for FrameSizes {
     const KIND: Kind = Kind::Text;
 
-    fn to_value(&self) -> Value {
-        Value::Text(self.0.text.clone())
+    fn to_value(&self) -> ParameterValue {
+        ParameterValue::Text(self.0.text.clone())
     }
 
-    fn from_value(value: Value) -> Self {
+    fn from_value(value: ParameterValue) -> Self {
         match value {
-            Value::Text(text) => FrameSizes::read(&text),
+            ParameterValue::Text(text) => FrameSizes::read(&text),
             other => panic!("{other:?} is no text"),
         }
     }
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn a_frame_is_a_line_with_its_bytes() {
-        let film = FrameSizes::read("bytes,kind\n5120,I\n# a scene\n 800 , P\n\n0,B");
-        assert_eq!(film.errors(), [""; 0]);
-        assert_eq!(film.bytes(), [5120, 800, 0]);
-        assert_eq!([0, 1, 2].map(|frame| film.is_full(frame)), [true, false, false]);
-        assert!((film.mean() - 5920.0 / 3.0).abs() < 1e-9);
+        let trace = FrameSizes::read("bytes,kind\n5120,I\n# a scene\n 800 , P\n\n0,B");
+        assert_eq!(trace.errors(), [""; 0]);
+        assert_eq!(trace.bytes(), [5120, 800, 0]);
+        assert_eq!([0, 1, 2].map(|frame| trace.is_full(frame)), [true, false, false]);
+        assert!((trace.mean() - 5920.0 / 3.0).abs() < 1e-9);
         let plain = FrameSizes::read(&"10\n".repeat(25));
         let full: Vec<usize> = (0..25).filter(|&frame| plain.is_full(frame)).collect();
         assert_eq!(full, [0, 12, 24]);
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_told_with_its_line_and_column() {
-        let film = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
+        let trace = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
         assert_eq!(
-            film.errors(),
+            trace.errors(),
             [
                 "line 2, column 3: no size: write a frame's bytes, such as 5120",
                 "line 3, column 1: a size is not negative",

@@ -1,4 +1,4 @@
-//! A film over RTP, frame by frame.
+//! Video over RTP, frame by frame.
 
 use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::units::{Factor, Rate, Share, Span, Step};
@@ -8,18 +8,18 @@ use super::Application;
 use super::frame_sizes::{FrameSizes, LARGEST_FRAME_BYTES};
 
 parameters! {
-    /// A film over RTP and UDP, frame by frame, each sent at once in as many packets as it needs. Sizes of frames
-    /// are a model's (groups of an I, three P and eight B frames, and scenes), or those of a film of one's own.
+    /// Video over RTP and UDP, frame by frame, each sent at once in as many packets as it needs. Sizes of frames
+    /// are a model's (groups of an I, three P and eight B frames, and scenes), or those of a video of one's own.
     pub struct Frames {
         /// Bits on the wire per second, on average, headers of IPv4, UDP and RTP included. Where the stream adapts:
         /// of its worst quality. Need not be set with `frames`: they are sent as they are then.
         pub rate: Option<Rate>,
-        /// Sizes of the frames of a film of one's own, as CSV: a line a frame, with its bytes and, if one likes, its
+        /// Sizes of the frames of a video of one's own, as CSV: a line a frame, with its bytes and, if one likes, its
         /// kind, such as `5120,I`. Or the name of a file `*.csv` with them, seen from the scenario's. Each stream
         /// begins somewhere in it, and begins anew at its end.
         pub frames: Option<FrameSizes>,
-        /// How sizes of the model's frames vary; where it is not set, as those of a published film do.
-        pub film: Option<Film>,
+        /// How sizes of the model's frames vary; where it is not set, as those of a published video do.
+        pub video_model: Option<VideoModel>,
         /// From one frame to the next.
         pub frame_interval: Span = "40 ms",
         /// Its packets are ECN-capable.
@@ -31,16 +31,16 @@ parameters! {
 }
 
 choice! {
-    /// How the sizes of a film's frames vary.
-    pub enum Film as Film {
-        Model(FilmModel) = "model";
+    /// How the sizes of a video's frames vary.
+    pub enum VideoModel as VideoModel {
+        Mpeg(MpegModel) = "mpeg";
     }
 }
 
 parameters! {
     /// Groups of an I, three P and eight B frames, times the activity of the scene, which is remembered for 5 s, times
     /// what is new in a frame; both are lognormal.
-    pub struct FilmModel {
+    pub struct MpegModel {
         /// Mean size of an I frame, as a multiple of a B frame's.
         pub full: Step = "4",
         /// Mean size of a P frame, as a multiple of a B frame's.
@@ -50,13 +50,13 @@ parameters! {
         /// Standard deviation over the mean of what is new in a frame.
         pub frames: Share = "0.4",
     }
-    check is_a_film;
+    check is_a_video;
 }
 
 /// What it is where a scenario says nothing.
-impl Default for FilmModel {
+impl Default for MpegModel {
     fn default() -> Self {
-        FilmModel { full: Step(4.0), predicted: Step(2.0), scenes: Share(0.5), frames: Share(0.4) }
+        MpegModel { full: Step(4.0), predicted: Step(2.0), scenes: Share(0.5), frames: Share(0.4) }
     }
 }
 
@@ -129,7 +129,7 @@ parameters! {
 }
 
 parameters! {
-    /// A quality of a film.
+    /// A quality of a video.
     pub struct Quality {
         /// Bits on the wire per second, on average.
         pub rate: Rate,
@@ -139,7 +139,7 @@ parameters! {
 /// I frames that are larger would not go into a datagram at rates that others are sent at.
 const LARGEST_OVER_SMALLEST: f64 = 10.0;
 
-fn is_a_film(own: &FilmModel) -> Vec<ParameterError> {
+fn is_a_video(own: &MpegModel) -> Vec<ParameterError> {
     let message =
         format!("must lie between 1 and {LARGEST_OVER_SMALLEST}: B frames are the smallest");
     let sizes = [("full", own.full.0), ("predicted", own.predicted.0)];
@@ -149,15 +149,15 @@ fn is_a_film(own: &FilmModel) -> Vec<ParameterError> {
 
 fn can_be_sent(own: &Frames) -> Vec<ParameterError> {
     let mut errors = Vec::new();
-    if own.frames.is_some() && own.film.is_some() {
+    if own.frames.is_some() && own.video_model.is_some() {
         let message = "frames has the sizes of all frames: leave one of the two out";
-        errors.push(("film", message.to_owned()));
+        errors.push(("video_model", message.to_owned()));
     }
     match (own.rate, &own.frames) {
-        (Some(rate), None) => errors.extend(of_a_film("rate", rate, own.frame_interval)),
+        (Some(rate), None) => errors.extend(of_a_video("rate", rate, own.frame_interval)),
         (_, Some(sizes)) => errors.extend(of_a_file(own, sizes)),
         (None, None) => {
-            let message = "is missing: write the film's mean rate, such as \"600 kb/s\"";
+            let message = "is missing: write the video's mean rate, such as \"600 kb/s\"";
             errors.push(("rate", message.to_owned()));
         }
     }
@@ -189,14 +189,14 @@ pub fn can_be_chosen(
         errors.push(("rate", message.to_owned()));
     }
     let best = price.better.0.last().filter(|_| frame_interval > Span::ZERO);
-    for (_, message) in best.map_or(vec![], |best| of_a_film("", best.rate, frame_interval)) {
+    for (_, message) in best.map_or(vec![], |best| of_a_video("", best.rate, frame_interval)) {
         errors.push(("adaptation", format!("of the best quality, {message}")));
     }
     errors
 }
 
-/// What cannot be with any film of the model's; the key that says so is the rate's.
-pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<ParameterError> {
+/// What cannot be with any video of the model's; the key that says so is the rate's.
+pub fn of_a_video(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<ParameterError> {
     let mut errors = Vec::new();
     if frame_interval == Span::ZERO {
         return vec![("frame_interval", "must be longer than 0 s".to_owned())];
@@ -217,7 +217,7 @@ pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Par
     errors
 }
 
-/// What cannot be with a film of one's own.
+/// What cannot be with a video of one's own.
 fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<ParameterError> {
     let mut errors: Vec<ParameterError> =
         sizes.errors().iter().map(|one| ("frames", one.clone())).collect();

@@ -8,7 +8,7 @@ use super::Application;
 parameters! {
     /// TCP that always has data to send.
     pub struct Greedy {
-        /// For so long; what has not left by then never does. Default: to the end.
+        /// How long the flow sends. Data that has not left by then is discarded. Default: to the end of the run.
         pub lasts: Option<Span>,
     }
 }

@@ -7,16 +7,16 @@ use tidegate_mechanisms::units::{Rate, Span};
 use super::{Application, Distribution};
 
 parameters! {
-    /// On and off in turn. While it is on, TCP always has data to send, each time on a connection of its
-    /// own; with a rate it is UDP.
+    /// Alternates between on and off. While on, TCP always has data to send, on a new connection each time;
+    /// with a rate it is UDP instead.
     pub struct OnOff {
-        /// How long it is on, on average.
+        /// Mean duration of on.
         pub on: Span,
-        /// How long it is off, on average.
+        /// Mean duration of off.
         pub off: Span,
-        /// Distribution of both around their means.
+        /// Distribution of both durations.
         pub distribution: Distribution = "exponential",
-        /// UDP in full packets: bits on the wire per second while it is on.
+        /// Sends UDP in packets of full size: bits on the wire per second while on.
         pub rate: Option<Rate>,
     }
     check takes_time;

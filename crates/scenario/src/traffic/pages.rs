@@ -7,30 +7,30 @@ use tidegate_mechanisms::{parameters, words};
 use super::Application;
 
 parameters! {
-    /// Pages of the web over TCP (Zimmermann's dissertation, section 5.6.4): the user asks for the main object, then
-    /// for those within it, reads, and asks for the next page. How many objects a page has is geometrically
-    /// distributed, their sizes by a truncated power tail.
+    /// Web pages over TCP (Zimmermann's dissertation, section 5.6.4). The user requests the main object, then the
+    /// objects within it, reads, and requests the next page. The number of objects of a page is geometrically
+    /// distributed, their sizes have a truncated power tail.
     pub struct Pages {
-        /// Objects of a page on average, the main one included.
+        /// Mean number of objects of a page, the main object included.
         pub objects: Factor = "6.55",
-        /// Bytes of an object on average.
+        /// Mean size of an object.
         pub size: Bytes = "10 kB",
-        /// No object is smaller.
+        /// Minimum size of an object.
         pub smallest: Bytes = "100 B",
-        /// None is larger.
+        /// Maximum size of an object.
         pub largest: Bytes = "10 MB",
-        /// Bytes that the user asks with.
+        /// Size of a request.
         pub request: Bytes = "300 B",
-        /// How the objects within a page are fetched.
+        /// How the objects within a page are requested.
         pub within: Fetching = "in-turn",
-        /// From the end of a page to the beginning of the next, on average; exponentially distributed.
+        /// Mean time from the end of a page to the request of the next; exponentially distributed.
         pub off: Span = "500 ms",
     }
     check can_be_read;
 }
 
 words! {
-    /// How the objects within a page are fetched.
+    /// How the objects within a page are requested.
     pub enum Fetching {
         /// One after the other, each over a connection of its own.
         InTurn = "in-turn",

@@ -7,20 +7,19 @@ use tidegate_mechanisms::units::{Bytes, Factor, Share, Span};
 use super::Application;
 
 parameters! {
-    /// TCP transfers of a given size that begin whether or not others have ended, each on a connection of
-    /// its own.
+    /// TCP transfers of a given size that arrive as a renewal process with gamma distributed intervals (a Poisson
+    /// process by default), each on a new connection, also while others are in progress.
     pub struct ShortFlows {
-        /// Application bytes of a transfer.
+        /// Payload of one transfer.
         pub size: Bytes,
-        /// From the beginning of one to that of the next, on average. Gamma distributed.
+        /// Mean time between two arrivals.
         pub every: Span,
-        /// Shape of that distribution: with 1 it is exponential, and the larger the more regular.
+        /// Shape of the gamma distribution: 1 is exponential, larger values are more regular.
         pub shape: Factor = "1.0",
-        /// Of the transfers that begin so often, each is this flow's with this probability; the others are
-        /// somebody else's.
+        /// Probability that an arrival belongs to this flow; the others are discarded.
         pub share: Share = "1.0",
-        /// Each has a row in the table of transfers. Else they are counted alone, so that memory does not grow
-        /// with them.
+        /// Each transfer has a row in the table of transfers. If false, transfers are only counted, and memory does not
+        /// grow with their number.
         pub listed: bool = "true",
     }
     check begins_something;

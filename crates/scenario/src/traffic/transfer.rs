@@ -9,20 +9,20 @@ use super::{Application, Distribution};
 parameters! {
     /// TCP transfers of a given size, each on a connection of its own.
     pub struct Transfer {
-        /// Application bytes of a transfer.
+        /// Payload of one transfer.
         pub size: Bytes,
-        /// From the end of a transfer to the start of the next. Without it there is only one.
+        /// Mean time from the end of a transfer to the start of the next. Without pause and every there is one transfer only.
         pub pause: Option<Span>,
-        /// Distribution of the pause around its mean. Default fixed.
+        /// Distribution of the pause. Default: fixed.
         pub pause_distribution: Option<Distribution>,
-        /// Instead of a pause: from the start of a transfer to the start of the next, on average.
+        /// Instead of a pause: mean time from the start of a transfer to the start of the next.
         pub every: Option<Span>,
-        /// Standard deviation of it; it is then normally distributed.
+        /// Standard deviation of every, which is then normally distributed.
         pub every_deviation: Option<Span>,
-        /// The application hands over so much at a time, the first of it at the start. Without it, all
-        /// of a transfer at once.
+        /// Payload that the application writes at a time, first at the start. Without it, the whole transfer is
+        /// written at once.
         pub write_size: Option<Bytes>,
-        /// So often.
+        /// Time between two writes.
         pub write_interval: Option<Span>,
     }
     check sends_something;

@@ -7,27 +7,27 @@ use tidegate_mechanisms::units::{Bytes, Factor, Rate, Span};
 use super::Application;
 
 parameters! {
-    /// A video over TCP as YouTube had it (Sanhaji et al. 2015, section VI): a burst as fast as that goes, then
-    /// chunks at somewhat more than its rate; a player at the receiver that stalls when it runs out of video.
+    /// A video over TCP, as YouTube sent it (Sanhaji et al. 2015, section VI): a burst at full speed, then chunks at
+    /// somewhat more than the video rate. The player at the receiver stalls when its buffer is empty.
     pub struct Video {
-        /// Bits of video and sound in a second of it.
+        /// Bits of video and sound per second of playing time.
         pub rate: Rate,
-        /// How long it plays.
+        /// Playing time.
         pub length: Span,
-        /// The player opens the connection and asks with so many bytes, and the server begins when they are there;
-        /// without, the server opens it.
+        /// Size of the player's request. The player opens the connection, and the server begins when the request has
+        /// arrived. Without it, the server opens the connection.
         pub request: Option<Bytes>,
-        /// So much of it is sent at once.
+        /// Playing time that is sent in the burst.
         pub burst: Span = "40 s",
-        /// Then so much at a time.
+        /// Payload of a chunk.
         pub chunk: Bytes = "65536 B",
-        /// So many times as fast as it plays.
+        /// Rate of the chunks, as a multiple of the video rate.
         pub speed: Factor = "1.25",
-        /// What the server's socket holds that is not acknowledged; the server waits while it is full.
+        /// Size of the server's socket buffer, which holds unacknowledged data. The server waits while it is full.
         pub socket_buffer: Bytes = "2 MB",
-        /// θ₀: the player starts, also again, above so much video that is there and not played.
+        /// θ₀: the player starts, and starts again, with more than this playing time in its buffer.
         pub start_above: Span = "2.2 s",
-        /// θ₁: it stalls below so much.
+        /// θ₁: the player stalls with less than this playing time in its buffer.
         pub stall_below: Span = "0.4 s",
     }
     check can_be_played;

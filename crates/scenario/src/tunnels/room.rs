@@ -24,7 +24,7 @@ impl TooSmall {
     ) {
         let mut overhead = beyond(None, before);
         for link in path.iter().map(|number| &network.links[*number as usize]) {
-            overhead = beyond(overhead, &link.entry);
+            overhead = beyond(overhead, &link.ingress);
             if let (Some(overhead), QueueLength::Bytes(room)) = (overhead, link.buffer) {
                 let inside = packet + overhead;
                 // What does not even hold it outside is told at every queue.
@@ -33,12 +33,12 @@ impl TooSmall {
                     *largest = (*largest).max((room, inside, packet));
                 }
             }
-            overhead = beyond(overhead, &link.exit);
+            overhead = beyond(overhead, &link.egress);
         }
     }
 
     /// Tells of all of them.
-    pub(super) fn tell(self, reader: &mut Reader) {
+    pub(super) fn report(self, reader: &mut Reader) {
         for (path, (room, inside, packet)) in self.0 {
             let message = format!(
                 "{} B do not hold a packet of {} B, which has {} B in its tunnel: give at least that, or packets of at most \

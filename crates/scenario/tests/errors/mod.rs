@@ -1,6 +1,6 @@
 //! What the user of a wrong file reads.
 
-mod doubts;
+mod lints;
 mod networks;
 mod overrides;
 mod senders;

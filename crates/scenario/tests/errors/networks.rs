@@ -34,14 +34,14 @@ from = "a"
 to = "c"
 hosts = "home"
 meter = { reference_rate = "1 Mb/s" }
-entry = [{ kind = "mark-counter" }]
+ingress = [{ kind = "mark-counter" }]
 access = { rate = "1 Mb/s" }
 [users.receiving]
 count = 2
 from = "c"
 to = "a"
 hosts = "home"
-egress = { rate = "1 Mb/s" }
+receiver_access = { rate = "1 Mb/s" }
 [users.elsewhere]
 count = 2
 from = "b"
@@ -58,9 +58,9 @@ hosts = "receiving"
         "line 15: users.fewer.count: 1 users at the hosts of home, which has 2: write as many, one sits \
          at each",
         &format!("line 19: users.fewer.meter: {theirs}"),
-        &format!("line 20: users.fewer.entry: {theirs}"),
+        &format!("line 20: users.fewer.ingress: {theirs}"),
         &format!("line 21: users.fewer.access: {theirs}"),
-        &format!("line 27: users.receiving.egress: {theirs}"),
+        &format!("line 27: users.receiving.receiver_access: {theirs}"),
         "line 32: users.elsewhere.hosts: the hosts of home are at a, where a way from b to c neither begins \
          nor ends",
         "line 37: users.chained.hosts: the users of receiving sit at the hosts of home: name that group",
@@ -120,12 +120,12 @@ from = "a"
 to = "b"
 rate = "2 Mb/s"
 duplex = false
-entry = [{ kind = "pdn-gateway", mtu = "1500 B" }]
+ingress = [{ kind = "pdn-gateway", mtu = "1500 B" }]
 [links.last]
 from = "b"
 to = "c"
 rate = "2 Mb/s"
-exit = [{ kind = "enodeb", interval = "5 ms" }]
+egress = [{ kind = "enodeb", interval = "5 ms" }]
 duplex = false
 [links.back]
 from = "c"
@@ -143,20 +143,20 @@ moves = [{ at = "1 s", to = "d" }]
 [users.others]
 from = "d"
 to = "b"
-exit = ["enodeb"]
-entry = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
+egress = ["enodeb"]
+ingress = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
 "#;
-    let told = messages(text);
-    for (found, wanted) in told.iter().zip([
-        "line 7: links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
-        "line 12: links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
+    let reported = messages(text);
+    for (found, wanted) in reported.iter().zip([
+        "line 7: links.core.ingress.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
+        "line 12: links.last.egress.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
         "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
-        "line 30: users.others.exit.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
-        "line 31: users.others.entry.0.initial: ",
-        "line 31: users.others.entry.0.k: is above √(3/2)",
-        "line 31: users.others.entry.0.round_trip: missing",
+        "line 30: users.others.egress.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
+        "line 31: users.others.ingress.0.initial: ",
+        "line 31: users.others.ingress.0.k: is above √(3/2)",
+        "line 31: users.others.ingress.0.round_trip: missing",
     ]) {
-        assert!(found.contains(wanted), "{told:#?}");
+        assert!(found.contains(wanted), "{reported:#?}");
     }
-    assert_eq!(told.len(), 7, "{told:#?}");
+    assert_eq!(reported.len(), 7, "{reported:#?}");
 }

@@ -60,7 +60,7 @@ fn what_the_file_does_not_give_can_be_set_where_the_schema_has_it() {
         ("tcp.ecn", "true"),
         ("users.a.tcp.ecn", "true"),
         ("users.a.meter.reference_rate", "1 Mb/s"),
-        ("egress.delay", "1 ms"),
+        ("receiver_access.delay", "1 ms"),
         ("users", "{ b = { flows = 7 }, c = {} }"),
     ] {
         assert!(overridden(&[(key, value)]).is_ok(), "{key}");

@@ -118,9 +118,9 @@ fn all_that_is_wrong_with_a_video_short_flows_and_pages_is_told_at_once() {
             ],
         ),
     ] {
-        let told = messages(&with("users.a", line));
+        let reported = messages(&with("users.a", line));
         for want in wants {
-            assert!(told.iter().any(|message| message.contains(want)), "{want}: {told:#?}");
+            assert!(reported.iter().any(|message| message.contains(want)), "{want}: {reported:#?}");
         }
     }
 }
@@ -129,26 +129,26 @@ fn all_that_is_wrong_with_a_video_short_flows_and_pages_is_told_at_once() {
 fn offers_that_nobody_pays_or_that_come_too_late_are_refused() {
     let offers = "offers = [{ at = \"9 s\", willingness_to_pay = 1.0 }, \
                   { at = \"9 s\", willingness_to_pay = 2.0 }, { at = \"2 h\", willingness_to_pay = 0.0 }]";
-    let told = messages(&with("users.a", offers));
+    let reported = messages(&with("users.a", offers));
     for want in ["users.a.offers.2.willingness_to_pay: ", "0 is not a number above 0"] {
-        assert!(told.iter().any(|message| message.contains(want)), "{want}: {told:#?}");
+        assert!(reported.iter().any(|message| message.contains(want)), "{want}: {reported:#?}");
     }
-    let told = messages(&with("users.a", &offers.replace("= 0.0", "= 3.0")));
+    let reported = messages(&with("users.a", &offers.replace("= 0.0", "= 3.0")));
     for want in ["pay for nothing", "times must ascend", "is after the end of the run"] {
         let here =
             |message: &String| message.contains("users.a.offers: ") && message.contains(want);
-        assert!(told.iter().any(here), "{want}: {told:#?}");
+        assert!(reported.iter().any(here), "{want}: {reported:#?}");
     }
 }
 
 #[test]
 fn tahoe_has_renos_window() {
-    let told = messages(&with(
+    let reported = messages(&with(
         "users.a",
         "tcp = { loss_recovery = \"tahoe\", congestion_control = \"cubic\" }",
     ));
     assert!(
-        told.len() == 1 && told[0].contains("loss_recovery: Tahoe's window is Reno's"),
-        "{told:#?}"
+        reported.len() == 1 && reported[0].contains("loss_recovery: Tahoe's window is Reno's"),
+        "{reported:#?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Calls and films that cannot be: each error is told with its line, and all of them at once.
+//! Calls and videos that cannot be: each error is told with its line, and all of them at once.
 
 use super::messages;
 
@@ -57,12 +57,16 @@ const TOLD: [&str; 15] = [
 ];
 
 #[test]
-fn all_that_is_wrong_with_calls_and_films_is_told_at_once() {
-    let told = messages(WRONG);
+fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
+    let reported = messages(WRONG);
     for expected in TOLD {
-        assert!(told.iter().any(|one| one == expected), "{expected}\nnot in\n{}", told.join("\n"));
+        assert!(
+            reported.iter().any(|one| one == expected),
+            "{expected}\nnot in\n{}",
+            reported.join("\n")
+        );
     }
-    assert_eq!(told.len(), TOLD.len(), "{}", told.join("\n"));
+    assert_eq!(reported.len(), TOLD.len(), "{}", reported.join("\n"));
 }
 
 /// A gateway that takes each frame for a call, a window in which nothing is measured, patience for nothing, and reports
@@ -76,28 +80,37 @@ fn what_decides_about_calls_has_to_be_able_to() {
         |traffic: &str| messages(&format!("{network}[users.one]\ntraffic = {{ {traffic} }}\n"));
     let gateway = "at = { kind = \"gateway\", sources = 5, silence = \"40 ms\" }";
     let by = |admission: &str| of(&format!("{call}, admission = {{ {admission} }}"));
-    let told = by(&format!("kind = \"non-probing\", threshold = 0.1, {gateway}"));
-    assert!(told[0].contains("each frame would be a new call"), "{told:?}");
-    let told = by("kind = \"measured-sum\", limit = \"1 Mb/s\", window = \"100 ms\"");
-    assert!(told[0].contains("window: must not be shorter than a sample"), "{told:?}");
+    let reported = by(&format!("kind = \"non-probing\", threshold = 0.1, {gateway}"));
+    assert!(reported[0].contains("each frame would be a new call"), "{reported:?}");
+    let reported = by("kind = \"measured-sum\", limit = \"1 Mb/s\", window = \"100 ms\"");
+    assert!(reported[0].contains("window: must not be shorter than a sample"), "{reported:?}");
     let both = "admission = { kind = \"non-probing\", threshold = 0.1, report_interval = \"1 s\" }";
-    let told = of(&format!("{call}, {both}, adaptation = {{ {price} }}"));
-    assert!(told[0].contains("write the same report_interval"), "{told:?}");
-    let film = "film = { kind = \"model\", full = 0.5, predicted = 20.0 }";
-    let told = of(&format!("{call}, {film}"));
-    assert!(told.len() == 2 && told[0].contains("full: must lie between 1 and 10"), "{told:?}");
-    let told = of("kind = \"frames\", frames = \"800\", film = { kind = \"model\" }");
-    assert!(told[0].contains("film: frames has the sizes of all frames"), "{told:?}");
+    let reported = of(&format!("{call}, {both}, adaptation = {{ {price} }}"));
+    assert!(reported[0].contains("write the same report_interval"), "{reported:?}");
+    let video = "video_model = { kind = \"mpeg\", full = 0.5, predicted = 20.0 }";
+    let reported = of(&format!("{call}, {video}"));
+    assert!(
+        reported.len() == 2 && reported[0].contains("full: must lie between 1 and 10"),
+        "{reported:?}"
+    );
+    let reported = of("kind = \"frames\", frames = \"800\", video_model = { kind = \"mpeg\" }");
+    assert!(
+        reported[0].contains("video_model: frames has the sizes of all frames"),
+        "{reported:?}"
+    );
     let hasty = "increase = { kind = \"patient\", wait = \"0 s\" }";
-    let told = of(&format!("{call}, adaptation = {{ {price}, {hasty} }}"));
-    assert!(told[0].contains("must be longer than 0 s"), "{told:?}");
+    let reported = of(&format!("{call}, adaptation = {{ {price}, {hasty} }}"));
+    assert!(reported[0].contains("must be longer than 0 s"), "{reported:?}");
     let dead = "reports must come after more than 0 s, and sooner than give_up_after";
     for silent in ["sign_of_life = \"0 s\"", "give_up_after = \"5 s\""] {
-        let told = of(&format!("{call}, {silent}"));
-        assert!(told.len() == 1 && told[0].contains(&format!("sign_of_life: {dead}")), "{told:?}");
+        let reported = of(&format!("{call}, {silent}"));
+        assert!(
+            reported.len() == 1 && reported[0].contains(&format!("sign_of_life: {dead}")),
+            "{reported:?}"
+        );
     }
-    let told = of(&format!("{call}, give_up_after = \"80 ms\", adaptation = {{ {price} }}"));
-    assert!(told[0].contains(&format!("adaptation: {dead}")), "{told:?}");
-    let told = of(&format!("{call}, give_up_after = \"0 s\", sign_of_life = \"off\""));
-    assert!(told.len() == 1 && told[0].contains("must be longer than 0 s"), "{told:?}");
+    let reported = of(&format!("{call}, give_up_after = \"80 ms\", adaptation = {{ {price} }}"));
+    assert!(reported[0].contains(&format!("adaptation: {dead}")), "{reported:?}");
+    let reported = of(&format!("{call}, give_up_after = \"0 s\", sign_of_life = \"off\""));
+    assert!(reported.len() == 1 && reported[0].contains("must be longer than 0 s"), "{reported:?}");
 }

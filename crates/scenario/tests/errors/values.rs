@@ -279,10 +279,10 @@ fn a_scheduler_given_as_aqm_is_shown_its_place() {
 #[test]
 fn tables_inside_one_another_have_an_end() {
     let deep = |tables: usize| format!("a = {}1{}", "{ b.c = ".repeat(tables), " }".repeat(tables));
-    let told = messages(&deep(40)).remove(0);
+    let reported = messages(&deep(40)).remove(0);
     let want = "line 1: stands in more than 80 tables, as no key of a scenario does: leave it out";
-    assert_eq!(told, want);
-    assert!(messages(&deep(39)).iter().all(|told| !told.contains("80 tables")));
+    assert_eq!(reported, want);
+    assert!(messages(&deep(39)).iter().all(|reported| !reported.contains("80 tables")));
 }
 
 /// However much is wrong, the answer can be read.

@@ -1,4 +1,4 @@
-//! Calls that begin at random, if they are admitted, and hold for a time: films that come and go.
+//! Calls that begin at random, if they are admitted, and hold for a time: videos that come and go.
 //!
 //! What is kept is of calls in progress and of those that probe. Streams of calls have no names: their packets are
 //! numbered over the flow, and reports tell of all of them, as a gateway of their site sees it.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::units::{OrOff, Rate, Share, Span, Time};
 use tidegate_scenario::plan::{
-    self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, MAX_HELD, NonProbing,
+    self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, MAX_OPEN, NonProbing,
     Traffic, Unknown,
 };
 
@@ -22,10 +22,10 @@ use self::prober::{Outcome, Prober};
 use self::progress::Progress;
 use self::watch::Watch;
 use super::carrier::OverDatagrams;
-use super::streams::adapter::{Adapter, Frame, Rules, Told};
+use super::streams::adapter::{Adapter, Frame, QualityReport, Rules};
 use super::streams::feedback::{Feedback, averaged};
-use super::streams::film::{Cut, Film, Statistics};
 use super::streams::label::Kind;
+use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
 use crate::stop::Excess;
 
@@ -58,14 +58,14 @@ struct Adapting {
     price_weight: f64,
     /// The moving average of what reports tell.
     price: Option<f64>,
-    told: Told,
+    report: QualityReport,
 }
 
 struct Call {
     next_frame: Time,
     began: Time,
     until: Time,
-    film: Film,
+    video_model: ModelledVideo,
     /// Of a site whose gateway watches.
     source: u32,
     /// Apart, since most calls have none and all of them move at each frame.
@@ -97,7 +97,7 @@ impl OverDatagrams for Calls {
                 rules: Rules::new(plan.rate, price),
                 price_weight: price.price_weight.0,
                 price: None,
-                told: Told::default(),
+                report: QualityReport::default(),
             });
             feedback
                 .get_or_insert_with(|| Feedback::new(price.report_interval, price.price_weight));
@@ -107,7 +107,7 @@ impl OverDatagrams for Calls {
         {
             feedback = Some(Feedback::new(interval, Share(1.0)));
         }
-        let statistics = Statistics::new(plan.film.as_ref(), plan.frame_interval);
+        let statistics = Statistics::new(plan.video_model.as_ref(), plan.frame_interval);
         let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size, &statistics);
         Some(Calls {
             cuts: rates.iter().map(cut).collect(),
@@ -192,7 +192,7 @@ impl OverDatagrams for Calls {
     fn measure(&mut self, now: Time) {
         self.progress.measure(now);
         if let Some(adapting) = &mut self.adapting {
-            adapting.told = Told::default();
+            adapting.report = QualityReport::default();
         }
         if let Some(watch) = &mut self.watch {
             watch.measure();
@@ -202,13 +202,13 @@ impl OverDatagrams for Calls {
         }
     }
 
-    fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.progress.tells(now, each);
+    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.progress.metrics(now, each);
         if let Some(prober) = &self.prober {
             each("probes", prober.probes() as f64);
         }
-        if let Some(Adapting { told, .. }) = &self.adapting {
-            told.tells(self.plan.frame_interval, each);
+        if let Some(Adapting { report, .. }) = &self.adapting {
+            report.metrics(self.plan.frame_interval, each);
         }
         if let Some(watch) = &self.watch {
             each("passed_unasked", watch.passed() as f64);
@@ -270,11 +270,11 @@ impl Calls {
     /// Whether what is known of the path admits a call; `None` if nothing is. A gateway knows what any flow of its site
     /// was told.
     fn knows(&self, own: &NonProbing, carrier: &mut impl Carrier) -> Option<bool> {
-        let (price, told) = match own.at {
+        let (price, report) = match own.at {
             AdmissionPlace::Source => self.feedback.as_ref()?.price()?,
             AdmissionPlace::Gateway(_) => carrier.site().price()?,
         };
-        (carrier.now() <= told + own.forget_after).then_some(price < own.threshold.0)
+        (carrier.now() <= report + own.forget_after).then_some(price < own.threshold.0)
     }
 
     /// The source of the next call.
@@ -291,14 +291,21 @@ impl Calls {
                 Span::from_secs_f64(self.plan.holding.as_secs() * carrier.random().exponential())
             }
         };
-        if self.in_progress.len() == MAX_HELD {
+        if self.in_progress.len() == MAX_OPEN {
             carrier.run_out(Excess::Calls);
         }
         self.progress.on_begun(asked, now);
-        let film = Film::somewhere(carrier.random());
+        let video_model = ModelledVideo::somewhere(carrier.random());
         let adapter = self.adapting.as_ref().map(|own| Box::new(Adapter::new(&own.rules)));
         let (next_frame, began, until) = (now, now, now + holding);
-        self.in_progress.push_front(Call { next_frame, began, until, film, source, adapter });
+        self.in_progress.push_front(Call {
+            next_frame,
+            began,
+            until,
+            video_model,
+            source,
+            adapter,
+        });
         self.send_frame(carrier);
     }
 
@@ -319,8 +326,8 @@ impl Calls {
         if let Some(watch) = &mut self.watch {
             watch.on_packet(call.source, now);
         }
-        let is_full = call.film.is_at_full_frame();
-        let size = call.film.next(&self.statistics, carrier.random());
+        let is_full = call.video_model.is_at_full_frame();
+        let size = call.video_model.next(&self.statistics, carrier.random());
         let quality = self.quality(&mut call, is_full, size, carrier);
         let packets = quality.map(|quality| self.cuts[quality].packets(size));
         for packet in packets.into_iter().flatten() {
@@ -353,7 +360,7 @@ impl Calls {
         let price = own.price.unwrap_or_default();
         let frame = Frame { is_full, packets, now: carrier.now() };
         let quality = adapter.choose(frame, price, carrier.random());
-        own.told.add(before, adapter, price);
+        own.report.add(before, adapter, price);
         quality
     }
 }

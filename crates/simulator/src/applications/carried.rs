@@ -33,8 +33,8 @@ impl<A: OverDatagrams> Application for A {
         self.measure(now);
     }
 
-    fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.tells(now, each);
+    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.metrics(now, each);
     }
 
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {

@@ -57,7 +57,7 @@ pub trait OverDatagrams: Sized {
     fn measure(&mut self, now: Time);
 
     /// What it has to tell of itself at the end of the measured time.
-    fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64));
+    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64));
 
     /// What it has at a moment that is sampled.
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64));

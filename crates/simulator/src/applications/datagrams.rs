@@ -11,7 +11,7 @@ use crate::random::Stream;
 
 /// The application of a flow that needs nothing but datagrams.
 pub enum DatagramApplication {
-    /// A film.
+    /// A video.
     Frames(Box<Frames>),
     /// Calls.
     Calls(Box<Calls>),
@@ -69,8 +69,8 @@ impl DatagramApplication {
     }
 
     /// See [`OverDatagrams::tells`].
-    pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        of_either!(self, own => own.tells(now, each));
+    pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        of_either!(self, own => own.metrics(now, each));
     }
 
     /// See [`OverDatagrams::shows`].

@@ -1,18 +1,18 @@
-//! A film over RTP, frame by frame, whose quality may follow the price of the path.
+//! Video over RTP, frame by frame, whose quality may follow the price of the path.
 
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
 use super::carrier::OverDatagrams;
-use super::streams::adapter::{Adapter, Frame, Rules, Told};
+use super::streams::adapter::{Adapter, Frame, QualityReport, Rules};
 use super::streams::feedback::Feedback;
-use super::streams::film::{Cut, Film, Statistics};
 use super::streams::label::Kind;
 use super::streams::recorded::Recorded;
+use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
 use crate::random::Stream;
 
-/// A film that is being sent.
+/// A video that is being sent.
 pub struct Frames {
     frame_interval: Span,
     ecn: bool,
@@ -20,7 +20,7 @@ pub struct Frames {
     cuts: Vec<Cut>,
     statistics: Statistics,
     file: Option<FrameSizes>,
-    film: Option<Source>,
+    video_model: Option<Source>,
     next_frame: Time,
     packets: u64,
     adapting: Option<Adapting>,
@@ -28,23 +28,23 @@ pub struct Frames {
 
 /// Where frames come from.
 enum Source {
-    Model(Film, Statistics),
+    Model(ModelledVideo, Statistics),
     File(Recorded),
 }
 
 impl Source {
     fn is_at_full_frame(&self) -> bool {
         match self {
-            Source::Model(film, _) => film.is_at_full_frame(),
-            Source::File(film) => film.is_at_full_frame(),
+            Source::Model(video_model, _) => video_model.is_at_full_frame(),
+            Source::File(video_model) => video_model.is_at_full_frame(),
         }
     }
 
     /// The size of the next frame, as its cut takes it.
     fn next(&mut self, random: &mut Stream) -> f64 {
         match self {
-            Source::Model(film, own) => film.next(own, random),
-            Source::File(film) => film.next(),
+            Source::Model(video_model, own) => video_model.next(own, random),
+            Source::File(video_model) => video_model.next(),
         }
     }
 }
@@ -53,7 +53,7 @@ impl Source {
 struct Adapting {
     adapter: Adapter,
     feedback: Feedback,
-    told: Told,
+    report: QualityReport,
 }
 
 impl OverDatagrams for Frames {
@@ -61,7 +61,7 @@ impl OverDatagrams for Frames {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Frames(plan) = &*flow.traffic else { return None };
-        let plan::Frames { rate, frames, film, frame_interval, ecn, adaptation } = plan;
+        let plan::Frames { rate, frames, video_model, frame_interval, ecn, adaptation } = plan;
         let mut rates = vec![*rate];
         let adapting = match adaptation {
             Adaptation::None => None,
@@ -70,7 +70,7 @@ impl OverDatagrams for Frames {
                 Some(Adapting::new(rate.expect("checked"), price))
             }
         };
-        let statistics = Statistics::new(film.as_ref(), *frame_interval);
+        let statistics = Statistics::new(video_model.as_ref(), *frame_interval);
         let cut = |&rate: &Option<Rate>| match (rate, frames) {
             (rate, Some(sizes)) => Cut::of_file(sizes, rate, *frame_interval, flow.packet_size),
             (rate, None) => {
@@ -83,7 +83,7 @@ impl OverDatagrams for Frames {
             cuts: rates.iter().map(cut).collect(),
             statistics,
             file: frames.clone(),
-            film: None,
+            video_model: None,
             next_frame: Time::ZERO,
             packets: 0,
             adapting,
@@ -95,9 +95,9 @@ impl OverDatagrams for Frames {
     }
 
     fn start(&mut self, carrier: &mut impl Carrier) {
-        self.film = Some(match &self.file {
+        self.video_model = Some(match &self.file {
             Some(sizes) => Source::File(Recorded::somewhere(sizes.clone(), carrier.random())),
-            None => Source::Model(Film::somewhere(carrier.random()), self.statistics),
+            None => Source::Model(ModelledVideo::somewhere(carrier.random()), self.statistics),
         });
         self.next_frame = carrier.now();
         self.wake(carrier);
@@ -127,13 +127,13 @@ impl OverDatagrams for Frames {
 
     fn measure(&mut self, _now: Time) {
         if let Some(adapting) = &mut self.adapting {
-            adapting.told = Told::default();
+            adapting.report = QualityReport::default();
         }
     }
 
-    fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(Adapting { told, .. }) = &self.adapting {
-            told.tells(self.frame_interval, each);
+    fn metrics(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(Adapting { report, .. }) = &self.adapting {
+            report.metrics(self.frame_interval, each);
         }
     }
 
@@ -151,9 +151,9 @@ impl OverDatagrams for Frames {
 
 impl Frames {
     fn send_frame(&mut self, carrier: &mut impl Carrier) {
-        let Some(film) = &mut self.film else { return };
-        let is_full = film.is_at_full_frame();
-        let size = film.next(carrier.random());
+        let Some(video_model) = &mut self.video_model else { return };
+        let is_full = video_model.is_at_full_frame();
+        let size = video_model.next(carrier.random());
         let quality = match &mut self.adapting {
             None => Some(0),
             Some(adapting) => {
@@ -177,7 +177,7 @@ impl Adapting {
         Adapting {
             adapter: Adapter::new(&Rules::new(worst, price)),
             feedback: Feedback::new(price.report_interval, price.price_weight),
-            told: Told::default(),
+            report: QualityReport::default(),
         }
     }
 
@@ -189,7 +189,7 @@ impl Adapting {
         }
         let price = self.feedback.price().map_or(0.0, |(price, _)| price);
         let quality = self.adapter.choose(frame, price, random);
-        self.told.add(before, &self.adapter, price);
+        self.report.add(before, &self.adapter, price);
         quality
     }
 }

@@ -80,7 +80,7 @@ pub trait Application: Sized {
     }
 
     /// What it has to tell of itself at the end of the measured time: what, and how much of it.
-    fn tells(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
+    fn metrics(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
 
     /// What it has at a moment that is sampled: what, and how much of it.
     fn shows(&self, _each: &mut dyn FnMut(&'static str, f64)) {}
@@ -191,9 +191,9 @@ macro_rules! applications {
             }
 
             /// See [`Application::tells`].
-            pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+            pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
                 match self {
-                    $( $(#[$attribute])* AnyApplication::$name(own) => own.tells(now, each), )+
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.metrics(now, each), )+
                 }
             }
 

@@ -114,7 +114,7 @@ impl Application for Pages {
         self.page.iter().map(record).collect()
     }
 
-    fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+    fn metrics(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Counts { pages, objects, bytes, waited } = self.counts;
         each("pages", pages as f64);
         each("objects", objects as f64);

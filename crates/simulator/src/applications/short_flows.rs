@@ -80,7 +80,7 @@ impl Application for ShortFlows {
         listed.map(record).collect()
     }
 
-    fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+    fn metrics(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         each("begun", self.begun as f64);
         each("finished", self.finished as f64);
         each("completion_s", self.took_s / self.finished as f64);

@@ -106,7 +106,7 @@ pub fn add(sum: &mut SenderCounts, counts: &SenderCounts) {
 pub struct Route<'a> {
     pub(crate) flow: u32,
     pub(crate) plan: &'a FlowPlan,
-    pub(crate) ways: Routes,
+    pub(crate) routes: Routes,
     /// The plan of which the flow is part.
     pub(crate) whole: &'a Plan,
 }
@@ -117,7 +117,7 @@ impl Route<'_> {
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
         let mut half =
-            Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.ways));
+            Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.routes));
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
         }
@@ -229,7 +229,7 @@ impl System<'_, '_> {
     /// One end sends a datagram of so many bytes on the wire, with what its header says.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
-        let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
+        let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.routes);
         self.world.ctx(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
             self.account.past_mut().sent.sent += 1;

@@ -73,8 +73,8 @@ impl Application for Video {
         }
     }
 
-    fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.player.tells(now, each);
+    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.player.metrics(now, each);
     }
 }
 

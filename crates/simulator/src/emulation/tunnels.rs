@@ -56,10 +56,10 @@ impl<C: Contents> Emulation<'_, C> {
     /// before anything moves.
     pub fn tunnels(&self) -> Vec<[NodePlace; 2]> {
         let mut all = Vec::new();
-        for (leg, ways) in self.ways.iter().enumerate() {
-            let flow = self.plan.leg(leg).0 as u32;
+        for (path, routes) in self.routes.iter().enumerate() {
+            let flow = self.plan.path(path).0 as u32;
             for (direction, first) in
-                [(Direction::Forward, ways.forward), (Direction::Reverse, ways.reverse)]
+                [(Direction::Forward, routes.forward), (Direction::Reverse, routes.reverse)]
             {
                 let mut open = None;
                 for (hop, node) in self.network.nodes_on(first) {
@@ -124,7 +124,7 @@ impl<C: Contents> Emulation<'_, C> {
     /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
     /// there is one.
     pub fn send_back(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) -> bool {
-        let Some(hop) = self.network.report_way(place.flow, place.hop) else { return false };
+        let Some(hop) = self.network.report_path(place.flow, place.hop) else { return false };
         let flags = stages::flags_of(asked.header, None, flags::ACK | flags::BACK | flags::ECT);
         let packet =
             Packet { number, flow: place.flow, hop, len: asked.len, flags, ..Packet::default() };

@@ -47,7 +47,7 @@ fn acknowledgements_that_come_along_with_one_another_are_no_events() {
 
 #[test]
 fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
-    let gateway = "links.g1-r4.entry";
+    let gateway = "links.g1-r4.ingress";
     let policer = |buckets: &str| {
         format!(
             r#"{{ buckets = "{buckets}", fill_rate = "2 Mb/s", depth = "50 kB", round_trip = "210 ms" }}"#
@@ -65,7 +65,7 @@ fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
     }
     let todays =
         format!(r#"[{{ kind = "pdn-gateway", ecn_rules = "rfc6040", policers = [{users}] }}]"#);
-    let [n1, n2, n3] = ["links.r1-n1.exit", "links.r1-n2.exit", "links.r1-n3.exit"];
+    let [n1, n2, n3] = ["links.r1-n1.egress", "links.r1-n2.egress", "links.r1-n3.egress"];
     let own = r#"[{ kind = "enodeb", ecn_rules = "rfc6040" }]"#;
     for ecn in ["true", "false"] {
         let all = [(gateway, todays.as_str()), (n1, own), (n2, own), (n3, own), ("tcp.ecn", ecn)];
@@ -82,7 +82,7 @@ fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
     }
 }
 
-/// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for convoys.
+/// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for packet trains.
 #[test]
 fn where_reports_and_acknowledgements_get_in_each_others_way_the_order_is_the_same() {
     for (rate, buffer) in
@@ -94,8 +94,8 @@ fn where_reports_and_acknowledgements_get_in_each_others_way_the_order_is_the_sa
             ("links.n1-r1.rate", rate.as_str()),
             ("links.n2-r1.buffer", buffer.as_str()),
             ("links.n1-r1.buffer", buffer.as_str()),
-            ("links.r1-n1.exit", "[{ kind = \"enodeb\", interval = \"5 ms\" }]"),
-            ("links.r1-n2.exit", "[{ kind = \"enodeb\", interval = \"1 ms\" }]"),
+            ("links.r1-n1.egress", "[{ kind = \"enodeb\", interval = \"5 ms\" }]"),
+            ("links.r1-n2.egress", "[{ kind = \"enodeb\", interval = \"1 ms\" }]"),
         ];
         are_equal(&narrow, Receivers::AheadOfTime);
         let watched = [narrow.as_slice(), &[("links.n1-r1.bottleneck", "true")]].concat();
@@ -114,7 +114,7 @@ fn however_long_the_ways_are_the_order_is_the_same() {
             ("links.r2-r1.delay", down.as_str()),
             ("links.bottleneck.delay", down.as_str()),
             ("links.cell1.delay", up.as_str()),
-            ("links.r1-n1.exit", "[{ kind = \"enodeb\", interval = \"20 ms\" }]"),
+            ("links.r1-n1.egress", "[{ kind = \"enodeb\", interval = \"20 ms\" }]"),
         ];
         are_equal(&delays, Receivers::AheadOfTime);
     }

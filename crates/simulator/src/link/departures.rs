@@ -3,11 +3,11 @@
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 
-use super::rate_schedule::Transmission;
 use super::{Link, Rest};
 use crate::owner::Owner;
 use crate::packet::PackedPacket;
 use crate::station::{Served, Station};
+use crate::transmission::Transmission;
 
 /// A packet that has left a station.
 #[derive(Clone, Copy)]

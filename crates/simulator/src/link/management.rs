@@ -19,7 +19,7 @@ pub(super) struct Management {
     /// How packets learn of its price, if they carry it.
     signals_price: Option<Encoding>,
     /// The word of the packet that was told last.
-    told: u32,
+    reported: u32,
     rng: Stream,
 }
 
@@ -31,7 +31,7 @@ impl Management {
         let asks_price = plan.aqm.asks_price().is_some();
         let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
         let signals_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
-        Some(Box::new(Management { judge, ecn, ecn_marks_all, signals_price, told: 0, rng }))
+        Some(Box::new(Management { judge, ecn, ecn_marks_all, signals_price, reported: 0, rng }))
     }
 }
 
@@ -46,9 +46,9 @@ impl Link {
     }
 
     /// What the word of the packet says that was told a price last.
-    pub fn told(&self) -> u32 {
+    pub fn reported(&self) -> u32 {
         let management = self.rest.as_ref().and_then(|rest| rest.management.as_ref());
-        management.map_or(0, |own| own.told)
+        management.map_or(0, |own| own.reported)
     }
 
     /// The price that its queue asks, if it asks any.
@@ -73,7 +73,8 @@ impl Rest {
         idle: Span,
     ) -> Result<Written, DropReason> {
         let Some(management) = &mut self.management else { return Ok(Written::Nothing) };
-        let Management { judge, ecn, ecn_marks_all, signals_price, told, rng } = &mut **management;
+        let Management { judge, ecn, ecn_marks_all, signals_price, reported, rng } =
+            &mut **management;
         let arrival = Arrival {
             now,
             len: Bytes::new(packed.len().into()),
@@ -90,7 +91,7 @@ impl Rest {
             Verdict::Pass => Ok(match signals_price {
                 Some(encoding) if packed.carries_prices() => {
                     let price = judge.price().unwrap_or(0.0);
-                    *told = encoding.write(packed.word(), price, || rng.unit());
+                    *reported = encoding.write(packed.word(), price, || rng.unit());
                     Written::Word
                 }
                 _ => Written::Nothing,

@@ -7,6 +7,8 @@
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Span, Time};
 use tidegate_scenario::plan::LinkKind;
 
+use crate::transmission::Transmission;
+
 /// Rates by time.
 pub(super) struct RateSchedule {
     /// By time; the first begins with the run.
@@ -21,14 +23,6 @@ struct Step {
     sent_before: u128,
     /// For how long it has been sending before.
     sending_before: Span,
-}
-
-/// When a transmission ends, and for how long the link sends until then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transmission {
-    pub(crate) ends: Time,
-    /// Without outages.
-    pub(crate) sending: Span,
 }
 
 impl Step {

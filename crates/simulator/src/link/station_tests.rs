@@ -48,7 +48,7 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         let passed = link.offer(&packed, now, owner).ok()?;
         let (marked_before, marked) = (packed.has(flags::CE), passed.written == Written::Mark);
         let word = match passed.written {
-            Written::Word => link.told(),
+            Written::Word => link.reported(),
             _ => packed.word(),
         };
         Some((passed.at, marked || marked_before, marked && !marked_before, word))
@@ -63,7 +63,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         aqm: Aqm::new(plan.aqm.clone(), &place).expect("fits anywhere"),
         differentiation: Differentiation::new(plan.differentiation.clone()),
     };
-    let station = Station::holding(Scheduler::fifo(judge, place.room), plan, 1);
+    let station = Station::holding(Scheduler::fifo(judge, place.capacity), plan, 1);
     let mut link = Link::with_station(plan, Some(station), 1, 1);
     let mut outcomes = vec![None; offered.len()];
     let (mut now, mut done) = (Time::ZERO, None);

@@ -33,9 +33,13 @@ impl<C: Contents> Network<C> {
         let row = self.rows[hop];
         if !C::OUTSIDE && flags & (REPORT | OPTIONS) == 0 {
             match self.stages.alone(row) {
-                FastPath::EndsTunnels(stage) => return self.cross((row, stage), packed, now),
-                FastPath::Gateway(stage) => return self.enter_tunnel((row, stage), packed, now),
-                FastPath::Enodeb(stage) => return self.leave_tunnel((row, stage), packed, now),
+                FastPath::Crosses(stage) => return self.cross((row, stage), packed, now),
+                FastPath::BeginsTunnels(stage) => {
+                    return self.enter_tunnel((row, stage), packed, now);
+                }
+                FastPath::EndsTunnels(stage) => {
+                    return self.leave_tunnel((row, stage), packed, now);
+                }
                 FastPath::No => {}
             }
         }
@@ -62,7 +66,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(word, flags, len))
     }
 
-    /// As [`Self::cross`], at a gateway. Most packets that come there are not ECN-capable, since the network does without
+    /// As [`Self::cross`], where tunnels begin. Most packets that come there are not ECN-capable, since the network does without
     /// their senders, and say nothing for which there is no room beside a tunnel's header.
     #[inline(never)]
     fn enter_tunnel(
@@ -75,12 +79,12 @@ impl<C: Contents> Network<C> {
         if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.word() != 0 {
             return self.cross((row, stage), packed, now);
         }
-        debug_assert!(self.stages.passed_ahead(row).is_none(), "a gateway is passed on time");
+        debug_assert!(self.stages.passed_ahead(row).is_none(), "such a stage is passed on time");
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn: Ecn::NotEct, ..crossing };
-        if !self.stages.enter(stage, &mut crossing) {
+        if !self.stages.cross(stage, &mut crossing) {
             self.lose(&packed, now);
             return None;
         }
@@ -93,7 +97,7 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(packed.word(), flags, len))
     }
 
-    /// As [`Self::cross`], at an eNodeB: most packets that leave a tunnel there came into it not ECN-capable.
+    /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
     #[inline(never)]
     fn leave_tunnel(
         &mut self,
@@ -115,8 +119,8 @@ impl<C: Contents> Network<C> {
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
-        let goes_on = self.stages.leave(stage, &mut crossing);
-        if !self.stages.said.is_empty() {
+        let goes_on = self.stages.cross(stage, &mut crossing);
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         if !goes_on {
@@ -144,7 +148,7 @@ impl<C: Contents> Network<C> {
         let header = self.options.tunnel_of(&packed);
         let mut crossing = stages::crossing(&packed, header, (user, tunnel_end), now);
         let goes_on = self.stages.cross(stage, &mut crossing);
-        if !self.stages.said.is_empty() {
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         if !goes_on {
@@ -179,7 +183,7 @@ impl<C: Contents> Network<C> {
         let mut passing = self.seen(&packed, now);
         let signal = passing.signal;
         let passed = self.stages.pass(row, &mut passing);
-        if !self.stages.said.is_empty() {
+        if !self.stages.pending_reports.is_empty() {
             self.send_reports(row, &packed, now);
         }
         let Some(wrote_header) = passed else {
@@ -250,7 +254,7 @@ impl<C: Contents> Network<C> {
     fn is_held(&mut self, row: u32, packed: &PackedPacket, now: Time) -> bool {
         let is_held = now >= self.read_next && self.stages.passed_ahead(row).is_some();
         if is_held {
-            self.held.push((now, *packed));
+            self.deferred.push((now, *packed));
         }
         is_held
     }
@@ -259,7 +263,7 @@ impl<C: Contents> Network<C> {
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, PackedPacket)> {
         self.expect_reading(at);
         self.read_next = at;
-        core::mem::take(&mut self.held)
+        core::mem::take(&mut self.deferred)
     }
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
@@ -272,9 +276,9 @@ impl<C: Contents> Network<C> {
     /// has passed ahead of time they come from the end of the link, at their time.
     #[cold]
     fn send_reports(&mut self, row: u32, answered: &PackedPacket, now: Time) {
-        for (kind, report) in core::mem::take(&mut self.stages.said) {
-            let way = self.reports.way(answered.flow(), answered.hop(), kind);
-            let Some(hop) = way.filter(|_| !answered.has(flags::REPORT)) else { continue };
+        for (kind, report) in core::mem::take(&mut self.stages.pending_reports) {
+            let path = self.reports.path(answered.flow(), answered.hop(), kind);
+            let Some(hop) = path.filter(|_| !answered.has(flags::REPORT)) else { continue };
             let back = if answered.has(flags::BACK) { 0 } else { flags::BACK };
             let packet = Packet {
                 at: now,
@@ -324,9 +328,9 @@ impl<C: Contents> Network<C> {
     }
 
     /// First hop of the way of reports that answer packets of a flow at a hop.
-    pub fn report_way(&self, flow: u32, hop: u32) -> Option<u32> {
+    pub fn report_path(&self, flow: u32, hop: u32) -> Option<u32> {
         let kind = self.stages.reports_to(self.rows[hop as usize])?;
-        self.reports.way(flow, hop, kind)
+        self.reports.path(flow, hop, kind)
     }
 
     /// A packet that has left comes to the stages of its hop. Returns why they have dropped it, if they have, what they
@@ -343,7 +347,7 @@ impl<C: Contents> Network<C> {
         let passed = self.stages.pass(self.rows[packed.hop() as usize], &mut passing).is_some();
         self.losses[packed.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
-        (dropped, passing, self.stages.said.pop().map(|(_, report)| report))
+        (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))
     }
 
     /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.

@@ -328,9 +328,9 @@ tables! {
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
     /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
     /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s`, `probes` and, of a gateway,
-    /// `passed_unasked`; films that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
+    /// `passed_unasked`; videos that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
     /// that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s` for one on average.
-    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, pages, calls or films that adapt" {
+    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, pages, calls or videos that adapt" {
         /// Index of the flow.
         flow: U32;
         /// Index of the user.
@@ -407,9 +407,9 @@ tables! {
     }
 
     /// One row per sample, flow and thing that its application has, for the first flows of each group: as many as
-    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if reports tell of it; films that
+    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if reports tell of it; videos that
     /// adapt: `target_rate_bps`, `quality` (0 is the worst; none while they send nothing) and `price`.
-    pub struct ApplicationSeries = "application_series" only of "scenarios with calls or films that adapt" {
+    pub struct ApplicationSeries = "application_series" only of "scenarios with calls or videos that adapt" {
         /// When it was taken.
         time_s: F64 in "s";
         /// Index of the flow.

@@ -58,10 +58,10 @@ pub struct Address {
 
 impl Address {
     /// Of a half of a connection.
-    pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Routes) -> Self {
+    pub fn new(flow: u32, connection: u32, timer: TimerId, routes: Routes) -> Self {
         let seat = Seat::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
-        address.lead(ways);
+        address.lead(routes);
         address
     }
 

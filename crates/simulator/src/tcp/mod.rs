@@ -187,8 +187,8 @@ impl Half {
         flags |= if congestion { flags::ECE } else { 0 };
         let blocks = self.receiver.sack_blocks();
         let (mut len, mut word) = (self.sizes.header, 0);
-        if blocks.is_some() || self.receiver.tells_more() {
-            let (received_at, prices) = self.receiver.tell_more();
+        if blocks.is_some() || self.receiver.has_more_feedback() {
+            let (received_at, prices) = self.receiver.more_feedback();
             word = prices;
             if blocks.is_some() || received_at.is_some() {
                 flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
@@ -205,13 +205,13 @@ impl Half {
     /// The same with counters of marks.
     #[inline(never)]
     fn acknowledge_accurately(&mut self, ctx: &mut HostContext) {
-        if let Some(ace) = self.receiver.tell_packets_alone(ctx.now) {
+        if let Some(ace) = self.receiver.echo_packets_alone(ctx.now) {
             let (echo, _) = self.receiver.on_ack_sent();
             let flags = self.receiver.capable() | ace.flags();
             return ctx.send_ack(self.receiver.next, echo, self.sizes.header, flags, 0);
         }
         let blocks = self.receiver.sack_blocks();
-        let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, ctx.now);
+        let (ace, fitted, sack) = self.receiver.echo_marks(blocks, ctx.now);
         let (echo, _) = self.receiver.on_ack_sent();
         let mut flags = self.receiver.capable() | ace.flags();
         let used = sack.iter().filter(|(start, end)| start < end).count();
@@ -219,10 +219,10 @@ impl Half {
         let len = self.sizes.header + Sizes::sack_option(used) + size;
         let received_bytes = fitted.map(|fitted| fitted.bytes);
         let mut ticket = 0;
-        let tells_more = self.receiver.tells_more();
-        if used > 0 || received_bytes.is_some() || tells_more {
+        let has_more_feedback = self.receiver.has_more_feedback();
+        if used > 0 || received_bytes.is_some() || has_more_feedback {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
-            let (received_at, word) = self.receiver.tell_more();
+            let (received_at, word) = self.receiver.more_feedback();
             let options = Options { word, sack, received_bytes, received_at, tunnel: None };
             ticket = ctx.network.options.put(options);
         }
@@ -295,8 +295,8 @@ pub(crate) mod tests {
     /// The same, with options as in a scenario.
     pub(crate) fn classic_with(options: &str) -> TcpPlan {
         let by_rfc = RULES_OF_NS2.iter().filter(|rule| !options.contains(*rule));
-        let mut by_rfc: String = by_rfc.map(|rule| format!("{rule} = false, ")).collect();
-        by_rfc += "rtt_tick = \"off\", ";
+        let mut by_rfc: String = by_rfc.map(|rule| format!("quirks.{rule} = false, ")).collect();
+        by_rfc += "quirks.rtt_tick = \"off\", ";
         let text = format!(
             "version = 1\nprofile = \"classic\"\ntcp = {{ {by_rfc}{options} }}\n\
              bottleneck = {{ rate = \"1 Mb/s\" }}\nusers.a = {{}}\n"

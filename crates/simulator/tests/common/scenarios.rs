@@ -27,7 +27,7 @@ pub fn exact(cases: u32) -> ProptestConfig {
 
 /// What seldom meets by chance: a recovery that counts duplicates, a window that marks bring below one segment, and bursts.
 const DUPLICATES_BELOW_ONE_SEGMENT: &str = "congestion_control = \"reno\"\nloss_recovery = \"newreno\"\n\
-     deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
+     quirks.deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
      ecn = true\necn_to_one = true\ninitial_window = 3\n";
 
 /// A whole scenario file.
@@ -105,7 +105,7 @@ fn tcp() -> impl Strategy<Value = String> {
             vec![
                 "true",
                 "true\necn_to_one = true",
-                "true\necn_to_one = true\necn_backoff = true\necn_backoff_lasts = true",
+                "true\necn_to_one = true\nquirks.ecn_backoff = true\nquirks.ecn_backoff_lasts = true",
                 "true\necn_to_one = false",
                 "true\nfeedback = \"dctcp\"",
                 "true\nfeedback = \"accurate\"",
@@ -121,14 +121,14 @@ fn tcp() -> impl Strategy<Value = String> {
             vec![
                 "true",
                 "false",
-                "false\nrearm_on_each_ack = true",
-                "false\nbackoff_forgets_rtt = true",
-                "false\nloss_threshold = 4\nrtt_on_each_ack = true\ndamp_rtt_falls = true",
+                "false\nquirks.rearm_on_each_ack = true",
+                "false\nquirks.backoff_forgets_rtt = true",
+                "false\nquirks.loss_threshold = 4\nquirks.rtt_on_each_ack = true\nquirks.damp_rtt_falls = true",
                 "false\nrearm_on_partial_acks = false\nretransmit_at_once = true",
                 "false\nrearm_on_partial_acks = true\nretransmit_at_once = false",
-                "false\nrecovery_within_mark = true\ndeflate_below_threshold = true",
-                "false\nrepeated_recovery = true\nprogress_ends_backoff = true",
-                "false\ninflation_after_timeout = true",
+                "false\nquirks.recovery_within_mark = true\nquirks.deflate_below_threshold = true",
+                "false\nquirks.repeated_recovery = true\nquirks.progress_ends_backoff = true",
+                "false\nquirks.inflation_after_timeout = true",
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
@@ -141,7 +141,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 vec![
                     "\"rfc7786\"",
                     "\"per-signal\"",
-                    "{ kind = \"per-signal\", losses = \"told\", carrier = \"new-data\" }",
+                    "{ kind = \"per-signal\", losses = \"reported\", carrier = \"new-data\" }",
                     "{ kind = \"per-signal\", losses = \"event\", repeats_lost = true }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"late\", by = \"80 ms\" } }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"hoard\", credit = \"9 kB\" } }",
@@ -181,7 +181,8 @@ fn queue() -> impl Strategy<Value = String> {
 
 /// What stands at the beginning and at the end of a link.
 fn stages() -> impl Strategy<Value = String> {
-    (row(), row()).prop_map(|(entry, exit)| format!("entry = [{entry}]\nexit = [{exit}]\n"))
+    (row(), row())
+        .prop_map(|(ingress, egress)| format!("ingress = [{ingress}]\negress = [{egress}]\n"))
 }
 
 /// Stages in one place.
@@ -297,8 +298,8 @@ struct Group {
     /// Flows, what they send, size of packets.
     sends: String,
     meter: &'static str,
-    entry: String,
-    exit: String,
+    ingress: String,
+    egress: String,
     /// They sit at the hosts of the first group, if their way begins or ends there.
     at_first: bool,
     /// Their stages stand once for all of them.
@@ -330,10 +331,11 @@ fn group() -> impl Strategy<Value = Group> {
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n", "packet_size = \"9000 B\"\n"]);
     (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<[bool; 2]>()).prop_map(
-        |(count, flows, traffic, meter, size, (entry, exit), [at_first, shares])| {
+        |(count, flows, traffic, meter, size, (ingress, egress), [at_first, shares])| {
             let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
-            let (entry, exit) = (format!("entry = [{entry}]\n"), format!("exit = [{exit}]\n"));
-            Group { count, sends, meter, entry, exit, at_first, shares }
+            let (ingress, egress) =
+                (format!("ingress = [{ingress}]\n"), format!("egress = [{egress}]\n"));
+            Group { count, sends, meter, ingress, egress, at_first, shares }
         },
     )
 }
@@ -359,18 +361,19 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     vec((group(), select(places)), 1..4).prop_map(|users| {
         let (first, (home, _)) = &users[0];
         // Whoever sends from another's host passes what stands there, and tunnels need both ends.
-        let tunnels = |group: &Group| group.exit.contains("enodeb");
+        let tunnels = |group: &Group| group.egress.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
-            let Group { count, sends, meter, entry, exit, at_first, shares } = group;
+            let Group { count, sends, meter, ingress, egress, at_first, shares } = group;
             let at_first = i > 0 && *at_first && !tunnels(first) && !tunnels(group);
             let at_first = at_first && (from == home || to == home);
             let hosts = match at_first {
                 true => format!("hosts = \"group-0\"\ncount = {}\n", first.count),
                 false => format!("count = {count}\n"),
             };
-            let at_entry = if at_first && from == home { "" } else { &format!("{meter}{entry}") };
+            let at_ingress =
+                if at_first && from == home { "" } else { &format!("{meter}{ingress}") };
             let ends = format!("from = \"{from}\"\nto = \"{to}\"\nshares_stages = {shares}\n");
-            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_entry}{exit}\n")
+            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_ingress}{egress}\n")
         };
         users.iter().enumerate().map(section).collect()
     })
@@ -384,18 +387,18 @@ fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + u
 }
 
 fn dumbbell() -> impl Strategy<Value = String> {
-    (queue(), side("access"), side("egress"), duplex(&[("left", "right")])).prop_map(
-        |(queue, access, egress, (duplex, users))| {
-            format!("[bottleneck]\n{queue}\n{duplex}{access}{egress}{users}")
+    (queue(), side("access"), side("receiver_access"), duplex(&[("left", "right")])).prop_map(
+        |(queue, access, receiver_access, (duplex, users))| {
+            format!("[bottleneck]\n{queue}\n{duplex}{access}{receiver_access}{users}")
         },
     )
 }
 
 fn parking_lot() -> impl Strategy<Value = String> {
     let places = [("r0", "r3"), ("r0", "r1"), ("r1", "r3"), ("r2", "r3")];
-    (queue(), side("access"), side("egress"), duplex(&places)).prop_map(
-        |(queue, access, egress, (duplex, users))| {
-            format!("[parking_lot]\nhops = 3\n{queue}\n{duplex}{access}{egress}{users}")
+    (queue(), side("access"), side("receiver_access"), duplex(&places)).prop_map(
+        |(queue, access, receiver_access, (duplex, users))| {
+            format!("[parking_lot]\nhops = 3\n{queue}\n{duplex}{access}{receiver_access}{users}")
         },
     )
 }

@@ -13,7 +13,7 @@ from tidegate.analysis.red import Red
 if TYPE_CHECKING:
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.signals import Signal
-    from tidegate.scenarios.plans import Chosen
+    from tidegate.scenarios.plans import Choice
 
 AICP = ("aicp-a", "aicp-b")
 
@@ -41,7 +41,7 @@ def aicp_over_tcp(mapped: Mapped) -> AicpOverTcp:
     )
 
 
-def _policing(how: Chosen, signal: Signal, key: str) -> Aicp:
+def _policing(how: Choice, signal: Signal, key: str) -> Aicp:
     if how["kind"] == "aicp-b":
         return AicpB(start=how["start"], max_probability=how["max_probability"])
     if not isinstance(signal, Red):

@@ -1,8 +1,8 @@
 """Flows that are alike, from a scenario's plan: a model's group of sources.
 
 A bundle is of one user group, over the same links, with the same round trip, traffic and sender.
-Links that only one user has (access, egress) bound his rate and add to his round trip; all others
-are links of the network.
+Links that only one user has (access, receiver_access) bound its rate and add to its round trip;
+all others are links of the network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.analysis.mapped.refusal import NoModelError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidegate.scenarios.plans import Chosen, Flow, Link, Plan
+    from tidegate.scenarios.plans import Choice, Flow, Link, Plan
 
 BITS_PER_BYTE = 8
 ACK_BITS = 40 * BITS_PER_BYTE
@@ -41,9 +41,9 @@ class Bundle:
     base_rtt_s: float
     """There and back without queues: propagation, and transmission on every link."""
     packet_bits: int
-    traffic: Chosen
-    tcp: Chosen | None
-    stages: tuple[Chosen, ...]
+    traffic: Choice
+    tcp: Choice | None
+    stages: tuple[Choice, ...]
     """Stages of a user on its way."""
     price_base: float = math.e
     """φ, with which prices become marks."""
@@ -117,8 +117,8 @@ def _cap_bps(links: list[Link], flow: Flow, shared: Iterable[int]) -> float:
     return float(min(own, default=float("inf")))
 
 
-def _stages(plan: Plan, flow: Flow) -> list[Chosen]:
-    return [plan["stages"][i] for stand in flow["stands"] for i in stand["replicas"]]
+def _stages(plan: Plan, flow: Flow) -> list[Choice]:
+    return [plan["stages"][i] for attachment in flow["attachments"] for i in attachment["replicas"]]
 
 
 def _check_own_stages(plan: Plan) -> None:
@@ -126,8 +126,8 @@ def _check_own_stages(plan: Plan) -> None:
     users: dict[tuple[int, int], set[int]] = defaultdict(set)
     for flow in plan["flows"]:
         group = plan["user_groups"][flow["user"]]
-        for stand in flow["stands"]:
-            for stage in stand["replicas"]:
+        for attachment in flow["attachments"]:
+            for stage in attachment["replicas"]:
                 users[group, stage].add(flow["user"])
     for (group, stage), who in users.items():
         kind = plan["stages"][stage]["kind"]

@@ -38,7 +38,7 @@ def tcp_users(mapped: Mapped, bundle: Bundle) -> CustomerGroup:
     return CustomerGroup(count=bundle.users, flows=flows, reference_pps=reference_pps)
 
 
-def doubts_about_cubic(mapped: Mapped) -> tuple[str, ...]:
+def cubic_warnings(mapped: Mapped) -> tuple[str, ...]:
     """Padhye's formula is Reno's."""
     return tuple(
         f"{bundle.key}: CUBIC is taken for Reno, which it is where windows are small"

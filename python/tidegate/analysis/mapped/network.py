@@ -12,6 +12,7 @@ from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.dualpi2 import dual_queues
 from tidegate.analysis.mapped.hearing import key_of_signal, signalled
+from tidegate.analysis.mapped.optimum import max_min_loads_bps
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
@@ -113,8 +114,6 @@ class Mapped:
     @cached_property
     def full_links(self) -> list[int]:
         """Links that are full where everybody takes what he can get (max-min)."""
-        from tidegate.analysis.mapped.optimum import max_min_loads_bps
-
         loads = max_min_loads_bps(self)
         return [i for i in self.links if loads[i] >= _FULL * self.link(i)["rate_bps"]]
 
@@ -248,16 +247,18 @@ class Mapped:
                 f"{link['scheduler']['kind']} has queues of its own for flows or customers",
                 "its optimum by max-min is computed; for the rest, leave it out",
             )
-        stages = [*link["entry"], *link["exit"]]
+        stages = [*link["ingress"], *link["egress"]]
         if any(stage["kind"] not in _LOOK_ON for stage in stages):
-            raise NoModelError(f"{key}.entry", "stages at a link have no law here", "leave it out")
+            raise NoModelError(
+                f"{key}.ingress", "stages at a link have no law here", "leave it out"
+            )
 
     def check_unpoliced(self, bundle: Bundle) -> None:
         """Whether nothing on a user's way drops or marks but queues, or who declares congestion."""
         for stage in bundle.stages:
             if stage["kind"] not in (*_LOOK_ON, *_DECLARED):
                 raise NoModelError(
-                    f"{bundle.key}.entry",
+                    f"{bundle.key}.ingress",
                     f"{stage['kind']} drops or marks by a law that this model does not have",
                     "leave it out",
                 )

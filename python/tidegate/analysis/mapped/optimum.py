@@ -10,14 +10,14 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.optimum import Flow, Optimum, optimum
+from tidegate.analysis.optimum import Flow, Optimum, allocate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
-    from tidegate.analysis.worth import Fairness
+    from tidegate.analysis.utility import Fairness
 
 _BY_TURNS = {"drr": True, "fq-codel": False, "dual-host": True}
 """Schedulers that serve in turn; whether they take turns by customer, or by flow."""
@@ -28,7 +28,7 @@ class Sharing(NamedTuple):
 
     fairness: Fairness
     per_user: bool
-    """Whether a user or a flow is worth something."""
+    """Whether a user or a flow has a utility."""
     weights: list[float]
     """Of a user or a flow of each bundle."""
     by: str
@@ -74,7 +74,7 @@ def solved(mapped: Mapped, how: Sharing) -> Optimum:
             capacities[own] = bundle.users * bound
             way.append(own)
         flows.append(Flow(links=tuple(way), count=count, weight=weight))
-    found = optimum(capacities, flows, fairness=how.fairness)
+    found = allocate(capacities, flows, how.fairness)
     per_user = (1.0 if how.per_user else bundle.flows_per_user for bundle in mapped.bundles)
     rates = tuple(rate * times for rate, times in zip(found.rates, per_user, strict=True))
     names = {mapped.link(i)["name"] for i in mapped.links}

@@ -67,7 +67,7 @@ def check_not_policed(mapped: Mapped) -> None:
         fill = fill_of_stage_pps(bundle)
         if fill is not None and declares > fill:
             raise NoModelError(
-                f"{bundle.key}.entry.fill_rate",
+                f"{bundle.key}.ingress.fill_rate",
                 f"without policers a user declares {declares:.4g} packets/s, more than the "
                 f"{fill:.4g} that he may, so that he is policed; what is dropped is declared as "
                 "well and empties his bucket faster, and nothing settles before his window is at "

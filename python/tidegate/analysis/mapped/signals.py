@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidegate.analysis.signals import Signal
-    from tidegate.scenarios.plans import Chosen, Link
+    from tidegate.scenarios.plans import Choice, Link
 
 _BITS_PER_BYTE = 8
 # By Floyd et al. 2001: half the target delay is min_th, and no less than this many packets.
@@ -42,7 +42,7 @@ def signal_of(link: Link, key: str, packet_bits: int, price_base: float = math.e
     return law(link, aqm, packet_bits)
 
 
-def _red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+def _red(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
     return Red(
         min_threshold_packets=_packets(aqm, "min_threshold", packet_bits),
         max_threshold_packets=_packets(aqm, "max_threshold", packet_bits),
@@ -53,7 +53,7 @@ def _red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
     )
 
 
-def _adaptive_red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
+def _adaptive_red(link: Link, aqm: Choice, packet_bits: int) -> Signal:
     capacity_pps = link["rate_bps"] / packet_bits
     automatic = max(_LEAST_THRESHOLD_PACKETS, capacity_pps * aqm["target_delay_s"] / 2)
     low = _packets(aqm, "min_threshold", packet_bits) or automatic
@@ -67,7 +67,7 @@ def _adaptive_red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
     )
 
 
-def _piecewise(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - the same
+def _piecewise(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - the same
     points = aqm["points"] or _named(aqm["function"])
     # Laws are of packets that wait; its function may be of those and the one in transmission.
     less = 1.0 if aqm["count_transmission"] else 0.0
@@ -80,7 +80,7 @@ def _named(function: str) -> list[tuple[float, float]]:
     return [(first, 0.0), (second, probability), (third, 1.0)]
 
 
-def _packets(aqm: Chosen, name: str, packet_bits: int) -> float:
+def _packets(aqm: Choice, name: str, packet_bits: int) -> float:
     """A threshold in packets, 0 if it is not set."""
     in_packets = aqm[f"{name}_packets"]
     if in_packets is not None:
@@ -88,7 +88,7 @@ def _packets(aqm: Chosen, name: str, packet_bits: int) -> float:
     return float((aqm[f"{name}_bytes"] or 0) * _BITS_PER_BYTE / packet_bits)
 
 
-def _pie(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+def _pie(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
     return Pie(
         target_s=aqm["target_s"],
         update_interval_s=aqm["update_interval_s"],
@@ -111,11 +111,11 @@ def controller_of(link: Link, packet_bits: int) -> Pi2:
     )
 
 
-def _pc1(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+def _pc1(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
     return Pc1(gamma_per_packet=aqm["gamma"], base=aqm["price_base"])
 
 
-def _pc2(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+def _pc2(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
     return Pc2(
         gamma_per_packet=aqm["gamma"],
         target_packets=_packets(aqm, "target", packet_bits),
@@ -123,7 +123,7 @@ def _pc2(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
     )
 
 
-def _pc3(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+def _pc3(link: Link, aqm: Choice, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
     return Pc3(
         gamma_per_packet=aqm["gamma"],
         alpha=aqm["alpha"],
@@ -133,7 +133,7 @@ def _pc3(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
     )
 
 
-def _sbrm(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
+def _sbrm(link: Link, aqm: Choice, packet_bits: int) -> Signal:
     """SBRM marks with base e, whatever that of others is."""
     if aqm["price"] in ("pc1", "pc3"):
         return AQMS[aqm["price"]](link, {**aqm, "price_base": math.e}, packet_bits)
@@ -141,7 +141,7 @@ def _sbrm(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
     return SbrmQueue(steepness_per_packet=aqm["gamma"], target_packets=target)
 
 
-AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
+AQMS: dict[str, Callable[[Link, Choice, int], Signal]] = {
     "red": _red,
     "adaptive-red": _adaptive_red,
     "piecewise-linear": _piecewise,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidegate.analysis.mapped.bundles import Bundle
-    from tidegate.scenarios.plans import Chosen
+    from tidegate.scenarios.plans import Choice
 
 _BITS_PER_BYTE = 8
 
@@ -65,7 +65,7 @@ def source_of(bundle: Bundle, told: Signalled, signal_key: str) -> Source:
     return law(bundle, sender)
 
 
-def _answers_to(sender: Chosen) -> tuple[Signalled, ...]:
+def _answers_to(sender: Choice) -> tuple[Signalled, ...]:
     """Signals at which a sender's law holds."""
     if _reads_prices(sender):
         return (Signalled.PRICES, Signalled.MARKS)
@@ -74,17 +74,17 @@ def _answers_to(sender: Chosen) -> tuple[Signalled, ...]:
     return (Signalled.MARKS, Signalled.LOSSES)
 
 
-def _reads_prices(sender: Chosen) -> bool:
+def _reads_prices(sender: Choice) -> bool:
     return sender["kind"] == "vegas-cp" or sender.get("price") == "path"
 
 
-def _needs(sender: Chosen) -> str:
+def _needs(sender: Choice) -> str:
     if _reads_prices(sender):
         return "the price of its path"
     return "marks" if Signalled.LOSSES not in _answers_to(sender) else "marks and losses"
 
 
-def _remedy(sender: Chosen, told: Signalled) -> str:
+def _remedy(sender: Choice, told: Signalled) -> str:
     if told is Signalled.PRICES:
         return (
             'direct-window or vegas-cp read prices, and price_encoding "one-bit" makes them marks'
@@ -102,7 +102,7 @@ def _by_losses(bundle: Bundle) -> Source:
     )
 
 
-def _reno(bundle: Bundle, sender: Chosen) -> Source:
+def _reno(bundle: Bundle, sender: Choice) -> Source:
     return Reno(
         count=bundle.flows,
         base_rtt_s=bundle.base_rtt_s,
@@ -110,15 +110,15 @@ def _reno(bundle: Bundle, sender: Chosen) -> Source:
     )
 
 
-def _cubic(bundle: Bundle, sender: Chosen) -> Source:  # noqa: ARG001 - it counts packets always
+def _cubic(bundle: Bundle, sender: Choice) -> Source:  # noqa: ARG001 - it counts packets always
     return Cubic(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
 
 
-def _scalable(bundle: Bundle, sender: Chosen) -> Source:  # noqa: ARG001 - it has no parameters
+def _scalable(bundle: Bundle, sender: Choice) -> Source:  # noqa: ARG001 - it has no parameters
     return Scalable(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
 
 
-def _sbrm(bundle: Bundle, sender: Chosen) -> Source:
+def _sbrm(bundle: Bundle, sender: Choice) -> Source:
     return SbrmSteps(
         count=bundle.flows,
         base_rtt_s=bundle.base_rtt_s,
@@ -127,7 +127,7 @@ def _sbrm(bundle: Bundle, sender: Chosen) -> Source:
     )
 
 
-def _direct_window(bundle: Bundle, sender: Chosen) -> Source:
+def _direct_window(bundle: Bundle, sender: Choice) -> Source:
     pays = {"gain": sender["kappa"], "willingness_pps": sender["willingness_to_pay"]}
     same = {"count": bundle.flows, "base_rtt_s": bundle.base_rtt_s, **pays}
     if sender["price"] == "mark":
@@ -135,7 +135,7 @@ def _direct_window(bundle: Bundle, sender: Chosen) -> Source:
     return DirectWindow(**same, base=bundle.price_base)
 
 
-def _vegas_cp(bundle: Bundle, sender: Chosen) -> Source:
+def _vegas_cp(bundle: Bundle, sender: Choice) -> Source:
     if sender["rate_by"] != "rtt":
         raise NoModelError(
             f"{bundle.key}.tcp.congestion_control.rate_by",
@@ -150,7 +150,7 @@ def _vegas_cp(bundle: Bundle, sender: Chosen) -> Source:
     )
 
 
-def _tcp_rm(bundle: Bundle, sender: Chosen) -> Source:
+def _tcp_rm(bundle: Bundle, sender: Choice) -> Source:
     return TcpRm(
         count=bundle.flows,
         base_rtt_s=bundle.base_rtt_s,
@@ -165,7 +165,7 @@ def _packets_per_ack(bundle: Bundle, *, counts: bool) -> float:
     return 2.0 if delays and not counts else 1.0
 
 
-SENDERS: dict[str, Callable[[Bundle, Chosen], Source]] = {
+SENDERS: dict[str, Callable[[Bundle, Choice], Source]] = {
     "reno": _reno,
     "cubic": _cubic,
     "linux-cubic": _cubic,
@@ -179,7 +179,7 @@ SENDERS: dict[str, Callable[[Bundle, Chosen], Source]] = {
 }
 
 
-def doubts(bundle: Bundle, source: Source) -> list[str]:
+def source_warnings(bundle: Bundle, source: Source) -> list[str]:
     """Where a law is not quite what the sender does."""
     told = []
     tcp = bundle.tcp or {}

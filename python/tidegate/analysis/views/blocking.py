@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for
 from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.views import equilibrium
 from tidegate.analysis.views.answer import Answer, Value
+from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
@@ -91,9 +93,6 @@ def _offered_erlang(bundle: Bundle) -> float:
 
 def _marks(mapped: Mapped) -> dict[str, float]:
     """With which probability a packet of each group is signalled, where that is known."""
-    from tidegate.analysis.views import equilibrium
-    from tidegate.errors import AnalysisError
-
     try:
         groups = equilibrium.answer(mapped).tables["groups"]
     except AnalysisError:
@@ -107,7 +106,7 @@ def _admitted(admission: _Admission, p: float | None, rate_pps: float) -> dict[s
     told = None if p is None or threshold is None else p < threshold
     return {
         "threshold_p": threshold,
-        "worth_pps": threshold * rate_pps if threshold else None,
+        "willingness_pps": threshold * rate_pps if threshold else None,
         "p": p,
         "pays_pps": None if p is None else p * rate_pps,
         "below_threshold": told,

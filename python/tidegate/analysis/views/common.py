@@ -10,7 +10,7 @@ import numpy as np
 from tidegate.analysis.accuracy import causes
 from tidegate.analysis.accuracy.causes import Senders
 from tidegate.analysis.eigenloci import network_stability
-from tidegate.analysis.mapped.sources import doubts, window_limit_packets
+from tidegate.analysis.mapped.sources import source_warnings, window_limit_packets
 from tidegate.analysis.signals import Settled
 from tidegate.analysis.sources import SbrmSource
 from tidegate.analysis.stability import stability
@@ -157,7 +157,7 @@ def strained_windows(
     told: list[str] = []
     windows = map(float, at.window_packets)
     for bundle, source, window in zip(bundles, sources, windows, strict=True):
-        told += doubts(bundle, source)
+        told += source_warnings(bundle, source)
         limit = window_limit_packets(bundle)
         if source.clocked and limit and window > limit:
             told.append(

@@ -54,19 +54,19 @@ def answer(mapped: Mapped) -> Answer:
 def _of_one_bottleneck(mapped: Mapped) -> Answer:
     bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
-    course = _followed(mapped, bottleneck)
+    trajectory = _followed(mapped, bottleneck)
     return Answer(
         model="fluid of one bottleneck, (6.4.1) to (6.4.7), delays follow the queue",
         mapped=mapped_bottleneck(mapped, bottleneck),
         assumptions=(*FLUID_ASSUMPTIONS[:2], _COLD),
         warnings=(
             *strained(mapped, bottleneck),
-            *_runs_empty(course),
+            *_runs_empty(trajectory),
             *_without_ack_clock(bottleneck),
         ),
-        values=_of_queue(course.after(_LATER_S), 0),
-        tables={"groups": _groups(mapped.through, course)},
-        drawn=course,
+        values=_of_queue(trajectory.after(_LATER_S), 0),
+        tables={"groups": _groups(mapped.through, trajectory)},
+        drawn=trajectory,
     )
 
 
@@ -85,8 +85,8 @@ def _of_a_network(mapped: Mapped) -> Answer:
     network = mapped.network
     sources = [route.source for route in network.routes]
     check_laws(mapped.bundles, sources, network.equilibrium)
-    course = _followed(mapped, network)
-    later = course.after(_LATER_S)
+    trajectory = _followed(mapped, network)
+    later = trajectory.after(_LATER_S)
     links: Rows = [
         {"link": name, **_of_queue(later, number)} for number, name in enumerate(network.links)
     ]
@@ -100,45 +100,45 @@ def _of_a_network(mapped: Mapped) -> Answer:
         ),
         warnings=(
             *strained_network(mapped, network, network.equilibrium),
-            *_runs_empty(course),
+            *_runs_empty(trajectory),
         ),
         values={"settles": all(bool(row["settles"]) for row in links)},
-        tables={"groups": _groups(mapped.bundles, course), "links": links},
-        drawn=course,
+        tables={"groups": _groups(mapped.bundles, trajectory), "links": links},
+        drawn=trajectory,
     )
 
 
 def _of_abc(mapped: Mapped) -> Answer:
     model = abc_over_tcp(mapped)
-    course = _followed(mapped, model)
-    groups = _groups(mapped.through, course)
-    for row, activity in zip(groups, course.after(_LATER_S).known, strict=True):
+    trajectory = _followed(mapped, model)
+    groups = _groups(mapped.through, trajectory)
+    for row, activity in zip(groups, trajectory.after(_LATER_S).known, strict=True):
         row["mean_activity"] = float(activity.mean())
     return Answer(
         model="fluid of ABC over TCP: A' = (X 2^(−A)/R − 1)/I, what is lost does not wait",
         mapped=mapped_abc(mapped, model),
         assumptions=(*ABC_ASSUMPTIONS, _COLD),
-        warnings=_runs_empty(course),
-        values=_of_queue(course.after(_LATER_S), 0),
+        warnings=_runs_empty(trajectory),
+        values=_of_queue(trajectory.after(_LATER_S), 0),
         tables={"groups": groups},
-        drawn=course,
+        drawn=trajectory,
     )
 
 
 def _of_afcp(mapped: Mapped) -> Answer:
     model = policed_link(mapped)
-    course = _followed(mapped, model)
-    groups = _groups(mapped.through, course)
-    for row, fill in zip(groups, course.after(_LATER_S).known, strict=True):
+    trajectory = _followed(mapped, model)
+    groups = _groups(mapped.through, trajectory)
+    for row, fill in zip(groups, trajectory.after(_LATER_S).known, strict=True):
         row["policed"] = bool(fill.min() <= 0)
     return Answer(
         model="fluid of AFCP: a bucket a customer, f' = r − p X, who has none gets r/p through",
         mapped=mapped_policed(mapped),
         assumptions=(*FLUID_ASSUMPTIONS[:2], f"{_COLD}, with full buckets"),
-        warnings=_runs_empty(course),
-        values=_of_queue(course.after(_LATER_S), 0),
+        warnings=_runs_empty(trajectory),
+        values=_of_queue(trajectory.after(_LATER_S), 0),
         tables={"groups": groups},
-        drawn=course,
+        drawn=trajectory,
     )
 
 
@@ -165,7 +165,7 @@ def _of_queue(later: Trajectory, link: int) -> dict[str, Value]:
     }
 
 
-def _groups(bundles: Sequence[Bundle], course: Trajectory) -> Rows:
+def _groups(bundles: Sequence[Bundle], trajectory: Trajectory) -> Rows:
     return [
         {
             "group": bundle.group,
@@ -173,12 +173,12 @@ def _groups(bundles: Sequence[Bundle], course: Trajectory) -> Rows:
             "min_window_packets": float(window.min()),
             "max_window_packets": float(window.max()),
         }
-        for bundle, window in zip(bundles, course.after(_LATER_S).window_packets, strict=True)
+        for bundle, window in zip(bundles, trajectory.after(_LATER_S).window_packets, strict=True)
     ]
 
 
-def _runs_empty(course: Trajectory) -> tuple[str, ...]:
-    if course.after(_LATER_S).queues.max(axis=0).min() > 0:
+def _runs_empty(trajectory: Trajectory) -> tuple[str, ...]:
+    if trajectory.after(_LATER_S).queues.max(axis=0).min() > 0:
         return ()
     return ("the queue runs empty, where the link idles; the fluid keeps it at zero",)
 

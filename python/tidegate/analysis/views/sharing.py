@@ -14,7 +14,7 @@ from tidegate.analysis.aicp_tcp import aicp_stability
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import aicp_over_tcp
-from tidegate.analysis.mapped.customers import doubts_about_cubic
+from tidegate.analysis.mapped.customers import cubic_warnings
 from tidegate.analysis.mapped.policers import customers, declared_pps, policed_link
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
@@ -116,7 +116,7 @@ def of_abc(mapped: Mapped) -> Answer:
         model="ABC over TCP, Menth and Zeitler 2015, (5), (7), (11) with Padhye's formula",
         mapped=mapped_abc(mapped, model),
         assumptions=ABC_ASSUMPTIONS,
-        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        warnings=(*cubic_warnings(mapped), *map(str, causes)),
         causes=causes,
         tables={"groups": groups, "links": [{**link, "mean_activity": at.mean_state}]},
         drawn=model,
@@ -157,7 +157,7 @@ def of_aicp(mapped: Mapped) -> Answer:
         model="AICP over TCP, Wagner 2014, section IV-C, with Padhye's formula",
         mapped=mapped_aicp(mapped, model),
         assumptions=AICP_ASSUMPTIONS,
-        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        warnings=(*cubic_warnings(mapped), *map(str, causes)),
         causes=causes,
         tables={"groups": groups, "links": [link]},
         drawn=model,

@@ -11,7 +11,7 @@ from tidegate.analysis.aicp_tcp import aicp_stability
 from tidegate.analysis.eigenloci import SEARCHED, critical_network_delay, network_stability
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import AICP, aicp_over_tcp
-from tidegate.analysis.mapped.customers import doubts_about_cubic
+from tidegate.analysis.mapped.customers import cubic_warnings
 from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.prices import VegasCp
@@ -266,7 +266,7 @@ def _of_modes(mapped: Mapped, joint: LociMargin, own: tuple[LociMargin | None, .
         "critical_frequency_hz": number(worst.frequency_hz),
         "queue_gain_margin": number(joint.gain_margin),
     }
-    return {"warnings": doubts_about_cubic(mapped), "values": values, "tables": {"groups": groups}}
+    return {"warnings": cubic_warnings(mapped), "values": values, "tables": {"groups": groups}}
 
 
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:

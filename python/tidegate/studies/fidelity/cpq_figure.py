@@ -1,4 +1,4 @@
-"""RED and the policers: how evenly, how full, and who got what in the course of the runs."""
+"""RED and the policers: how evenly, how full, and throughput by group over the runs."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def table(records: Sequence[Record]) -> str:
     for record in records:
         found = agreements(record)
         cells = [cell(found[metric]) if metric in found else "–" for metric in shown]
-        name = f"[{record.case.name}](../fidelity/{record.case.name}.toml)"
+        name = f"[{record.case.name}](../studies/fidelity/{record.case.name}.toml)"
         verdict = "within 10 %" if agrees(found) else "beyond"
         rows.append([f"{name}: {record.case.title}", *cells, verdict])
     return page.table(["scenario", *headings, "verdict"], rows)

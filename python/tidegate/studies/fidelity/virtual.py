@@ -66,7 +66,7 @@ class Group(NamedTuple):
     flows: list[plans.Flow]
 
     @property
-    def tcp(self) -> plans.Chosen:
+    def tcp(self) -> plans.Choice:
         """Options of all its flows."""
         options = self.flows[0]["tcp"]
         assert options is not None, "UDP is refused"  # noqa: S101

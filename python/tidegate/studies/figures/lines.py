@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.figures.look import Look, look
+from tidegate.figures.look import COLOURS, DASHES, Look, look
 from tidegate.studies.matching import matches
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Line:
     series: str
     points: list[Point]
     look: Look
-    style: str
+    style: Any
     metric: str
     # Whether there are markers on it.
     marked: bool = True
@@ -96,10 +96,13 @@ def _each_of_its_own(panel: Panel) -> list[Line]:
     for name in panel.series:
         for points in _grouped(panel, name).values():
             levels = points[0].levels
-            style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
+            dashed = bool(spec.get("dashed")) and matches(levels, spec["dashed"])
             for metric, told in panel.metrics.items():
                 label = f"{_template(spec, name).format(**panel.titled(levels))} {told}".strip()
-                lines.append(Line(label, name, points, look(len(lines)), style, metric))
+                own = look(len(lines))
+                # Where colours come again, other dashes tell lines apart.
+                style = "--" if dashed else DASHES[len(lines) // len(COLOURS) % len(DASHES)]
+                lines.append(Line(label, name, points, own, style, metric))
     return lines if spec.get("joined", True) else _apart(lines, spec["x"])
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tidegate.results.statistics import Estimate
     from tidegate.studies.explained import Support
+    from tidegate.studies.factors import Factor
     from tidegate.studies.judge import CellVerdict, ClaimVerdict
     from tidegate.studies.model import Baseline, Cell, Claim, Experiment, Study
     from tidegate.studies.outcome import Outcome
@@ -76,15 +77,19 @@ def write_report(
     """Write a page of results and its figures.
 
     A study's `page.md` (`page-NAME.md` for a page of this name) says where each block stands; see
-    `blocks`. Without one the page has all of them, one after the other.
+    `blocks`. Without one, or without some of its experiments, the page has all of them, one after
+    the other.
     """
     figures = {
         one.experiment.name: draw(one.experiment, measured, folder / "figures") for one in outcomes
     }
     parts = blocks(paper, outcomes, supports, measured, effort, figures)
     template = paper.folder / f"page{page and '-'}{page}.md"
-    text = template.read_text(encoding="utf-8") if template.is_file() else _PAGE
-    write_page(folder / page_file(page), filled_text(text, parts).strip() + "\n")
+    there = {one.experiment.name for one in outcomes}
+    whole = there >= {one.name for one in paper.experiments.values() if one.page == page}
+    text = template.read_text(encoding="utf-8") if whole and template.is_file() else _PAGE
+    text = paper.numbers.filled(filled_text(text, parts), measured)
+    write_page(folder / page_file(page), text.strip() + "\n")
 
 
 def page_file(page: str) -> str:
@@ -103,7 +108,8 @@ def blocks(
     """Give each block of a page by its name.
 
     Of each experiment there are `experiment: NAME`, and its parts: `figure: NAME`, `table: NAME`
-    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`.
+    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`. `levels: X`
+    lists the levels of a factor with a file of its own.
     """
     parts = {
         "title": f"# {paper.title}: our results beside the paper's",
@@ -121,7 +127,19 @@ def blocks(
         parts |= own
         parts[f"experiment: {name}"] = _experiment(outcome, own)
         whole.append(parts[f"experiment: {name}"])
+    factors = {name: one for each in outcomes for name, one in each.experiment.factors.items()}
+    parts |= {f"levels: {name}": _levels(name, one) for name, one in factors.items() if one.about}
     return {**parts, "experiments": "\n\n".join(whole)}
+
+
+def _levels(name: str, factor: Factor) -> str:
+    """What a factor with a file of its own says of its levels."""
+    rows = []
+    for level, about in factor.about.items():
+        page = about.get("page")
+        title = f"[{about['title']}](../../docs/mechanisms/{page}.md)" if page else about["title"]
+        rows.append([title, f"`{level}`", about.get("why", "")])
+    return table([name, "name", "configured"], rows)
 
 
 def _written(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
@@ -173,7 +191,7 @@ def _totals(paper: Study, outcomes: Sequence[Outcome]) -> str:
         "explained", "held by another reading", "not explained", "cannot fail",
     ]  # fmt: skip
     parts = ["## Summary", *_beside_baselines(outcomes, total), table(head, rows)]
-    if paper.by_chapter:
+    if paper.by_chapter and (total["cells"] or total["claims"]):
         parts += ["### By chapter", chapter_table(paper, outcomes)]
     own = [outcome for outcome in outcomes if outcome.experiment.baseline == paper.baseline]
     if paper.baseline is not None and paper.baseline.levels and any(one.cells for one in own):

@@ -19,6 +19,10 @@ of levels of others, for each of several metrics, or for each `[[table.column]]`
     where = { flood = "none" }
     scale = 1e-6
 
+With `interval = false` means stand without their intervals. Series of other experiments are named
+with these: `"equals:mechanisms"`. A column's `derive` makes one value of several points (see
+`derivations`), and `place` names the factor whose level at that value stands behind it.
+
 Numbers stand in their order, words as they come. Titles of levels are those of
 `[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor.
 """
@@ -28,8 +32,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.show import Grid
+from tidegate.studies.data import Datum
+from tidegate.studies.derivations import derived
 from tidegate.studies.matching import matches
 from tidegate.studies.page import table
+from tidegate.studies.points import series_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,46 +58,76 @@ class Column:
     where: Mapping[str, Any] = field(default_factory=dict)
     scale: float = 1.0
     digits: int = 2
+    interval: bool = True
+    """Whether the interval stands behind each mean."""
     texts: Mapping[str, str] = field(default_factory=dict)
+    derive: Mapping[str, Any] = field(default_factory=dict)
+    place: str = ""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
 
     def cell(self, level: Level, row: Sequence[Point]) -> str:
         """What stands there in the row of a level; nothing where nothing was measured."""
         if self.texts:
             return self.texts.get(str(level), "")
         found = [point for point in row if matches(point.levels, self.where)]
+        if self.derive:
+            return self._derived(found)
         values = [
             next((point.metrics[name] for point in found if name in point.metrics), None)
             for name in self.metric.split()
         ]
         return " / ".join(self._written(value) for value in values if value is not None)
 
+    def _derived(self, found: Sequence[Point]) -> str:
+        there = [
+            Datum(point.levels, point.metrics[self.metric], (point,))
+            for point in found
+            if self.metric in point.metrics
+        ]
+        made = derived(there, self.derive, lambda _other: there) if there else []
+        if len(made) != 1:
+            return ""
+        text = self._written(made[0].value)
+        if not self.place:
+            return text
+        return f"{text} ({title(self.factors, self.place, made[0].points[0].levels[self.place])})"
+
     def _written(self, value: Estimate) -> str:
         scaled = value.scaled(self.scale)
-        return scaled.written(self.digits) if value.runs else f"{scaled.mean:.{self.digits}f}"
+        if value.runs and self.interval:
+            return scaled.written(self.digits)
+        return f"{scaled.mean:.{self.digits}f}"
 
 
 def tables_of(experiment: Experiment, measured: Points) -> list[str]:
     """Each table of an experiment below its caption, in Markdown."""
-    written = [
-        (
-            one.get("caption", ""),
-            _table(one, _points(experiment, one, measured), experiment.factors),
-        )
+    return [
+        f"{one.get('caption', '')}\n\n"
+        + table(grid.headings, grid.cells, numbers_from=one.get("numbers"))
+        for one, grid in zip(experiment.tables, grids_of(experiment, measured), strict=True)
+    ]
+
+
+def grids_of(experiment: Experiment, measured: Points) -> list[Grid]:
+    """The same tables, ready to be printed."""
+    return [
+        _grid(experiment.title, one, _points(experiment, one, measured), experiment.factors)
         for one in experiment.tables
     ]
-    return [f"{caption}\n\n{rows}" for caption, rows in written]
 
 
 def _points(experiment: Experiment, spec: Mapping[str, Any], measured: Points) -> list[Point]:
     return [
         point
         for name in spec["series"]
-        for point in measured.series((experiment.name, name))
+        for point in measured.series(series_key(name, experiment.name))
         if matches(point.levels, spec.get("where", {}))
     ]
 
 
-def _table(spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]) -> str:
+def _grid(
+    head: str, spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]
+) -> Grid:
     ((factor, name),) = spec["row"].items()
     rows: dict[Level, list[Point]] = {}
     for point in points:
@@ -99,7 +137,7 @@ def _table(spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[st
         [title(factors, factor, level), *(one.cell(level, row) for one in columns)]
         for level, row in sorted(rows.items(), key=_place)
     ]
-    return table([name, *(one.name for one in columns)], body, numbers_from=spec.get("numbers"))
+    return Grid(head, [name, *(one.name for one in columns)], body)
 
 
 def _columns(
@@ -108,9 +146,12 @@ def _columns(
     own: dict[str, Any] = {
         "scale": float(spec.get("scale", 1)),
         "digits": int(spec.get("digits", 2)),
+        "interval": spec.get("interval", True),
     }
     if "column" in spec:
-        yield from (Column(**{**own, **one}) for one in spec["column"])
+        each = [Column(**{**own, "factors": factors, **one}) for one in spec["column"]]
+        measured = {name for one in points for name in one.metrics}
+        yield from (one for one in each if one.texts or measured & set(one.metric.split()))
         return
     if "metrics" in spec:
         there = [name for name in spec["metrics"] if any(name in one.metrics for one in points)]

@@ -75,7 +75,7 @@ def _scenario(root: Path, fill_pps: int) -> Scenario:
         "drops": "declared",
         "charge_dropped": False,
     }
-    each = {f"users.{group}.entry": [policer] for group in ("heavy", "light")}
+    each = {f"users.{group}.ingress": [policer] for group in ("heavy", "light")}
     return load_scenario(root / BASE, set=each)
 
 

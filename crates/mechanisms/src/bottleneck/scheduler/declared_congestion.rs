@@ -126,7 +126,7 @@ impl Discipline for DeclaredCongestion {
             allowed: allowance * memory_s,
             memory_s,
             outside,
-            classes: TwoClasses::new(place.room),
+            classes: TwoClasses::new(place.capacity),
             by_user: Vec::new(),
             all: Declared::default(),
             memory,

@@ -61,7 +61,7 @@ fn quantum_is_something(params: &DrrParams) -> Option<ParameterError> {
 pub struct Drr {
     quantum: u64,
     drop: DropFrom,
-    room: Capacity,
+    capacity: Capacity,
     by_user: Vec<Customer>,
     /// Customers with waiting packets; the first has the turn.
     active: VecDeque<u32>,
@@ -94,7 +94,7 @@ impl Discipline for Drr {
         assert!(quantum > 0, "a turn is worth something");
         let (by_user, active) = (Vec::new(), VecDeque::new());
         let DrrParams { drop, .. } = params;
-        Drr { quantum, drop, room: place.room, by_user, active, packets: 0, bytes: 0 }
+        Drr { quantum, drop, capacity: place.capacity, by_user, active, packets: 0, bytes: 0 }
     }
 
     /// While there is no room, the longest queue loses a packet.
@@ -116,7 +116,7 @@ impl Discipline for Drr {
         self.packets += 1;
         self.bytes += packet.bytes();
         self.by_user[index].queue.push(packet);
-        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+        while !self.capacity.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
             lose(self.steal(), DropReason::Full);
         }
     }

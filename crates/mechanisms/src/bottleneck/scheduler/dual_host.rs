@@ -75,7 +75,7 @@ fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
 pub struct DualHost {
     quantum: Bytes,
     cobalt: CobaltParams,
-    room: Capacity,
+    capacity: Capacity,
     flows: Vec<Flow>,
     /// Bulk flows, by customer.
     bulk: Vec<u32>,
@@ -143,7 +143,7 @@ impl Discipline for DualHost {
         DualHost {
             quantum,
             cobalt: CobaltParams::at_rate(target, interval, packet_time),
-            room: place.room,
+            capacity: place.capacity,
             flows: Vec::new(),
             bulk: Vec::new(),
             new: VecDeque::new(),
@@ -187,7 +187,7 @@ impl Discipline for DualHost {
             State::Waiting => self.become_bulk(packet.flow),
             State::Sparse | State::Bulk => {}
         }
-        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+        while !self.capacity.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
             lose(self.overflow(line.now), DropReason::Full);
         }
     }

@@ -137,7 +137,7 @@ pub struct DualPi2 {
     interval: Span,
     alpha_hz: f64,
     beta_hz: f64,
-    room: Capacity,
+    capacity: Capacity,
     scalable: Half,
     classic: Half,
     /// p′.
@@ -168,7 +168,7 @@ impl Discipline for DualPi2 {
             interval,
             alpha_hz: params.alpha_hz(),
             beta_hz: params.beta_hz(),
-            room: place.room,
+            capacity: place.capacity,
             scalable: Half::default(),
             classic: Half::default(),
             base: 0.0,
@@ -188,7 +188,7 @@ impl Discipline for DualPi2 {
         mut lose: impl FnMut(Queued, DropReason),
     ) {
         self.catch_up(line.now);
-        if !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
+        if !self.capacity.fits(self.backlog(), line, 1, packet.bytes()) {
             return lose(packet, DropReason::Full);
         }
         let half = match packet.scalable && packet.may_mark {

@@ -10,13 +10,13 @@ use crate::units::{Bytes, Time};
 pub struct Fifo {
     queue: Queue,
     judge: Judge,
-    room: Capacity,
+    capacity: Capacity,
 }
 
 impl Fifo {
     /// An empty queue.
-    pub fn new(judge: Judge, room: Capacity) -> Self {
-        Fifo { queue: Queue::default(), judge, room }
+    pub fn new(judge: Judge, capacity: Capacity) -> Self {
+        Fifo { queue: Queue::default(), judge, capacity }
     }
 
     /// A packet arrives.
@@ -45,7 +45,7 @@ impl Fifo {
             Verdict::Mark => packet.marked = true,
             Verdict::Drop(loss) => return lose(packet, loss),
         }
-        if !self.room.fits(backlog, line, 1, packet.bytes()) {
+        if !self.capacity.fits(backlog, line, 1, packet.bytes()) {
             self.judge.on_overflow(packet.user, line.now, len);
             return lose(packet, DropReason::Full);
         }
@@ -107,7 +107,7 @@ mod tests {
         };
         let place = place(packets);
         let aqm = Aqm::new(AqmParams::Codel(params), &place).expect("fits anywhere");
-        Fifo::new(Judge { aqm, differentiation: Differentiation::None }, place.room)
+        Fifo::new(Judge { aqm, differentiation: Differentiation::None }, place.capacity)
     }
 
     fn at(ms: u64) -> Time {

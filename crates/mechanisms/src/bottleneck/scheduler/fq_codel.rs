@@ -81,7 +81,7 @@ pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<
 pub struct FqCodel {
     params: FqCodelParams,
     codel: CodelRules,
-    room: Capacity,
+    capacity: Capacity,
     queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -117,7 +117,7 @@ impl Discipline for FqCodel {
         FqCodel {
             // The largest packet is the largest one seen.
             codel: CodelRules::new(target, interval, linux_arithmetic),
-            room: place.room,
+            capacity: place.capacity,
             queues: vec![FlowQueue::default(); params.flows as usize],
             params,
             new: VecDeque::new(),
@@ -147,7 +147,7 @@ impl Discipline for FqCodel {
         let largest = &mut self.codel.max_packet;
         *largest = (*largest).max(Bytes::new(packet.bytes()));
         flow.queue.push(packet);
-        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+        while !self.capacity.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
             self.overflow(&mut lose);
         }
     }

@@ -22,8 +22,8 @@ pub use fifo::Fifo;
 pub use queue::Queue;
 
 use super::{DropReason, Judge, Place};
+pub use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
-pub use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
 /// A packet in front of a transmitter.
@@ -187,8 +187,8 @@ schedulers! {
 
 impl Scheduler {
     /// First come, first served.
-    pub fn fifo(judge: Judge, room: Capacity) -> Self {
-        Scheduler::Fifo(Fifo::new(judge, room))
+    pub fn fifo(judge: Judge, capacity: Capacity) -> Self {
+        Scheduler::Fifo(Fifo::new(judge, capacity))
     }
 
     /// See [`Discipline::enqueue`].
@@ -247,7 +247,7 @@ pub(crate) mod tests {
     /// A place for so many packets.
     pub(crate) fn place(packets: u32) -> Place {
         Place {
-            room: Capacity { packets, bytes: u64::MAX },
+            capacity: Capacity { packets, bytes: u64::MAX },
             rate: Rate::mbps(10),
             packet: Bytes::new(1500),
             price_encoding: None,
@@ -283,11 +283,11 @@ pub(crate) mod tests {
 
     #[test]
     fn the_packet_in_transmission_takes_room() {
-        let room = Capacity { packets: 2, bytes: 3000 };
+        let capacity = Capacity { packets: 2, bytes: 3000 };
         let sending = Line { in_transmission: Bytes::new(1500), ..IDLE };
-        assert!(room.fits((1, 1500), &IDLE, 1, 1500));
-        assert!(room.fits((0, 0), &sending, 1, 1500));
-        assert!(!room.fits((1, 100), &sending, 1, 100), "three packets");
-        assert!(!room.fits((0, 0), &sending, 1, 1501), "3001 bytes");
+        assert!(capacity.fits((1, 1500), &IDLE, 1, 1500));
+        assert!(capacity.fits((0, 0), &sending, 1, 1500));
+        assert!(!capacity.fits((1, 100), &sending, 1, 100), "three packets");
+        assert!(!capacity.fits((0, 0), &sending, 1, 1501), "3001 bytes");
     }
 }

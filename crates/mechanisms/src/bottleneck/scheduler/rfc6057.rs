@@ -90,7 +90,7 @@ impl Discipline for Rfc6057 {
         assert!(params.period > Span::ZERO, "a period takes time");
         Rfc6057 {
             port_rate: place.rate,
-            classes: TwoClasses::new(place.room),
+            classes: TwoClasses::new(place.capacity),
             by_user: Vec::new(),
             sent_bytes: 0,
             period_ends: Time::ZERO + params.period,

@@ -6,7 +6,7 @@ use crate::bottleneck::DropReason;
 /// Strict priority of one first-in-first-out queue over another.
 #[derive(Clone, Debug)]
 pub(super) struct TwoClasses {
-    room: Capacity,
+    capacity: Capacity,
     first: Queue,
     behind: Queue,
 }
@@ -20,8 +20,8 @@ pub(super) enum Class {
 
 impl TwoClasses {
     /// With nothing waiting.
-    pub(super) fn new(room: Capacity) -> Self {
-        TwoClasses { room, first: Queue::default(), behind: Queue::default() }
+    pub(super) fn new(capacity: Capacity) -> Self {
+        TwoClasses { capacity, first: Queue::default(), behind: Queue::default() }
     }
 
     /// Adds a packet at the end of its class. While there is no room, the last packet behind makes
@@ -34,7 +34,7 @@ impl TwoClasses {
         line: &Line,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
-        while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
+        while !self.capacity.fits(self.backlog(), line, 1, packet.bytes()) {
             let last = if class == Class::First { self.behind.pop_last() } else { None };
             match last {
                 Some(last) => lose(last, DropReason::Full),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_last_packet_behind_makes_room_for_one_that_is_first() {
-        let mut classes = TwoClasses::new(place(2).room);
+        let mut classes = TwoClasses::new(place(2).capacity);
         assert!(offer(&mut classes, 1, Class::Behind).is_empty());
         assert!(offer(&mut classes, 2, Class::Behind).is_empty());
         assert_eq!(offer(&mut classes, 3, Class::Behind), [3], "its own class makes no room");
@@ -98,7 +98,7 @@ mod tests {
         fn nothing_is_lost_unsaid_and_the_room_is_kept(
             steps in prop::collection::vec((any::<bool>(), any::<bool>()), 1..300),
         ) {
-            let mut classes = TwoClasses::new(place(5).room);
+            let mut classes = TwoClasses::new(place(5).capacity);
             let mut inside = 0;
             for (is_first, leave) in steps {
                 let class = if is_first { Class::First } else { Class::Behind };

@@ -397,7 +397,7 @@ struct Sender {
     habit: Habit,
     flow: u32,
     next: u64,
-    repairs: VecDeque<u64>,
+    retransmissions: VecDeque<u64>,
     heard: VecDeque<[f64; 2]>,
     owed: [f64; 2],
     credit: f64,
@@ -405,11 +405,11 @@ struct Sender {
 
 impl Sender {
     fn new(habit: Habit, flow: u32) -> Self {
-        let (repairs, heard) = (VecDeque::new(), VecDeque::new());
-        Sender { habit, flow, next: 0, repairs, heard, owed: [0.0; 2], credit: 0.0 }
+        let (retransmissions, heard) = (VecDeque::new(), VecDeque::new());
+        Sender { habit, flow, next: 0, retransmissions, heard, owed: [0.0; 2], credit: 0.0 }
     }
 
-    fn hears(&mut self, [marks, losses]: [f64; 2]) {
+    fn observes(&mut self, [marks, losses]: [f64; 2]) {
         self.heard.push_back([marks, losses]);
         let delay = if let Habit::Late(rounds) = self.habit { rounds } else { 0 };
         if self.heard.len() <= delay {
@@ -471,7 +471,7 @@ fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
         let mut arriving = Vec::new();
         let mut met = [0.0; 2];
         for place in 0..window as u64 {
-            let number = sender.repairs.pop_front().unwrap_or_else(|| {
+            let number = sender.retransmissions.pop_front().unwrap_or_else(|| {
                 sender.next += 1;
                 sender.next - 1
             });
@@ -485,7 +485,7 @@ fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
                 // What was declared on it is declared again.
                 met[0] += f64::from(u8::from(declared.mark));
                 met[1] += 1.0 + f64::from(u8::from(declared.loss));
-                sender.repairs.push_back(number);
+                sender.retransmissions.push_back(number);
                 continue;
             }
             if dice.roll() < path.marks {
@@ -504,11 +504,11 @@ fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
             }
             dropped += 1;
             met[1] += 1.0;
-            sender.repairs.push_back(packet.sequence.expect("has one").number);
+            sender.retransmissions.push_back(packet.sequence.expect("has one").number);
         }
         unheard = [unheard[0] + met[0], unheard[1] + met[1]];
         if dice.roll() >= path.unheard {
-            sender.hears(core::mem::take(&mut unheard));
+            sender.observes(core::mem::take(&mut unheard));
         }
         window = (window * path.window.1).min(2_000.0);
     }

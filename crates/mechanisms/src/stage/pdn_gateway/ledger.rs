@@ -12,12 +12,12 @@ pub struct Ledger {
     /// One more than the latest number that has been reported.
     expected: u64,
     /// The latest report that was believed.
-    told: Told,
+    reported: ReportedCounts,
 }
 
 /// Counters of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ReportedCounts {
     /// Packets that arrived.
     pub received: u32,
     /// Marked before they arrived.
@@ -57,7 +57,7 @@ impl Refusal {
 impl Ledger {
     /// Of a tunnel to this address, before its first packet.
     pub fn beginning(end: u32) -> Self {
-        Ledger { end, sent: 0, expected: 0, told: Told::default() }
+        Ledger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
     }
 
     /// A packet enters. Returns its number, as its header has it.
@@ -67,8 +67,8 @@ impl Ledger {
     }
 
     /// What the latest report that was believed has told.
-    pub const fn told(&self) -> Told {
-        self.told
+    pub const fn reported(&self) -> ReportedCounts {
+        self.reported
     }
 
     /// A report arrives. If it is believed, returns what its counters have grown by; those dropped before may have
@@ -79,7 +79,7 @@ impl Ledger {
         }
         let (expected, news) = self.judge(report)?;
         self.expected = expected;
-        self.told = Told::of(report);
+        self.reported = ReportedCounts::of(report);
         Ok(news)
     }
 
@@ -88,14 +88,14 @@ impl Ledger {
         let under_way = u64::from(latest.wrapping_sub(report.last_sequence));
         let expected = self.sent.checked_sub(under_way).filter(|expected| *expected > 0);
         let expected = expected.ok_or(Refusal::Forged)?;
-        let told = Told::of(report);
-        if told.received.wrapping_add(told.dropped_before) != expected as u32 {
+        let reported = ReportedCounts::of(report);
+        if reported.received.wrapping_add(reported.dropped_before) != expected as u32 {
             return Err(Refusal::Forged);
         }
-        if expected == self.expected && told == self.told {
+        if expected == self.expected && reported == self.reported {
             return Err(Refusal::Replayed);
         }
-        let news @ [received, marked, _, here] = told.since(self.told);
+        let news @ [received, marked, _, here] = reported.since(self.reported);
         if expected < self.expected || received < 0 {
             return Err(Refusal::Old);
         }
@@ -107,14 +107,14 @@ impl Ledger {
     }
 }
 
-impl Told {
+impl ReportedCounts {
     const fn of(report: &TunnelReport) -> Self {
         let &TunnelReport { received, marked_before, dropped_before, dropped_here, .. } = report;
-        Told { received, marked_before, dropped_before, dropped_here }
+        ReportedCounts { received, marked_before, dropped_before, dropped_here }
     }
 
     /// What has come since: received, marked, dropped before, dropped here.
-    const fn since(self, before: Told) -> [i32; 4] {
+    const fn since(self, before: ReportedCounts) -> [i32; 4] {
         [
             self.received.wrapping_sub(before.received) as i32,
             self.marked_before.wrapping_sub(before.marked_before) as i32,

@@ -67,7 +67,7 @@ impl Progress {
     }
 
     /// What there is to tell, now that it is so late.
-    pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+    pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let (calls_s, squares_s) = self.integrals(now);
         let time_s = (now - self.since).as_secs();
         let mean = calls_s / time_s;
@@ -99,14 +99,17 @@ mod tests {
         progress.on_offered();
         progress.on_blocked();
         progress.on_ended(at(25));
-        let mut told = std::collections::HashMap::new();
-        progress.tells(at(30), &mut |what, value| {
-            told.insert(what, value);
+        let mut reported = std::collections::HashMap::new();
+        progress.metrics(at(30), &mut |what, value| {
+            reported.insert(what, value);
         });
         // One for 10 s, two for 5, one for 5.
-        assert_eq!(told["calls"], 1.25);
-        assert_eq!(told["calls_variance"], (10.0 + 4.0 * 5.0 + 5.0) / 20.0 - 1.25 * 1.25);
-        assert_eq!((told["offered"], told["blocked"], told["begun"]), (2.0, 1.0, 1.0));
-        assert_eq!((told["blocking"], told["set_up_s"], told["most_calls"]), (0.5, 1.0, 2.0));
+        assert_eq!(reported["calls"], 1.25);
+        assert_eq!(reported["calls_variance"], (10.0 + 4.0 * 5.0 + 5.0) / 20.0 - 1.25 * 1.25);
+        assert_eq!((reported["offered"], reported["blocked"], reported["begun"]), (2.0, 1.0, 1.0));
+        assert_eq!(
+            (reported["blocking"], reported["set_up_s"], reported["most_calls"]),
+            (0.5, 1.0, 2.0)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which quality of a film is sent, by the price of its path.
+//! Which quality of a video is sent, by the price of its path.
 //!
 //! ```text
 //! x ← x + κT (w - p x)                          with each frame, or with each of its packets       (7.3.1)
@@ -14,7 +14,7 @@ use tidegate_scenario::plan::{Increase, PriceAdaptation, Updates};
 
 use crate::random::Stream;
 
-/// What all streams of a film have in common.
+/// What all streams of a video have in common.
 pub struct Rules {
     plan: PriceAdaptation,
     /// Of each quality, bit/s.
@@ -22,7 +22,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Of a film whose worst quality has this rate.
+    /// Of a video whose worst quality has this rate.
     pub fn new(worst: Rate, plan: &PriceAdaptation) -> Arc<Self> {
         let better = plan.better.0.iter().map(|quality| quality.rate);
         let rates = core::iter::once(worst).chain(better);
@@ -143,7 +143,7 @@ impl Adapter {
 
 /// What is told at the end, over all frames.
 #[derive(Default)]
-pub struct Told {
+pub struct QualityReport {
     frames: u64,
     target_bps: f64,
     quality: f64,
@@ -152,7 +152,7 @@ pub struct Told {
     price: f64,
 }
 
-impl Told {
+impl QualityReport {
     /// A frame for which a stream that had one quality has chosen another or the same, at this price.
     pub fn add(&mut self, before: Option<usize>, adapter: &Adapter, price: f64) {
         self.frames += 1;
@@ -168,7 +168,7 @@ impl Told {
     }
 
     /// Means over the frames, which come so often, and sums.
-    pub fn tells(&self, frame_interval: Span, each: &mut dyn FnMut(&'static str, f64)) {
+    pub fn metrics(&self, frame_interval: Span, each: &mut dyn FnMut(&'static str, f64)) {
         let frames = self.frames as f64;
         each("target_rate_bps", self.target_bps / frames);
         each("quality", self.quality / (frames - self.stopped as f64));

@@ -1,10 +1,10 @@
-//! A film as its frames' sizes, from a file of somebody's own.
+//! A video as its frames' sizes, from a file of somebody's own.
 
 use tidegate_scenario::plan::FrameSizes;
 
 use crate::random::Stream;
 
-/// A film of a file that is being sent, again and again.
+/// A video of a file that is being sent, again and again.
 pub struct Recorded {
     sizes: FrameSizes,
     next: usize,

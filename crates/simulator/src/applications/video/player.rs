@@ -113,7 +113,7 @@ impl Player {
     }
 
     /// What happened until now.
-    pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+    pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let (under_way, played) = match self.state {
             State::Starting => (Span::ZERO, Span::ZERO),
             State::Playing(since, before) => (Span::ZERO, before + now.since(since)),
@@ -162,9 +162,9 @@ pub mod tests {
         }
     }
 
-    fn told(player: &Player, now: Time, name: &str) -> f64 {
+    fn reported(player: &Player, now: Time, name: &str) -> f64 {
         let mut found = f64::NAN;
-        player.tells(now, &mut |what, value| {
+        player.metrics(now, &mut |what, value| {
             if what == name {
                 found = value
             }
@@ -194,22 +194,22 @@ pub mod tests {
         let (player, now) = played(400_000, 600);
         let share: f64 = 400.0 / 1128.0;
         let (stall_s, play_s) = (1.8 / share, 1.8 / (1.0 - share));
-        assert!((told(&player, now, "startup_s") - 2.2 / share).abs() < 0.01);
-        assert!((told(&player, now, "mean_stall_s") - stall_s).abs() < 0.1);
+        assert!((reported(&player, now, "startup_s") - 2.2 / share).abs() < 0.01);
+        assert!((reported(&player, now, "mean_stall_s") - stall_s).abs() < 0.1);
         let want = (600.0 - 2.2 / share) / (stall_s + play_s);
-        assert!((told(&player, now, "stalls") - want).abs() < 1.5, "{want}");
-        assert!(told(&player, now, "ended_s").is_nan());
+        assert!((reported(&player, now, "stalls") - want).abs() < 1.5, "{want}");
+        assert!(reported(&player, now, "ended_s").is_nan());
     }
 
     #[test]
     fn a_video_that_comes_fast_enough_plays_to_its_end() {
         let (player, now) = played(2_000_000, 301);
         // 2.2 s of it take 1.24 s to come.
-        assert!((told(&player, now, "startup_s") - 1.24).abs() < 0.01);
+        assert!((reported(&player, now, "startup_s") - 1.24).abs() < 0.01);
         let (player, now) = played(2_000_000, 302);
-        let done = ["stalls", "played_s", "qoe"].map(|name| told(&player, now, name));
+        let done = ["stalls", "played_s", "qoe"].map(|name| reported(&player, now, name));
         assert_eq!(done, [0.0, 300.0, 5.0]);
-        assert!((told(&player, now, "ended_s") - 301.24).abs() < 0.01);
+        assert!((reported(&player, now, "ended_s") - 301.24).abs() < 0.01);
     }
 
     /// The last 2 s come, and there are no 2.2 s any more to wait for.
@@ -222,7 +222,7 @@ pub mod tests {
         let end = Time::ZERO + Span::from_secs(2);
         assert_eq!(player.look(Time::ZERO), Some(end));
         assert_eq!(player.look(end), None);
-        assert_eq!(told(&player, end, "played_s"), 2.0);
+        assert_eq!(reported(&player, end, "played_s"), 2.0);
     }
 
     /// Equation (2) by hand: one stall of 5 s is 3.5 · exp(−0.94) + 1.5.

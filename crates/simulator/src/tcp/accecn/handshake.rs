@@ -272,8 +272,8 @@ mod tests {
         server.on_request(Ace::ACCURATE_REQUEST, Codepoint::Ect0);
         let first = server.answer(Cause::Request);
         let more = [(); 3].map(|()| server.answer(Cause::Timeout));
-        let said = [first, more[0], more[1], more[2]].map(|a| (a.ace.get(), a.option));
-        assert_eq!(said, [(4, true), (4, false), (0, false), (0, false)]);
+        let sent = [first, more[0], more[1], more[2]].map(|a| (a.ace.get(), a.option));
+        assert_eq!(sent, [(4, true), (4, false), (0, false), (0, false)]);
         let outcome = server.on_acknowledged(Ace::new(2), Codepoint::NotEct, true, true);
         assert_eq!((outcome.mode, outcome.capable), (Mode::Accurate, false));
     }

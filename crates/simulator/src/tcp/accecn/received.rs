@@ -94,7 +94,7 @@ pub struct MarkCounters {
     blocked: bool,
     /// The segment that came twice last, and whether the next ACK reports it.
     twice: Option<u64>,
-    tells_of_twice: bool,
+    reports_duplicates: bool,
 }
 
 impl MarkCounters {
@@ -114,7 +114,7 @@ impl MarkCounters {
             wary: false,
             blocked: false,
             twice: None,
-            tells_of_twice: false,
+            reports_duplicates: false,
         }
     }
 
@@ -172,12 +172,12 @@ impl MarkCounters {
     pub fn note_twice(&mut self, segment: u64) {
         self.blocked |= self.wary && self.sent && self.twice == Some(segment);
         self.twice = Some(segment);
-        self.tells_of_twice = true;
+        self.reports_duplicates = true;
     }
 
     /// The segment of which the next ACK has to tell that it came twice (RFC 2883).
     pub fn twice(&self) -> Option<u64> {
-        self.twice.filter(|_| self.tells_of_twice)
+        self.twice.filter(|_| self.reports_duplicates)
     }
 
     /// The counter of marked packets, as ACKs have it.
@@ -198,8 +198,8 @@ impl MarkCounters {
 
     /// An ACK without SACK blocks leaves. Returns the counter of marked packets if that is all that it tells.
     #[inline]
-    pub fn tell_packets_alone(&mut self, round_trip: Span, now: Time) -> Option<Ace> {
-        if self.tells_of_twice || (!self.blocked && self.is_due(round_trip, now)) {
+    pub fn echo_packets_alone(&mut self, round_trip: Span, now: Time) -> Option<Ace> {
+        if self.reports_duplicates || (!self.blocked && self.is_due(round_trip, now)) {
             return None;
         }
         self.sent = false;
@@ -209,7 +209,7 @@ impl MarkCounters {
     /// An ACK leaves: its option, if it has one. `round_trip` is the time of which it is to be in three ACKs
     /// at least.
     pub fn on_ack(&mut self, room: OptionRoom, round_trip: Span, now: Time) -> Option<Fitted> {
-        self.tells_of_twice = false;
+        self.reports_duplicates = false;
         self.sent = false;
         if self.blocked || !self.is_due(round_trip, now) {
             return None;

@@ -113,16 +113,16 @@ impl Receiver {
 
     /// What the next acknowledgement says of marks where it says nothing else: the counter of packets.
     #[inline]
-    pub fn tell_packets_alone(&mut self, now: Time) -> Option<Ace> {
-        if !self.out_of_order.is_empty() || self.tells_more {
+    pub fn echo_packets_alone(&mut self, now: Time) -> Option<Ace> {
+        if !self.out_of_order.is_empty() || self.has_more_feedback {
             return None;
         }
         let round_trip = self.round_trip();
-        self.counted.as_mut()?.tell_packets_alone(round_trip, now)
+        self.counted.as_mut()?.echo_packets_alone(round_trip, now)
     }
 
     /// What the next acknowledgement says of marks: the counter, the option, and the SACK blocks that go along.
-    pub fn tell_of_marks(
+    pub fn echo_marks(
         &mut self,
         blocks: Option<SackBlocks>,
         now: Time,

@@ -79,11 +79,11 @@ pub struct Receiver {
     echo: Time,
     /// When the segment that had it arrived, and whether acknowledgements say so.
     echoed_at: Time,
-    tells_arrival: bool,
+    echoes_arrival: bool,
     /// What segments have carried of prices since the last acknowledgement, for a sender that reads them.
     prices: Option<Box<Gathered>>,
     /// Acknowledgements have more to say than what they acknowledge, whatever has arrived.
-    tells_more: bool,
+    has_more_feedback: bool,
 }
 
 /// What a receiver has that delays acknowledgements.
@@ -145,9 +145,9 @@ impl Receiver {
             last_ack: 0,
             echo: Time::ZERO,
             echoed_at: Time::ZERO,
-            tells_arrival: plan.congestion_control.reads_one_way_delay(),
+            echoes_arrival: plan.congestion_control.reads_one_way_delay(),
             prices: None,
-            tells_more: plan.congestion_control.reads_one_way_delay(),
+            has_more_feedback: plan.congestion_control.reads_one_way_delay(),
         }
     }
 
@@ -170,22 +170,22 @@ impl Receiver {
     pub fn gather_prices(&mut self, encoding: Encoding) {
         if encoding.is_in_word() {
             self.prices = Some(Box::new(Gathered::new(encoding)));
-            self.tells_more = true;
+            self.has_more_feedback = true;
         }
     }
 
     /// Whether acknowledgements have options even where nothing is amiss.
     #[inline]
-    pub fn tells_more(&self) -> bool {
-        self.tells_more
+    pub fn has_more_feedback(&self) -> bool {
+        self.has_more_feedback
     }
 
     /// What the next acknowledgement says beside blocks and counters: when the segment arrived whose timestamp is
     /// echoed, if the sender wants to know, and what segments carried of prices.
     #[inline]
-    pub fn tell_more(&mut self) -> (Option<Time>, u32) {
+    pub fn more_feedback(&mut self) -> (Option<Time>, u32) {
         let prices = self.prices.as_mut().map_or(0, |gathered| gathered.take());
-        (self.tells_arrival.then_some(self.echoed_at), prices)
+        (self.echoes_arrival.then_some(self.echoed_at), prices)
     }
 
     /// The receiver's own, where it has one.

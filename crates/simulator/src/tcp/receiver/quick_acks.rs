@@ -7,7 +7,7 @@ impl Receiver {
     /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
     #[inline]
     pub(super) fn renew_quick_acks(&mut self, packet: &Packet) {
-        let tells_of_loss = self.tells_of_loss(packet);
+        let shows_loss = self.shows_loss(packet);
         let Some(delaying) = self.delaying.as_deref_mut() else { return };
         let Delaying { plan: delay, adapted, window, silence, answered, last_arrival, .. } =
             delaying;
@@ -23,8 +23,7 @@ impl Receiver {
         } else {
             let in_order = packet.number == self.next;
             let gap = packet.at.since(*last_arrival);
-            let again =
-                packet.number < self.next || (delay.quick_acks_out_of_order && tells_of_loss);
+            let again = packet.number < self.next || (delay.quick_acks_out_of_order && shows_loss);
             let silent = in_order && gap > silence.rto();
             if (again || silent) && delay.quick_acks_again {
                 self.quick = delay.quick_acks;
@@ -63,7 +62,7 @@ impl Receiver {
 
     /// Out of order or, with ECN, not ECN-capable and thus retransmitted (Linux before 4.18:
     /// `tcp_data_queue`, `TCP_ECN_check_ce`).
-    fn tells_of_loss(&self, packet: &Packet) -> bool {
+    fn shows_loss(&self, packet: &Packet) -> bool {
         packet.number > self.next || (self.ecn && !packet.has(flags::ECT) && !packet.has(flags::CE))
     }
 }

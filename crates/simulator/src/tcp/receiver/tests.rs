@@ -151,15 +151,15 @@ fn prices_are_told_beside_blocks() {
     let mut plan = crate::tcp::tests::classic();
     plan.ecn = true;
     let mut rx = Receiver::new(&plan, true, SIZES);
-    assert!(!rx.tells_more());
+    assert!(!rx.has_more_feedback());
     rx.gather_prices(Encoding::NATURAL);
-    assert!(!rx.tells_more(), "marks are ECN's");
+    assert!(!rx.has_more_feedback(), "marks are ECN's");
     rx.gather_prices(Encoding::Explicit);
-    assert!(rx.tells_more());
+    assert!(rx.has_more_feedback());
     let mut arrive = |number, price: f32| {
         rx.on_segment(&Packet { word: price.to_bits(), ..segment(number) });
         rx.on_ack_sent();
-        (rx.sack_blocks().is_some(), f32::from_bits(rx.tell_more().1))
+        (rx.sack_blocks().is_some(), f32::from_bits(rx.more_feedback().1))
     };
     assert_eq!(arrive(0, 3.0), (false, 3.0));
     assert_eq!(arrive(2, 5.0), (true, 5.0));

@@ -45,11 +45,11 @@ impl Detection {
             RecoveryPlan::Sack => Detection::Holes {
                 duplicates: 0,
                 forward: None,
-                for_one_recovery: plan.scoreboard_per_recovery,
+                for_one_recovery: plan.quirks.scoreboard_per_recovery,
             },
             RecoveryPlan::Fack => Detection::Holes {
                 duplicates: 0,
-                forward: Some(plan.loss_threshold.0),
+                forward: Some(plan.quirks.loss_threshold.0),
                 for_one_recovery: false,
             },
             RecoveryPlan::Rack => Detection::Time(Box::default()),
@@ -302,7 +302,7 @@ mod tests {
         for (options, below) in [
             ("loss_recovery = 'sack'", [0, 0, 1]),
             ("loss_recovery = 'fack'", [0, 2, 6]),
-            ("loss_recovery = 'fack', loss_threshold = 4", [0, 1, 5]),
+            ("loss_recovery = 'fack', quirks.loss_threshold = 4", [0, 1, 5]),
         ] {
             let mut bench = Bench::with(options);
             let open = points(Phase::Open, 0, 0);
@@ -353,13 +353,13 @@ mod tests {
     /// RFC 8985, section 7.4.
     #[test]
     fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {
-        for (again, end, una, repaired) in
+        for (again, end, una, retransmitted) in
             [(true, 10, 11, true), (true, 10, 10, false), (false, 11, 12, false)]
         {
             let mut detection = Bench::new("rack").detection;
             detection.on_probe(end, again);
             let ack = AckSample { acknowledged: 1, delivered: 1, ..AckSample::default() };
-            assert_eq!(detection.note(&ack, una), repaired);
+            assert_eq!(detection.note(&ack, una), retransmitted);
         }
     }
 }

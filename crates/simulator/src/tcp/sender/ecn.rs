@@ -102,9 +102,12 @@ impl Ecn {
             in_proportion,
             falls_back,
             announces: false,
-            on_retransmits: plan.ecn_on_retransmits,
+            on_retransmits: plan.quirks.ecn_on_retransmits,
             ends_slow_start: plan.ecn_in_slow_start,
-            at_one: match (plan.ecn_backoff && plan.ecn_to_one, plan.ecn_backoff_lasts) {
+            at_one: match (
+                plan.quirks.ecn_backoff && plan.ecn_to_one,
+                plan.quirks.ecn_backoff_lasts,
+            ) {
                 (false, _) => AtOne::Ignored,
                 (true, false) => AtOne::Counted(0, 0),
                 (true, true) => AtOne::Lasting(false),
@@ -375,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_row_of_marks_at_one_segment_ends_where_the_window_grows() {
-        let options = "ecn = true, ecn_backoff = true, ecn_backoff_lasts = true";
+        let options = "ecn = true, quirks.ecn_backoff = true, quirks.ecn_backoff_lasts = true";
         let mut ecn = Ecn::new(&crate::tcp::tests::classic_with(options), 1_460);
         assert_eq!(
             [(true, 1), (true, 5), (false, 9), (true, 10)]

@@ -109,7 +109,7 @@ impl Feedback {
         let echo = plan.timestamps;
         let clock = match plan.loss_recovery {
             RecoveryPlan::Rack => Clock::EachSegment { echo },
-            _ if echo => Clock::Echo { duplicates: plan.rtt_on_each_ack },
+            _ if echo => Clock::Echo { duplicates: plan.quirks.rtt_on_each_ack },
             _ => Clock::OneSegment(None),
         };
         let sack = plan.loss_recovery.is_selective();
@@ -119,7 +119,7 @@ impl Feedback {
             round_trip: RoundTrip::new(plan.rto()),
             min_rtt: UNKNOWN,
             named: PackedOption::NONE,
-            through_recovery: plan.rtt_through_recovery,
+            through_recovery: plan.quirks.rtt_through_recovery,
             reads_prices: false,
             request_repeated: false,
         }
@@ -485,8 +485,9 @@ mod tests {
     #[test]
     fn duplicates_are_samples_for_the_timeout_alone() {
         for (each, want_ms) in [("false", 200), ("true", 550)] {
-            let options =
-                format!("timestamps = true, loss_recovery = 'fack', rtt_on_each_ack = {each}");
+            let options = format!(
+                "timestamps = true, loss_recovery = 'fack', quirks.rtt_on_each_ack = {each}"
+            );
             let (mut feedback, mut ecn, mut out) =
                 reader(&options, SegmentHistory::Retransmissions);
             (0..20).for_each(|_| feedback.round_trip.sample(Span::from_millis(100), ms(0)));

@@ -124,7 +124,7 @@ impl Sender {
             detection,
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
-            timer: Timer::new(plan.rearm_on_retransmit, plan.rearm_on_each_ack),
+            timer: Timer::new(plan.rearm_on_retransmit, plan.quirks.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
             established: PackedOption::NONE,
             counts: SenderCounts::default(),

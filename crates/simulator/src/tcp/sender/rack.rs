@@ -82,12 +82,12 @@ impl Rack {
             self.reorderings += 1;
         }
         let Some(probe) = self.probe.filter(|probe| una >= probe.end) else { return false };
-        let repaired = probe.again && una > probe.end;
+        let retransmitted = probe.again && una > probe.end;
         let awaited = probe.again && ack.delivered > 0;
-        if !repaired && !awaited {
+        if !retransmitted && !awaited {
             self.probe = None;
         }
-        repaired
+        retransmitted
     }
 
     /// Losses are to be looked for again at the next ACK, whatever it says.

@@ -49,18 +49,18 @@ impl Rules {
         let rules = [
             // Loss detection by time keeps the times of what is sacked, and so that.
             (Rule::GoesBack, plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time),
-            (Rule::LowersEachTime, plan.lower_at_each_timeout),
-            (Rule::MarkedInLoss, plan.ecn_after_timeout && !by_time),
-            (Rule::LowersForRequest, plan.lower_for_request),
-            (Rule::GrowsAtEnd, plan.grow_at_end && !sack),
+            (Rule::LowersEachTime, plan.quirks.lower_at_each_timeout),
+            (Rule::MarkedInLoss, plan.quirks.ecn_after_timeout && !by_time),
+            (Rule::LowersForRequest, plan.quirks.lower_for_request),
+            (Rule::GrowsAtEnd, plan.quirks.grow_at_end && !sack),
             (Rule::StartsOver, recovery == Tahoe),
             (Rule::RetransmitsAtOnce, plan.retransmit_at_once && newreno),
             (Rule::IsImpatient, !plan.rearm_on_partial_acks && newreno),
-            (Rule::WithinMark, plan.recovery_within_mark && newreno),
-            (Rule::Deflates, plan.deflate_below_threshold && newreno),
-            (Rule::Repeats, plan.repeated_recovery && recovery == Reno),
-            (Rule::Inflates, plan.inflation_after_timeout && !sack),
-            (Rule::ProgressEndsBackoff, plan.progress_ends_backoff),
+            (Rule::WithinMark, plan.quirks.recovery_within_mark && newreno),
+            (Rule::Deflates, plan.quirks.deflate_below_threshold && newreno),
+            (Rule::Repeats, plan.quirks.repeated_recovery && recovery == Reno),
+            (Rule::Inflates, plan.quirks.inflation_after_timeout && !sack),
+            (Rule::ProgressEndsBackoff, plan.quirks.progress_ends_backoff),
             (Rule::Stamped, plan.timestamps),
         ];
         let holding = rules.into_iter().filter(|(_, holds)| *holds);
@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn each_rule_holds_where_the_plan_has_it_and_no_other_does() {
         let with = |options: &str| Rules::of(&classic_with(options));
-        let (none, all) = (with(""), with("loss_recovery = \"newreno\", grow_at_end = true"));
+        let (none, all) =
+            (with(""), with("loss_recovery = \"newreno\", quirks.grow_at_end = true"));
         for (rule, holds) in
             [(Rule::GrowsAtEnd, true), (Rule::StartsOver, false), (Rule::Repeats, false)]
         {

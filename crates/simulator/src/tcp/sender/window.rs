@@ -89,7 +89,8 @@ impl SendWindow {
         let by_delivery =
             plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
         let at_once = plan.window_reduction == ReductionPlan::Immediate;
-        let by_acks = plan.lost_in_flight && at_once && plan.loss_recovery == RecoveryPlan::Sack;
+        let by_acks =
+            plan.quirks.lost_in_flight && at_once && plan.loss_recovery == RecoveryPlan::Sack;
         SendWindow {
             window: Window {
                 ssthresh: plan.initial_ssthresh.map_or(f64::INFINITY, |most| f64::from(most.0)),
@@ -103,11 +104,11 @@ impl SendWindow {
             reduction: Reduction::Immediate,
             limited_transmit: plan.limited_transmit,
             limited_by_count: plan.limited_transmit
-                && plan.limited_transmit_by_count
+                && plan.quirks.limited_transmit_by_count
                 && !matches!(plan.loss_recovery, RecoveryPlan::Rack | RecoveryPlan::Fack),
             marks_to_one: plan.ecn_to_one && at_once && !plan.is_scalable(),
-            losses_to_one: plan.loss_to_one && at_once,
-            whole_threshold: plan.whole_threshold && at_once && !plan.is_scalable(),
+            losses_to_one: plan.quirks.loss_to_one && at_once,
+            whole_threshold: plan.quirks.whole_threshold && at_once && !plan.is_scalable(),
             pipe: if by_acks { Pipe::ByAcks(0) } else { Pipe::ByScoreboard },
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,

@@ -9,6 +9,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
+use crate::applications::AnyApplication;
 use crate::event_queue::Timers;
 use crate::network::Network;
 use crate::packet::{
@@ -44,8 +45,9 @@ delay = "0 s"
 /// A network for whoever needs one behind a door, who stands there, and wake-ups.
 pub fn idle_network() -> (Network, Address, Timers) {
     let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
-    let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-    let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+    let (network, routes) =
+        Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
+    let address = Address::new(0, 0, TimerId::new(0, false), routes[0]);
     (network, address, Timers::default())
 }
 
@@ -86,9 +88,10 @@ impl Bench {
             Some(options) => (true, options),
             None => (false, options),
         };
-        overrides.extend(RULES_OF_NS2.map(|rule| (format!("tcp.{rule}"), as_ns2.to_string())));
+        overrides
+            .extend(RULES_OF_NS2.map(|rule| (format!("tcp.quirks.{rule}"), as_ns2.to_string())));
         let tick = if as_ns2 { "1 ms" } else { "off" };
-        overrides.push(("tcp.rtt_tick".to_owned(), tick.to_owned()));
+        overrides.push(("tcp.quirks.rtt_tick".to_owned(), tick.to_owned()));
         for option in options.split_whitespace() {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
@@ -100,8 +103,9 @@ impl Bench {
         }
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
         let tcp = plan.flows[0].tcp.as_ref().expect("greedy");
-        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-        let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+        let (network, routes) =
+            Network::new(&plan, 1, Receivers::AheadOfTime, AnyApplication::will_listen_or_overlap);
+        let address = Address::new(0, 0, TimerId::new(0, false), routes[0]);
         let connection = Half::new(tcp, PACKET_BYTES, address);
         Bench {
             network,
@@ -112,7 +116,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            ecn_on_retransmits: tcp.ecn_on_retransmits,
+            ecn_on_retransmits: tcp.quirks.ecn_on_retransmits,
             scalable: tcp.is_scalable(),
             conex: !matches!(tcp.conex, ConexPlan::Off | ConexPlan::ReEcn(_)),
             re_ecn: matches!(tcp.conex, ConexPlan::ReEcn(_)),
@@ -137,12 +141,12 @@ impl Bench {
                 self.at_door(|connection, ctx| connection.sender.open(ctx));
             }
             ["answer", ref rest @ ..] => {
-                let (stamp, said) = (self.requested, Said::read(rest));
-                let flags = flags::SYN | said.flags;
-                self.acknowledge(Packet { stamp, flags, ..Packet::default() }, None, said.bytes);
+                let (stamp, fields) = (self.requested, AckFields::read(rest));
+                let flags = flags::SYN | fields.flags;
+                self.acknowledge(Packet { stamp, flags, ..Packet::default() }, None, fields.bytes);
             }
             ["request", ref rest @ ..] => {
-                let flags = flags::SYN | Said::read(rest).flags;
+                let flags = flags::SYN | AckFields::read(rest).flags;
                 let packet = Packet { at: now, flags, ..Packet::default() };
                 self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
             }
@@ -214,8 +218,8 @@ impl Bench {
             numbers.extend(first..=last);
         }
         let rest: Vec<&str> = words.clone().copied().collect();
-        let said = Said::read(&rest);
-        let (mut blocks, more) = (None, said.flags);
+        let fields = AckFields::read(&rest);
+        let (mut blocks, more) = (None, fields.flags);
         while let Some(&word) = words.next() {
             match word {
                 "ece" => {}
@@ -232,7 +236,7 @@ impl Bench {
         let stamp = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
         for number in numbers {
             let packet = Packet { number, stamp, flags: more, ..Packet::default() };
-            self.acknowledge(packet, blocks, said.bytes);
+            self.acknowledge(packet, blocks, fields.bytes);
         }
     }
 
@@ -375,30 +379,30 @@ impl Bench {
 /// What a packet says of marks, by words in a timeline: `ece`; `ace 5`; `bytes 0 1460 0`, bytes with ECT(0), CE
 /// and ECT(1); and `ect0`, `ect1` or `ce`, as it arrives itself.
 #[derive(Default)]
-struct Said {
+struct AckFields {
     flags: u32,
     bytes: Option<ReceivedBytes>,
 }
 
-impl Said {
+impl AckFields {
     fn read(words: &[&str]) -> Self {
-        let mut said = Said::default();
+        let mut fields = AckFields::default();
         let number = |at: usize| words[at].parse::<u32>().expect("a number");
         for (at, &word) in words.iter().enumerate() {
             match word {
-                "ece" => said.flags |= flags::ECE,
-                "ect0" => said.flags |= Codepoint::Ect0.flags(),
-                "ect1" => said.flags |= Codepoint::Ect1.flags(),
-                "ce" => said.flags |= Codepoint::Ce.flags(),
-                "ace" => said.flags |= Ace::new(number(at + 1)).flags(),
+                "ece" => fields.flags |= flags::ECE,
+                "ect0" => fields.flags |= Codepoint::Ect0.flags(),
+                "ect1" => fields.flags |= Codepoint::Ect1.flags(),
+                "ce" => fields.flags |= Codepoint::Ce.flags(),
+                "ace" => fields.flags |= Ace::new(number(at + 1)).flags(),
                 "bytes" => {
                     let counters = [number(at + 1) + 1, number(at + 2), number(at + 3) + 1];
-                    said.bytes = Some(ReceivedBytes { ect_1_first: true, fields: 3, counters });
+                    fields.bytes = Some(ReceivedBytes { ect_1_first: true, fields: 3, counters });
                 }
                 _ => {}
             }
         }
-        said
+        fields
     }
 }
 

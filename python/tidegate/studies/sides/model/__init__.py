@@ -26,6 +26,7 @@ from tidegate.analysis import (
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_asking
 from tidegate.studies.sides.model.control import CONTROL
+from tidegate.studies.sides.model.cost import packet_cost
 from tidegate.studies.sides.model.formulas import FORMULAS
 from tidegate.studies.sides.model.pricing import PRICING
 
@@ -46,10 +47,12 @@ def compute(model: Model, levels: Mapping[str, Any], scenario: ScenarioWith) -> 
     if not isinstance(model, str):
         asked = scenario(())
         return {name: evaluate_asking(text, levels, asked) for name, text in model.items()}
+    if model == "packet-cost":
+        return packet_cost(levels, scenario)
     if model in FORMULAS:
         return FORMULAS[model](levels, scenario)
     if model not in MODELS:
-        there = ", ".join(sorted({*MODELS, *FORMULAS}))
+        there = ", ".join(sorted({*MODELS, *FORMULAS, "packet-cost"}))
         raise ReproductionError(f"no model {model!r}; there are {there}")
     return MODELS[model](levels)
 

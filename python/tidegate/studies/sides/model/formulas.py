@@ -44,6 +44,19 @@ class Formulas(Protocol):
         """Activities that the first meter gives to full packets sent at these times [s]."""
         ...
 
+    @property
+    def user_groups(self) -> list[int]:
+        """The group of each user, by its number."""
+        ...
+
+    def drive(self, packets: int, load: float) -> int:
+        """Offer so many full packets at this multiple of the link's rate, without hosts."""
+        ...
+
+    def edge_state_bytes(self) -> int:
+        """Memory of what stands in front of the users [B]."""
+        ...
+
     def afcp_forwarded(self, p: float, dropped: bool, limit: int) -> int:
         """Packets in a row that AFCP lets through from a full bucket."""
         ...

@@ -29,7 +29,7 @@ impl Losses {
         (self.fresh, self.by_acks) = (false, by_acks);
         match self.plan {
             LossesPlan::Each => true,
-            LossesPlan::Told => by_acks,
+            LossesPlan::Reported => by_acks,
             LossesPlan::Event => begins,
         }
     }
@@ -44,7 +44,7 @@ mod tests {
     fn what_counts_of_two_recoveries_and_a_timeout() {
         let cases = [
             (LossesPlan::Each, [true; 6]),
-            (LossesPlan::Told, [true, true, true, false, false, true]),
+            (LossesPlan::Reported, [true, true, true, false, false, true]),
             (LossesPlan::Event, [true, false, false, true, false, true]),
         ];
         for (plan, expected) in cases {

@@ -1,0 +1,389 @@
+//! Lints of what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
+
+use tidegate_mechanisms::stage::{
+    ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
+};
+
+use super::{Crossing, Direction, shared_links};
+use crate::field::Reader;
+use crate::file::{File, Mobile, Side, User};
+use crate::network::Network;
+use crate::plan::{
+    Blind, BlindConex, Cbr, CheatPlan, ConexPlan, CreditPlan, LinkPlan, PerSignal, ReEcn, Rfc7786,
+    Traffic,
+};
+
+/// A place of stages: where it is in the file, what stands there, and whose packets pass.
+struct Place<'a> {
+    path: Vec<&'a str>,
+    stages: &'a [StageParams],
+    senders: Vec<&'a Sender<'a>>,
+}
+
+/// A group of users whose packets come by, and what its senders declare over TCP.
+struct Sender<'a> {
+    name: &'a str,
+    user: &'a User,
+    conex: Option<ConexPlan>,
+}
+
+impl<'a> Sender<'a> {
+    fn of((name, user): &'a (String, User), file: &File) -> Self {
+        let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
+        Sender { name, user, conex: tcp.map(|tcp| tcp.conex) }
+    }
+    /// Whether they take part in ConEx.
+    fn declares(&self) -> bool {
+        self.blind().is_some() || self.has(declares)
+    }
+    /// Whether they give credit.
+    fn gives_credit(&self) -> bool {
+        self.blind().map_or_else(|| self.has(gives_credit), |blind| blind.credit.0 > 0.0)
+    }
+    /// What they declare that get no feedback.
+    fn blind(&self) -> Option<&Blind> {
+        match &self.user.traffic.0 {
+            Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
+            _ => None,
+        }
+    }
+    /// Whether this holds for what they declare.
+    fn has(&self, says: fn(&ConexPlan) -> bool) -> bool {
+        self.conex.as_ref().is_some_and(says)
+    }
+}
+
+/// All lints of policers and auditors.
+pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
+    let senders: Vec<Sender> =
+        file.users.entries.iter().map(|entry| Sender::of(entry, file)).collect();
+    for Place { path, stages, senders } in places(file, &senders, network, crossing) {
+        for (number, stage) in stages.iter().enumerate() {
+            let number = number.to_string();
+            let path = [path.as_slice(), &[number.as_str()]].concat();
+            reader.nested(&path, |reader| at(stage, &senders, reader));
+        }
+    }
+    for sender in &senders {
+        if sender.has(whitewashes) && !begins_anew(&sender.user.traffic.0) {
+            reader.nested(&["users", sender.name], |reader| {
+                reader.error::<()>(
+                    "they give their connections up when their credit is used up, and their traffic begins no \
+                     others: give traffic = { kind = \"transfer\", size = \"1 GB\", pause = \"1 ms\" }",
+                );
+            });
+        }
+    }
+}
+
+const fn whitewashes(conex: &ConexPlan) -> bool {
+    let (ConexPlan::Rfc7786(Rfc7786 { cheat, .. })
+    | ConexPlan::PerSignal(PerSignal { cheat, .. })
+    | ConexPlan::ReEcn(ReEcn { cheat, .. })) = conex
+    else {
+        return false;
+    };
+    matches!(cheat, CheatPlan::Whitewash(_))
+}
+
+/// Whether another connection follows one that has ended.
+fn begins_anew(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Transfer(transfer) => transfer.pauses().is_some(),
+        Traffic::ShortFlows(_) | Traffic::Pages(_) => true,
+        _ => false,
+    }
+}
+
+fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
+    let passing = Passing { senders };
+    match stage {
+        StageParams::ConexPolicer(policer) => policed(policer, &passing, reader),
+        StageParams::ConexAuditor(_) => audited(&passing, reader),
+        StageParams::ReEcnPolicer(policer) if passing.none(declares_by_re_ecn) => {
+            let so = match policer.outside {
+                Outside::Police => "everybody has the fill rate",
+                Outside::Pass => "nothing is policed",
+                Outside::Drop => "all packets are dropped",
+            };
+            reader.error::<()>(format!(
+                "nobody whose packets come here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
+                passing.key()
+            ));
+        }
+        StageParams::ReEcnDropper(_) => dropped(&passing, reader),
+        _ => {}
+    }
+}
+
+/// Whose packets come by.
+struct Passing<'a> {
+    senders: &'a [&'a Sender<'a>],
+}
+
+impl Passing<'_> {
+    /// Whether this holds for nobody's declarations.
+    fn none(&self, says: fn(&ConexPlan) -> bool) -> bool {
+        !self.senders.iter().any(|sender| sender.has(says))
+    }
+    /// Whether nobody takes part in ConEx.
+    fn none_declares(&self) -> bool {
+        !self.senders.iter().any(|sender| sender.declares())
+    }
+    /// Where it is said what they declare: of a constant rate not with TCP's options.
+    fn key(&self) -> &'static str {
+        let at_constant_rates =
+            self.senders.iter().all(|sender| matches!(sender.user.traffic.0, Traffic::Cbr(_)));
+        if at_constant_rates { "traffic.conex" } else { "tcp.conex" }
+    }
+    /// The groups for which something holds, as a list.
+    fn names(&self, holds: impl Fn(&Sender) -> bool) -> String {
+        let found = self.senders.iter().filter(|sender| holds(sender));
+        found.map(|sender| sender.name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
+    if let Some(so) = without_declarations(policer).filter(|_| passing.none_declares()) {
+        reader.error::<()>(format!(
+            "nobody whose packets come here declares what they meet, so that {so}: give {}",
+            passing.key()
+        ));
+    }
+    if policer.fill_rate.is_zero() {
+        let message = "nothing comes in: what the depth holds is all that may ever be declared";
+        reader.error_at("fill_rate", message);
+    }
+}
+
+/// What becomes of packets where all are outside ConEx, if that can hardly be meant.
+fn without_declarations(policer: &ConexPolicerParams) -> Option<&'static str> {
+    let is_shut = policer.fill_rate.is_zero()
+        && policer.curve == PolicerCurve::Strict
+        && policer.initial.is_some_and(|tokens| tokens.is_zero());
+    match policer.not_conex {
+        NotConex::Limit => None,
+        NotConex::Drop => Some("all packets are dropped"),
+        NotConex::Police if is_shut => Some("all packets are dropped"),
+        NotConex::Police | NotConex::Pass => Some("nothing is policed"),
+    }
+}
+
+fn audited(passing: &Passing, reader: &mut Reader) {
+    let silent = passing.names(|sender| sender.declares() && !sender.gives_credit());
+    if passing.none_declares() {
+        reader.error::<()>(format!(
+            "nobody whose packets come here declares anything, so that nothing is audited: give {}",
+            passing.key()
+        ));
+    } else if !silent.is_empty() {
+        reader.error::<()>(format!(
+            "{silent} declare without giving credit, so that the first congestion they meet is held \
+             against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
+        ));
+    }
+}
+
+fn dropped(passing: &Passing, reader: &mut Reader) {
+    if passing.none(declares_by_re_ecn) {
+        reader.error::<()>(format!(
+            "nobody whose packets come here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
+            passing.key()
+        ));
+    }
+    let short = passing.names(|sender| sender.has(may_be_short));
+    if !short.is_empty() {
+        reader.error::<()>(format!(
+            "{short} declare by re-ECN without credit, so that packets behind the first mark are dropped \
+             for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}"
+        ));
+    }
+}
+
+const fn declares_by_re_ecn(conex: &ConexPlan) -> bool {
+    matches!(conex, ConexPlan::ReEcn(_))
+}
+
+const fn may_be_short(conex: &ConexPlan) -> bool {
+    let ConexPlan::ReEcn(ReEcn { credit, .. }) = conex else { return false };
+    matches!(credit, CreditPlan::Off)
+}
+
+const fn declares(conex: &ConexPlan) -> bool {
+    matches!(conex, ConexPlan::Rfc7786(_) | ConexPlan::PerSignal(_))
+}
+
+const fn gives_credit(conex: &ConexPlan) -> bool {
+    let ConexPlan::Rfc7786(Rfc7786 { credit, .. }) = conex else { return false };
+    !matches!(credit, CreditPlan::Off)
+}
+
+fn places<'a>(
+    file: &'a File,
+    senders: &'a [Sender<'a>],
+    network: &Network,
+    crossing: &Crossing,
+) -> Vec<Place<'a>> {
+    let mut places = Vec::new();
+    for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
+        let is_here = |link: &LinkPlan| {
+            [Side::Ingress, Side::Egress]
+                .iter()
+                .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
+        };
+        let takes =
+            |sender: &&Sender| shared_links(network, sender.user, Direction::Forward).any(is_here);
+        let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
+        places.push(Place { path, stages, senders: senders.iter().filter(takes).collect() });
+    }
+    let mut ends = |path: &[&'a str],
+                    ends: [&'a Vec<StageParams>; 2],
+                    senders: &dyn Fn() -> Vec<&'a Sender<'a>>| {
+        for (end, stages) in ["ingress", "egress"].into_iter().zip(ends) {
+            if !stages.is_empty() {
+                let path = [path, &[end]].concat();
+                places.push(Place { path, stages, senders: senders() });
+            }
+        }
+    };
+    for sender in senders {
+        let Sender { name, user, .. } = sender;
+        ends(&["users", name], [&user.ingress, &user.egress], &|| vec![sender]);
+    }
+    for (path, link) in file.link_mechanisms() {
+        let number = match path[..] {
+            ["links", name] => network.number_of_link(name),
+            _ => None,
+        };
+        ends(&path, [&link.ingress, &link.egress], &|| match number {
+            Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
+            None => senders.iter().collect(),
+        });
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    const POLICER: &str =
+        r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
+
+    fn lints(conex: &str, place: &str, stage: &str) -> Vec<String> {
+        lints_about(&format!("tcp.conex = {conex}"), place, stage)
+    }
+
+    fn lints_about(sender: &str, place: &str, stage: &str) -> Vec<String> {
+        let text = format!(
+            "version = 1\nbottleneck.rate = \"10 Mb/s\"\nusers.a.{sender}\nusers.b.flows = 1\n\
+             {place} = [{stage}]\n"
+        );
+        let scenario = Scenario::parse(&text, &[]).expect("is valid");
+        scenario.warnings().iter().map(ToString::to_string).collect()
+    }
+
+    fn check_messages(lints: &[String], wanted: &[&str]) {
+        let all = lints.iter().zip(wanted).all(|(lint, wanted)| lint.contains(wanted));
+        assert!(all && lints.len() == wanted.len(), "{lints:#?} {wanted:#?}");
+    }
+
+    #[test]
+    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
+        let [nobody, never] =
+            ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
+        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
+        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "bottleneck.ingress", POLICER), &[never]);
+        let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
+        check_messages(
+            &lints_about(flood, "users.a.ingress", POLICER),
+            &["give traffic.conex", never],
+        );
+        check_messages(
+            &lints_about(flood, "bottleneck.ingress", POLICER),
+            &["give tcp.conex", never],
+        );
+    }
+
+    #[test]
+    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
+        let with = |more: &str| {
+            let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
+            lints("\"off\"", "users.a.ingress", &policer)
+        };
+        check_messages(&with(" }"), &["so that nothing is policed: give"]);
+        check_messages(&with(", not_conex = \"pass\" }"), &["so that nothing is policed: give"]);
+        check_messages(
+            &with(", not_conex = \"drop\" }"),
+            &["so that all packets are dropped: give"],
+        );
+        let limit = ", not_conex = \"limit\", not_conex_rate = \"1 Mb/s\" }";
+        check_messages(&with(limit), &[]);
+        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
+        let dropped = "so that all packets are dropped: give";
+        check_messages(
+            &lints("\"off\"", "users.a.ingress", &shut),
+            &[dropped, "fill_rate: nothing comes in"],
+        );
+    }
+
+    #[test]
+    fn an_auditor_whose_senders_give_no_credit_is_doubted() {
+        let auditor = "\"conex-auditor\"";
+        check_messages(&lints("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
+        check_messages(
+            &lints("\"per-signal\"", "bottleneck.egress", auditor),
+            &["a declare without giving credit"],
+        );
+        check_messages(&lints("\"rfc7786\"", "bottleneck.egress", auditor), &[]);
+        let none = r#"{ kind = "rfc7786", credit = "off" }"#;
+        check_messages(&lints(none, "users.a.egress", auditor), &["users.a.egress.0: a declare"]);
+    }
+
+    #[test]
+    fn a_sender_without_feedback_that_declares_is_known_to() {
+        let blind = |credit| {
+            let conex = format!("{{ kind = \"blind\", marks = 0.1, credit = {credit} }}");
+            format!("traffic = {{ kind = \"cbr\", rate = \"1 Mb/s\", conex = {conex} }}")
+        };
+        let auditor = "\"conex-auditor\"";
+        check_messages(&lints_about(&blind(0.1), "users.a.egress", auditor), &[]);
+        check_messages(
+            &lints_about(&blind(0.0), "users.a.egress", auditor),
+            &["a declare without giving"],
+        );
+        let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
+        check_messages(&lints_about(&blind(0.1), "users.a.ingress", &full), &[]);
+    }
+
+    #[test]
+    fn who_leaves_his_flow_for_another_has_another() {
+        let with = |traffic: &str| {
+            let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
+            lints_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.ingress", "")
+        };
+        check_messages(&with("flows = 1"), &["users.a: they give their connections up"]);
+        let once = "traffic = { kind = \"transfer\", size = \"9 MB\" }";
+        check_messages(&with(once), &["users.a: they give their connections up"]);
+        check_messages(&with(&once.replace(" }", ", pause = \"1 ms\" }")), &[]);
+    }
+
+    #[test]
+    fn re_ecn_where_nobody_declares_by_it_or_gives_no_credit_is_doubted() {
+        let policer = r#"{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "9 kB", round_trip = "9 ms" }"#;
+        let with = "\"re-ecn\"\nusers.a.tcp.ecn = true";
+        for (stage, message) in
+            [(policer, "has the fill rate"), ("\"re-ecn-dropper\"", "nothing is dropped")]
+        {
+            check_messages(&lints("\"rfc7786\"", "users.a.ingress", stage), &[message]);
+            check_messages(&lints(with, "bottleneck.egress", stage), &[]);
+        }
+        let none = "{ kind = \"re-ecn\", credit = \"off\" }\nusers.a.tcp.ecn = true";
+        check_messages(
+            &lints(none, "users.a.egress", "\"re-ecn-dropper\""),
+            &["a declare by re-ECN without credit"],
+        );
+    }
+}
