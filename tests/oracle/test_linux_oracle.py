@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from tidegate.studies.fidelity import virtual
 from tidegate.studies.oracle import adaptive_red, closed_loop, kernel, ours, page, red
 from tidegate.studies.oracle.__main__ import COMPARISONS
 from tidegate.studies.page import filled
@@ -47,7 +46,11 @@ def test_red_gets_the_weight_that_tc_takes_for_the_burst():
     discipline, queue = closed_loop.CASES["RED"]
     words = discipline.split()
     low, burst, frame = (int(words[words.index(key) + 1]) for key in ("min", "burst", "avpkt"))
-    assert queue["aqm"]["weight"] == virtual.red_weight(low, burst, frame)
+    # tc takes the largest power of two for which the burst still fits.
+    room = burst + 1 - low / frame
+    powers = (2.0**-log for log in range(1, 32))
+    fitting = (w for w in powers if 1 <= room <= (1 - (1 - w) ** burst) / w)
+    assert queue["aqm"]["weight"] == next(fitting)
 
 
 def test_what_adaptive_red_of_linux_drops_above_its_thresholds_is_not_an_early_drop():

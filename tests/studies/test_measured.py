@@ -9,6 +9,7 @@ from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.load import _Reader
 from tidegate.studies.metrics import Measures
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.points import Points, fill
 from tidegate.studies.runner import Runner
 from tidegate.studies.sides.measured import measured
@@ -28,7 +29,7 @@ def table(tmp_path):
 
 
 def series(folder, **entry):
-    reader = _Reader(folder, {}, {}, 3, {}, {}, frozenset(), quick=False, baseline=False)
+    reader = _Reader(folder, {}, {}, 3, {}, {}, frozenset(), False, False, Numbers())
     factors = {"case": ["a", "b"], "gamma": [1]}
     return reader.series("linux", {"setup": "", "factors": factors, **entry}, {})
 
@@ -76,7 +77,7 @@ def test_a_table_that_is_missing_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("entry", [{"side": "moon", "measured": "lab.csv"}, {"side": "lab"}])
 def test_a_side_has_to_be_known_and_to_have_a_table(tmp_path, entry):
-    with pytest.raises(ReproductionError, match="one of lab, kernel, ns2"):
+    with pytest.raises(ReproductionError, match="one of lab, kernel, ns2, paper"):
         series(tmp_path, **entry)
 
 
@@ -87,7 +88,9 @@ TABLES = sorted(data_folder("studies").glob("*/measured/*.csv"))
 def test_each_kept_table_has_each_number_once(file):
     with file.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    points = {tuple((name, row[name]) for name in ("case", "part") if name in row) for row in rows}
+    points = {
+        tuple((name, row[name]) for name in list(row)[: list(row).index("metric")]) for row in rows
+    }
     assert sum(len(measured(file, dict(point))) for point in points) == len(rows)
 
 

@@ -1,4 +1,4 @@
-"""Why something that a study judged deviates: one form for papers, Linux and packetdrill's scripts.
+"""Why something that a study judged deviates.
 
 `explanations.toml` lists them::
 
@@ -8,12 +8,9 @@
     cells = [{ case = ["05-two-cubic", "04-two-reno"], metric = "ratio" }]
     derived_in = "tests/../test_x.py::test_y"
 
-An entry of `cells` has what a cell must be: a value, one of a list, or a range. What was measured
-may be among it, and ties the explanation to it: `differs = false` explains a cell only as long
-as chance may have made it, `line = 34` a script only as long as it stops there. `derived_in` names
-a test that computes what the text says. Papers, whose explanations have to be shown by
-measurements, add how (`tidegate.studies.explained`). One that explains nothing any more
-is told.
+An entry of `cells` has what a cell must be: a value, one of a list, or a range. `derived_in` names
+a test that computes what the text says. How an explanation is shown by measurements says
+`tidegate.studies.explained`.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from tidegate.errors import ResultError
 from tidegate.studies.matching import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
@@ -62,8 +59,3 @@ def read_explanations(file: Path, kind: type[AnyExplanation]) -> list[AnyExplana
         return [kind(**entry) for entry in entries]
     except (OSError, TypeError, tomllib.TOMLDecodeError) as error:
         raise ResultError(f"{file}: {error}") from error
-
-
-def idle(explanations: Iterable[Explanation], cells: Collection[Mapping[str, Any]]) -> list[str]:
-    """Those that have nothing to explain any more."""
-    return [one.id for one in explanations if not any(one.covers(cell) for cell in cells)]

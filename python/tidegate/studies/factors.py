@@ -41,17 +41,19 @@ import string
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidegate.scenarios.reading import toml_value
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Level = int | float | str
 Override = tuple[str, str]
+Base: TypeAlias = "str | Callable[[Mapping[str, Level]], str]"
+"""A scenario, or one for each combination of levels."""
 
 
 @dataclass(frozen=True)
@@ -164,20 +166,30 @@ def combinations(levels: Mapping[str, list[Any]]) -> list[dict[str, Level]]:
     ]
 
 
+def scenario_of(base: Base, levels: Mapping[str, Level]) -> str:
+    """Give the scenario of these levels."""
+    return base if isinstance(base, str) else base(levels)
+
+
 def settings(
     levels: Mapping[str, list[Any]],
     factors: Mapping[str, Factor],
     always: Sequence[Override],
-    base: str,
+    base: Base,
     names: Mapping[str, Any] | None = None,
 ) -> list[Setting]:
-    """Every combination of the levels as changes to the base scenario, `always` coming first."""
+    """Every combination of the levels as changes to its base scenario, `always` coming first."""
     names = names or {}
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
         raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
     return [
-        Setting(combination, (*always, *_changes(combination, factors, names)), base, names)
+        Setting(
+            combination,
+            (*always, *_changes(combination, factors, names)),
+            scenario_of(base, combination),
+            {name: filled(one, "", combination) for name, one in names.items()},
+        )
         for combination in combinations(chosen(levels, factors, names))
     ]
 

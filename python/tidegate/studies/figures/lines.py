@@ -70,7 +70,8 @@ class Panel:
     def published(self) -> dict[tuple[Any, ...], float]:
         """The paper's cells by their levels."""
         cells = self.experiment.cells
-        return {place(c.levels): c.value for c in cells if c.metric == self.metric}
+        published = [c for c in cells if c.metric == self.metric and c.measured is None]
+        return {place(c.levels): c.value for c in published}
 
     def titled(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Levels as pages call them."""

@@ -21,13 +21,16 @@ from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tidegate.studies.factors import Level
+    from tidegate.studies.factors import Level, Setting
 
-SIDES = ("lab", "kernel", "ns2")
-"""Real Linux behind the lab, the stock kernel in virtual time, and ns-2."""
+SIDES = ("lab", "kernel", "ns2", "paper")
+"""Real Linux in the lab, a Linux kernel in virtual time, ns-2, and what a paper prints."""
+
+MEASURABLE = ("lab", "ns2")
+"""Those that `tidegate reproduce --measure` runs; their series name a set-up."""
 
 _NOT_LEVELS = ("metric", "mean", "ci95", "runs", "kernel", "machine")
 
@@ -48,6 +51,38 @@ def measured(table: Path, levels: Mapping[str, Level]) -> dict[str, Estimate]:
     if not found:
         raise ReproductionError(f"{table}: nothing measured for {wanted}")
     return found
+
+
+def about_the_runs(table: Path, settings: Sequence[Setting]) -> str:
+    """Where and how well these points were measured, in sentences; nothing if it does not say."""
+    rows, points = _rows(table), [measured(table, setting.levels) for setting in settings]
+    where = {
+        f"Linux {row['kernel']}" + (f" on {row['machine']}" if row.get("machine") else "")
+        for row in rows
+        if row.get("kernel")
+    }
+
+    def of(metric: str) -> list[float]:
+        return [point[metric].mean for point in points if metric in point]
+
+    told = [f"Measured with {'; '.join(sorted(where))}."] if where else []
+    if late := of("lateness_p99_s_most"):
+        told.append(
+            f"In the valid runs 99 % of the packets left the forwarder within "
+            f"{max(late) * 1e6:.0f} µs of their time, and it used at most "
+            f"{100 * max(of('cpu_share_most')):.0f} % of a core."
+        )
+    if busy := of("busy_share_most"):
+        least, most = min(of("busy_share_least")), max(busy)
+        told.append(f"All processors were {100 * least:.0f} to {100 * most:.0f} % busy.")
+    if late:
+        valid = sum(point["packets"].runs for point in points if "packets" in point)
+        invalid = int(sum(of("invalid_runs")))
+        told.append(
+            f"{invalid or 'None'} of the {valid + invalid} runs on Linux "
+            f"{'were' if invalid else 'was'} invalid."
+        )
+    return " ".join(told)
 
 
 def _rows(table: Path) -> list[dict[str, str]]:
