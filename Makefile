@@ -121,7 +121,7 @@ accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/
 	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
-	$(BIN)/python -m tidegate.studies.oracle $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m linux_oracle $(ARGS)
 
 packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FOLDER says which
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \

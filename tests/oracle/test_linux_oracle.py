@@ -4,10 +4,10 @@ import shutil
 
 import numpy as np
 import pytest
+from linux_oracle import adaptive_red, closed_loop, kernel, ours, page, red
+from linux_oracle.__main__ import COMPARISONS
 from support import ROOT
 
-from tidegate.studies.oracle import adaptive_red, closed_loop, kernel, ours, page, red
-from tidegate.studies.oracle.__main__ import COMPARISONS
 from tidegate.studies.page import filled
 
 needs_kernel = pytest.mark.skipif(
@@ -33,8 +33,8 @@ def test_our_mechanism_is_within_its_bounds_of_the_kernels(name, linux):
 
 @needs_kernel
 def test_the_same_trace_and_seed_give_the_same_record(linux):
-    from tidegate.studies.oracle.comparison import replay
-    from tidegate.studies.oracle.traces import generate
+    from linux_oracle.comparison import replay
+    from linux_oracle.traces import generate
 
     packets = generate(1, 3, lambda _: 1.2)
     records = [replay(linux, "pie limit 1000", packets, seed=seed)[0] for seed in (1, 1, 2)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.studies.oracle import ours
-from tidegate.studies.oracle.comparison import Comparison, described, mean, percentile, replay
-from tidegate.studies.oracle.traces import generate, swinging
+from linux_oracle import ours
+from linux_oracle.comparison import Comparison, described, mean, percentile, replay
+from linux_oracle.traces import generate, swinging
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tidegate.studies.oracle.kernel import Kernel
-    from tidegate.studies.oracle.traces import Record
+    from linux_oracle.kernel import Kernel
+    from linux_oracle.traces import Record
 
 DISCIPLINE = "codel limit 1000 target 5ms interval 100ms"
 PARAMETERS = {"target_us": 5e3, "interval_us": 1e5, "max_packet": 1514, "limit": 1001}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linux_oracle import ours
+from linux_oracle.comparison import Comparison, described, expect_sum, mean, replay
+from linux_oracle.traces import Departure, Record, events, generate
 from tidegate.errors import ResultError
-from tidegate.studies.oracle import ours
-from tidegate.studies.oracle.comparison import Comparison, described, expect_sum, mean, replay
-from tidegate.studies.oracle.traces import Departure, Record, events, generate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tidegate.studies.oracle.kernel import Kernel
-    from tidegate.studies.oracle.ours import View
+    from linux_oracle.kernel import Kernel
+    from linux_oracle.ours import View
 
 DISCIPLINE = "pie limit 1000 target 15ms tupdate 15ms"
 TARGET_NS, BURST_NS = 15 * 10**6, 150 * 10**6

@@ -1,4 +1,4 @@
-"""``python -m tidegate.studies.oracle``: compare, keep the numbers, write the page."""
+"""``python -m linux_oracle``: compare, keep the numbers, write the page."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linux_oracle import adaptive_red, closed_loop, codel, fq_codel, ours, page, pie, red
+from linux_oracle.kernel import Kernel
 from tidegate.errors import TidegateError, UsageError
 from tidegate.results.store import hand_over
-from tidegate.studies.oracle import adaptive_red, closed_loop, codel, fq_codel, ours, page, pie, red
-from tidegate.studies.oracle.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tidegate.studies.oracle.comparison import Comparison
+    from linux_oracle.comparison import Comparison
 
 COMPARISONS: dict[str, Callable[..., Comparison]] = {
     "red": red.compare,
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tidegate.studies.oracle",
+        prog="python -m linux_oracle",
         description="Linux's queue disciplines and ours.",
     )
     add = parser.add_argument

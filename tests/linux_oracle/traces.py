@@ -42,7 +42,7 @@ def generate(
 
     A share of the packets is ECN-capable.
     """
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     mean_ns = sum(LENGTHS) / len(LENGTHS) * NS_PER_BYTE
     packets, now_ns = [], 0.0
     while now_ns < seconds * 1e9:

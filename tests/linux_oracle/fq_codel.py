@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from tidegate.studies.oracle import ours
-from tidegate.studies.oracle.codel import ORDER_NOTE, compare_as_a_whole, compare_packets
-from tidegate.studies.oracle.comparison import Comparison, described, replay
-from tidegate.studies.oracle.traces import LENGTHS, NS_PER_BYTE, Packet
+from linux_oracle import ours
+from linux_oracle.codel import ORDER_NOTE, compare_as_a_whole, compare_packets
+from linux_oracle.comparison import Comparison, described, replay
+from linux_oracle.traces import LENGTHS, NS_PER_BYTE, Packet
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tidegate.studies.oracle.kernel import Kernel
+    from linux_oracle.kernel import Kernel
 
 PARAMETERS = {"quantum": 1514, "target_us": 5e3, "interval_us": 1e5}
 # Share of the link that each flow asks for: two are greedy, two sparse.
@@ -64,7 +64,7 @@ def _trace(seconds: float) -> list[Packet]:
     mean_ns = sum(LENGTHS) / len(LENGTHS) * NS_PER_BYTE
     packets = []
     for flow, share in enumerate(SHARES):
-        rng = random.Random(f"fq-codel {flow}")  # noqa: S311
+        rng = random.Random(f"fq-codel {flow}")
         now_ns, on_until_ns = 0.0, rng.uniform(0.5e9, 4e9)
         while now_ns < seconds * 1e9:
             now_ns += rng.expovariate(1) * mean_ns / share

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import tidegate
-from tidegate.studies.oracle.comparison import ABOVE, Comparison, mean, percentile
+from linux_oracle.comparison import ABOVE, Comparison, mean, percentile
 
 if TYPE_CHECKING:
-    from tidegate.studies.oracle.kernel import Kernel
+    from linux_oracle.kernel import Kernel
 
 FLOWS, RATE_BPS, ROUND_TRIP_MS, APART_MS = 8, 10_000_000, 40, 100
 PACKET_B, FRAME_B = 1500, 1514

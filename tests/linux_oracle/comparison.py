@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.studies.oracle import traces
+from linux_oracle import traces
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidegate.studies.oracle.kernel import Kernel
-    from tidegate.studies.oracle.traces import Packet, Record
+    from linux_oracle.kernel import Kernel
+    from linux_oracle.traces import Packet, Record
 
 # Chance exceeds this once in about 2,000 times where nothing is wrong (two-sided).
 STANDARD_DEVIATIONS = 3.5

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linux_oracle import ours, red
+from linux_oracle.comparison import Comparison, described, expect_sum, replay
+from linux_oracle.traces import generate, swinging
 from tidegate.errors import ResultError
-from tidegate.studies.oracle import ours, red
-from tidegate.studies.oracle.comparison import Comparison, described, expect_sum, replay
-from tidegate.studies.oracle.traces import generate, swinging
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from tidegate.studies.oracle.kernel import Kernel
-    from tidegate.studies.oracle.ours import View
-    from tidegate.studies.oracle.traces import Record
+    from linux_oracle.kernel import Kernel
+    from linux_oracle.ours import View
+    from linux_oracle.traces import Record
 
 # The kernel's timer is set to 500 ticks of 1 ms; such long ones go off at multiples of 8.
 INTERVAL_MS = 504

@@ -80,7 +80,7 @@ class Kernel:
             **os.environ, "LD_PRELOAD": str(kept / "randomness.so"), "UML_SEED": str(seed),
         }  # fmt: skip
         try:
-            done = subprocess.run(  # noqa: S603
+            done = subprocess.run(
                 command, cwd=job, env=environment, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False,
             )  # fmt: skip

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linux_oracle.traces import NS_PER_BYTE, RATE_BPS, Departure, Record, events
 from tidegate.errors import ResultError
-from tidegate.studies.oracle.traces import NS_PER_BYTE, RATE_BPS, Departure, Record, events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ def build(root: Path) -> None:
     command = ["cargo", "build", "--quiet", "--locked", "--profile", PROFILE]
     command += ["--package", "tidegate-mechanisms", "--examples"]
     try:
-        subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)  # noqa: S603
+        subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     except OSError as error:
         raise ResultError(f"cargo is needed to build our side: {error}") from error
     except subprocess.CalledProcessError as error:
@@ -166,7 +166,7 @@ def _run(
     command = [str(root / "target" / PROFILE / "examples" / program), kind]
     command += [f"{key}={value}" for key, value in parameters.items()]
     text = "\n".join(lines) + "\n"
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ResultError(f"{program} {kind}: {done.stderr}")
     return done.stdout.splitlines()

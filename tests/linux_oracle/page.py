@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linux_oracle.kernel import GUEST
 from tidegate.studies.book import read_json, replace
-from tidegate.studies.oracle.kernel import GUEST
 from tidegate.studies.page import filled, table, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidegate.studies.oracle.comparison import Comparison
+    from linux_oracle.comparison import Comparison
 
 RESULTS = GUEST / "results.json"
 PAGE = Path("docs/linux-oracle.md")

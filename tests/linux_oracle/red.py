@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linux_oracle import ours
+from linux_oracle.comparison import Comparison, described, expect_sum, mean, replay
+from linux_oracle.traces import generate, swinging
 from tidegate.errors import ResultError
-from tidegate.studies.oracle import ours
-from tidegate.studies.oracle.comparison import Comparison, described, expect_sum, mean, replay
-from tidegate.studies.oracle.traces import generate, swinging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tidegate.studies.oracle.kernel import Kernel
-    from tidegate.studies.oracle.ours import View
-    from tidegate.studies.oracle.traces import Record
+    from linux_oracle.kernel import Kernel
+    from linux_oracle.ours import View
+    from linux_oracle.traces import Record
 
 MIN_B, MAX_B, MAX_P = 60_000, 180_000, 0.1
 DISCIPLINE = (
