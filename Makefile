@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	stability accuracy oracle packetdrill readme pages docs lock \
+	accuracy oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -113,9 +113,6 @@ league: $(NATIVE) ## every mechanism in every situation; writes studies/league/R
 
 fidelity: $(NATIVE) ## simulator beside real Linux and ns-2; writes studies/fidelity/RESULTS*.md
 	$(BIN)/tidegate reproduce fidelity --report $(ARGS)
-
-stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
-	$(BIN)/python -m tidegate.studies.stability $(ARGS)
 
 accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
 	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)

@@ -1,7 +1,8 @@
 """What pages of the analysis say is computed while they are built, or the build fails.
 
-Python blocks of `docs/analysis.md` and `docs/analysis/*.md` are run in their order, those of a page
-with one another's names and in the page's folder, so that figures come out where it shows them.
+Python blocks of `docs/analysis.md`, `docs/analysis/*.md` and pages of results are run in their
+order, those of a page with one another's names and in the page's folder, so that figures come out
+where it shows them.
 A line that ends in a comment which begins with a number, as ``at.gain_margin  # 1.76: margin``, has
 to give it to the digits that are printed. So do several numbers, in brackets or not, and words in
 quotes, True, False and None.
@@ -35,7 +36,9 @@ class NoLongerTrueError(Exception):
 
 def pages() -> list[Path]:
     """Those whose numbers are computed."""
-    return [DOCS / "analysis.md", *sorted((DOCS / "analysis").glob("*.md"))]
+    results = (DOCS.parent / "studies").glob("*/RESULTS*.md")
+    computed = [page for page in results if BLOCK.search(page.read_text(encoding="utf-8"))]
+    return [DOCS / "analysis.md", *sorted((DOCS / "analysis").glob("*.md")), *sorted(computed)]
 
 
 def check(page: Path) -> int:

@@ -25,7 +25,7 @@ PAPERS = {
 LAB_ABC, LAB_CPQ, LAB_MIXES, FIDELITY = (
     f"studies/fidelity/RESULTS{page}.md" for page in ("-abc", "-cpq", "-mixes", "")
 )
-LEAGUE, PERFORMANCE = "docs/league.md", "docs/performance.md"
+LEAGUE, PERFORMANCE = "studies/league/RESULTS.md", "docs/performance.md"
 
 
 @dataclass(frozen=True)
@@ -232,10 +232,12 @@ def _cpq():
 
 
 def _league():
-    mechanisms = table(LEAGUE, "mechanism", "name", "configured")
+    rows = table(LEAGUE, "mechanism", "name", "configured")
+    # Rows without a page of their own are the same mechanisms with other parameters.
+    mechanisms = [one for one in rows if one["mechanism"].startswith("[")]
     return Statement(
         LEAGUE,
-        "The league](docs/league.md) plays {} mechanisms of a bottleneck in one set",
+        "The league](studies/league/RESULTS.md) plays {} mechanisms of a bottleneck in one set",
         (str(len(mechanisms)),),
     )
 

@@ -84,7 +84,7 @@ def test_views_that_apply_come_first_and_the_others_say_why():
     assert told["blocking"] == {
         "applies": False,
         "key": "users.all.traffic",
-        "reason": "nobody sends at a constant rate, as calls do",
+        "reason": "no group sends at a constant rate, as calls do",
         "nearest": 'give a group traffic = { kind = "calls", … }, or "cbr", the rate of a call',
     }
     json.dumps(told, allow_nan=False)
@@ -244,7 +244,7 @@ def test_a_trajectory_begins_where_it_is_told():
 
 
 def test_abc_over_tcp_is_mapped_from_a_scenario():
-    """As docs/analysis/abc-over-tcp.md; evening-peak's expectation is 1.0 beside 0.9 Mb/s."""
+    """As the page of ABC and AICP over TCP; evening-peak's expectation is 1.0 beside 0.9 Mb/s."""
     path = ROOT / "scenarios/abc-on-pie.toml"
     heavy, light = tidegate.analyse(path, "equilibrium")["equilibrium"].tables["groups"]
     assert heavy["rate_bps"] == pytest.approx(0.98e6, rel=0.02)

@@ -96,6 +96,13 @@ class Setting:
     """The scenario."""
     names: Mapping[str, Any] = field(default_factory=dict)
     """What reads and changes may call by name, as the set-up has it."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Metrics that a paper has there."""
+
+
+def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
+    """What pages call a level of a factor."""
+    return factors[factor].title(level) if factor in factors else str(level)
 
 
 def read_factors(

@@ -13,7 +13,7 @@ from tidegate.studies.checks.findings import Finding
 from tidegate.studies.errors import NothingLeftError
 from tidegate.studies.points import the_one_point
 from tidegate.studies.selection import groups
-from tidegate.studies.verdict import Verdict, all_of
+from tidegate.studies.verdict import Verdict, all_of, most_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,8 +90,13 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether all findings satisfy the claim; undecided where none says that it fails."""
-        return all_of(finding.verdict for _, finding in self.findings)
+        """Whether all findings, or the `share` asked for, satisfy the claim.
+
+        Undecided where no finding says that it fails.
+        """
+        verdicts = [finding.verdict for _, finding in self.findings]
+        share = self.claim.check.get("share")
+        return all_of(verdicts) if share is None else most_of(verdicts, share)
 
     @property
     def held(self) -> bool:
@@ -121,7 +126,9 @@ class ClaimVerdict:
     def measured(self) -> str:
         """Our values in a line."""
         more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
-        return told(self.findings) + (more if self.repeated else "")
+        held = sum(finding.held for _, finding in self.findings)
+        count = f"{held} of {len(self.findings)}: " if "share" in self.claim.check else ""
+        return count + told(self.findings) + (more if self.repeated else "")
 
 
 def _near_decision(finding: Finding) -> bool:

@@ -189,6 +189,8 @@ class _Reader:
             entry = {**entry, **entry["quick"]}
         if "rivals" in entry:
             return Series(name, (), 0, ranking=Ranking(entry["rivals"], entry["of"]))
+        if "published" in entry:
+            return Series(name, _published(self.folder / entry["published"]), 0, entry["model"])
         levels = entry["factors"]
         if "side" in entry:
             if entry["side"] not in SIDES or "measured" not in entry:
@@ -220,6 +222,7 @@ class _Reader:
             more_runs=entry.get("more_runs", True),
             without_mechanism=entry.get("without_mechanism", True),
             reduced=reduced,
+            beside=entry.get("beside"),
         )
 
     def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -299,6 +302,16 @@ def _computed(
         changes = [one for name in named for one in factors[name].overrides(levels[name], others)]
         points.append(Setting(levels, tuple(changes), scenario_of(setup.base, levels)))
     return tuple(points)
+
+
+def _published(file: Path) -> tuple[Setting, ...]:
+    """Give a point for each place of a table of published cells, with the paper's numbers."""
+    places: dict[tuple[tuple[str, Level], ...], dict[str, float]] = {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            levels = tuple((k, _level(text)) for k, text in row.items() if k not in _CELL_COLUMNS)
+            places.setdefault(levels, {})[row["metric"]] = float(row["value"])
+    return tuple(Setting(dict(levels), (), known=found) for levels, found in places.items())
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Measures:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     curves: Mapping[str, CurveRead] = field(default_factory=dict)
     traces: str = "all"
-    """Whether the time series of each run are kept, or of the `first` of a scenario alone."""
+    """Whether the time series of each run are kept, of the `first` of a scenario, or `none`."""
 
     def keep(
         self, simulation: Simulation, columns: Columns, names: Mapping[str, Any] | None = None
@@ -85,7 +85,8 @@ class Measures:
         )
 
     def _traced(self, simulation: Simulation, columns: Columns) -> bool:
-        return self.traces == "all" or int(columns["run"]["seed"][0]) == simulation.seed
+        first = self.traces == "first" and int(columns["run"]["seed"][0]) == simulation.seed
+        return first or self.traces == "all"
 
     def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
         if not self.curves or columns["run"]["seed"][0] != simulation.seed:

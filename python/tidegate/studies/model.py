@@ -69,6 +69,8 @@ class Series:
     """Where it was measured, if not in the simulator."""
     measured: Path | None = None
     """Table of what was measured there."""
+    beside: Model | None = None
+    """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:

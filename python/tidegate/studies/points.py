@@ -156,12 +156,16 @@ def capped(series: Series, replications: int | None) -> int:
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
     if series.measured is not None:
         return Point(setting.levels, measured_before(series.measured, setting.levels))
-    if series.model is None:
-        runs = runner.runs(setting, capped(series, replications))
-        traces = tuple(run.trace for run in runs if run.trace is not None)
-        return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
-    exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
-    return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
+    model = series.model or series.beside
+    exact = dict(setting.known)
+    if model is not None:
+        exact |= compute(model, setting.levels, lambda more: runner.scenario(setting, more))
+    computed = {metric: Estimate(float(value)) for metric, value in exact.items()}
+    if not series.simulated:
+        return Point(setting.levels, computed)
+    runs = runner.runs(setting, capped(series, replications))
+    traces = tuple(run.trace for run in runs if run.trace is not None)
+    return Point(setting.levels, runner.measures.of(runs) | computed, traces, runs[0].curves)
 
 
 def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:

@@ -12,7 +12,8 @@ column   one of its columns, or an expression of them and of `begin_s` and `end_
          the run is measured
 where    rows to keep: a value of a column, a list of values, { min = .., max = .. }, or
          { like = "*.egress.*" } for text, with the wildcards of a shell; "{name}" is what the
-         set-up calls so; a group by its name, or by its number from 0
+         set-up calls so, "{begin_s}" and "{end_s}" these times; a group by its name, or by its
+         number from 0
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
          deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
          ten rows in a row), summit (where the histogram has its highest inner maximum), quotient

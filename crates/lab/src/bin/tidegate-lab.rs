@@ -17,8 +17,7 @@ const USAGE: &str = "\
 usage: tidegate-lab run --seed N [--ip 4|6] [--generator own|iperf3] [--progress] [--verbose]
        tidegate-lab examine [--ip 4|6] [--generator own|iperf3]
        tidegate-lab check
-`run` reads a scenario from standard input and writes its tables as JSON; `examine` says what of a
-scenario cannot be run and what a kernel does in its own way, `check` what this machine lacks for any.
+`run` reads a scenario from standard input and writes its tables as JSON; `examine` reports what of a scenario cannot be run and what a kernel does differently, `check` what this machine lacks for any.
 All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {

@@ -24,13 +24,15 @@
 //! DCTCP's rests: at several marks a round trip p = 2/cwnd, against which RFC 9332 sets its coupling
 //! factor.
 //!
-//! Differs from the draft and from its Linux code: no pacing, since the simulator's senders have none
-//! (bursts of ACKs are bursts of segments); no window below two segments; no fall-back for queues that
+//! Its segments are paced at cwnd/srtt, in slow start at twice that (`tcp.pacing`), and no burst of segmentation offload
+//! is longer than 1/4096 s at that rate or two segments.
+//!
+//! Differs from the draft and from its Linux code: no window below two segments; no fall-back for queues that
 //! mark as RFC 3168 has it; the reference holds from the first ACK in congestion avoidance, not after
 //! some round trips; feedback is DCTCP's echo, which stands for AccECN (RFC 9768).
 
 use super::marked_share::MarkedShare;
-use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Pacing, Sender, Window};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::units::{OrOff, Span, Time};
@@ -92,7 +94,9 @@ impl Sender for Prague {
 
     const IS_SCALABLE: bool = true;
 
-    const SPREADS_SEGMENTS: bool = true;
+    const IS_PACED: bool = true;
+
+    const PACING: Pacing = Pacing::Prague;
 }
 
 impl Control for Prague {
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_amid_a_repair_are_counted_and_lower_the_window_no_further() {
+    fn marks_amid_a_recovery_are_counted_and_lower_the_window_no_further() {
         let mut prague = prague(None);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         let marks = Marks { delivered: 4, marked: 1, in_recovery: true, ..marks_at(0, 1, 10) };
@@ -261,7 +265,7 @@ mod tests {
     /// Below the reference the rate, cwnd/RTT, is that of a flow with the reference: here of round
     /// trips that divide it, for reductions come on whole ones.
     #[test]
-    fn flows_with_short_ways_get_the_rate_of_the_reference() {
+    fn flows_with_short_paths_get_the_rate_of_the_reference() {
         let rate =
             |reference, rtt: Span| mean_window(prague(reference), 0.02, rtt, 8_000) / rtt.as_secs();
         let at_reference = rate(Some(MS(25)), MS(25));

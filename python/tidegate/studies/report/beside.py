@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.results.show import uncertain
 from tidegate.studies.beside import CLOSE
+from tidegate.studies.factors import title
 from tidegate.studies.figures.lines import place
 from tidegate.studies.page import table
-from tidegate.studies.report.tables import title
 from tidegate.studies.sides.measured import about_the_runs
 
 if TYPE_CHECKING:

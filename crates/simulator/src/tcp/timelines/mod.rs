@@ -8,7 +8,8 @@
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
 //!    420 ms  timeout        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
-//!                                                 "probe", "late" (reordering) and "delayed"
+//!                                                 "probe", "late" (reordering), "release" (pacing) and
+//!                                                 "delayed"
 //! ```
 //!
 //! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit; of one
@@ -55,7 +56,7 @@ fn measure(lines: &[String]) -> Vec<String> {
         let (time, rest) = line.split_once(" ms ").expect("a line begins with a time in ms");
         let event = rest.split(" >").next().unwrap_or_default();
         let event = event.split(" cwnd").next().unwrap_or_default();
-        if ["timeout", "probe", "late", "delayed"].contains(&event) {
+        if ["timeout", "probe", "late", "release", "delayed"].contains(&event) {
             continue;
         }
         let time = Time::from_nanos((time.parse::<f64>().expect("ms") * 1e6) as u64);
@@ -101,17 +102,17 @@ fn connections_open_and_slow_start_doubles_the_window() {
 }
 
 #[test]
-fn selective_acknowledgements_repair_losses_within_one_window() {
+fn selective_acknowledgements_recover_losses_within_one_window() {
     replay(include_str!("fast_recovery.trace"));
 }
 
 #[test]
-fn the_time_at_which_segments_were_sent_tells_losses() {
+fn losses_are_detected_by_the_time_at_which_segments_were_sent() {
     replay(include_str!("rack.trace"));
 }
 
 #[test]
-fn a_timeout_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
+fn a_timeout_by_time_loses_late_segments_and_is_undone_if_it_was_spurious() {
     replay(include_str!("loss_by_time.trace"));
 }
 
@@ -121,12 +122,17 @@ fn segments_leave_in_bursts_of_which_the_last_is_pushed() {
 }
 
 #[test]
+fn paced_segments_leave_at_the_pacing_rate() {
+    replay(include_str!("pacing.trace"));
+}
+
+#[test]
 fn a_pause_of_the_application_shrinks_the_window() {
     replay(include_str!("pauses.trace"));
 }
 
 #[test]
-fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
+fn without_selective_acknowledgements_one_loss_is_recovered_per_round_trip() {
     replay(include_str!("without_sack.trace"));
 }
 

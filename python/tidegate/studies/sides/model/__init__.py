@@ -28,6 +28,7 @@ from tidegate.studies.expressions import evaluate_asking
 from tidegate.studies.sides.model.control import CONTROL
 from tidegate.studies.sides.model.cost import packet_cost
 from tidegate.studies.sides.model.formulas import FORMULAS
+from tidegate.studies.sides.model.loops import LOOPS
 from tidegate.studies.sides.model.pricing import PRICING
 
 if TYPE_CHECKING:
@@ -120,4 +121,5 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "same-signalled-activity": same_signalled_activity,
     **PRICING,
     **CONTROL,
+    **LOOPS,
 }
