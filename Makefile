@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	accuracy oracle packetdrill readme pages docs lock \
+	oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -114,8 +114,6 @@ league: $(NATIVE) ## every mechanism in every situation; writes studies/league/R
 fidelity: $(NATIVE) ## simulator beside real Linux and ns-2; writes studies/fidelity/RESULTS*.md
 	$(BIN)/tidegate reproduce fidelity --report $(ARGS)
 
-accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
-	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
 	PYTHONPATH=tests $(BIN)/python -m linux_oracle $(ARGS)

@@ -140,7 +140,7 @@ def test_a_reproduction_that_is_killed_goes_on_from_what_workers_had_finished(
         kept = sum(path.read_text().count('"readings"') for path in folder.glob("*.json"))
         assert 0 < kept < 192, "in the middle"
         rest = tidegate_command(*asked, *there)
-    assert f"192 runs ({kept} of them kept from before)" in rest.stderr
+    assert f"192 runs ({kept} of them cached)" in rest.stderr
     threads = tidegate_command(*asked, "--out", "threads")
     assert (rest.returncode, rest.stdout) == (threads.returncode, threads.stdout)
 

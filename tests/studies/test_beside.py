@@ -7,7 +7,7 @@ import pytest
 from tidegate.results.statistics import Estimate, estimate, welch95, welch95_half
 from tidegate.studies.beside import Beside, all_beside
 from tidegate.studies.errors import ReproductionError
-from tidegate.studies.explained import StudyExplanation, Support
+from tidegate.studies.explanations import StudyExplanation, Support
 from tidegate.studies.factors import Setting
 from tidegate.studies.judge import CellVerdict
 from tidegate.studies.model import Cell, Experiment, Series

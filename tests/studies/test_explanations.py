@@ -6,8 +6,7 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ResultError
-from tidegate.studies.explained import StudyExplanation
-from tidegate.studies.explanations import Explanation, read_explanations
+from tidegate.studies.explanations import Explanation, StudyExplanation, read_explanations
 
 FILES = sorted((ROOT / "studies").glob("**/explanations.toml"))
 

@@ -75,7 +75,7 @@ def test_an_undecided_claim_gets_three_times_the_runs_unless_in_a_hurry(quick):
 
 
 def test_unknown_targets_are_errors_that_name_what_exists():
-    with pytest.raises(UsageError, match="no paper 'abd'; there are abc"):
+    with pytest.raises(UsageError, match="no study 'abd'; there are abc"):
         reproduce("abd")
     with pytest.raises(UsageError, match=r"there are fig1, .*; did you mean table2\?"):
         reproduce("abc/tabel2")

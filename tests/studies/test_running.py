@@ -12,7 +12,7 @@ from tidegate.scenarios.reading import load_scenario
 from tidegate.studies.book import Book, Entry
 from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
-from tidegate.studies.running import Task, Trial, run_all, simulate
+from tidegate.studies.running import Task, Trial, each_done, simulate
 
 SCENARIO = """\
 version = 1
@@ -54,7 +54,7 @@ def test_the_first_failure_ends_it():
             raise ArithmeticError(seed)
 
     with pytest.raises(ArithmeticError, match="7"):
-        run_all([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet)
+        list(each_done([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet))
 
 
 def tasks():

@@ -68,3 +68,15 @@ def test_a_value_of_several_points_and_the_level_where_it_is():
     assert head == ["Erlang", "most", "mean"]
     assert low[1:] == ["0.1 (a)", "0.1"]
     assert high[1:] == ["0.3 (b)", "0.2"]
+
+
+def test_rows_may_be_named_and_have_the_points_of_several_levels():
+    most = {"name": "most", "metric": "blocked", "derive": {"max": "all"}}
+    _, _, *rows = shown(
+        row={"control": "control"},
+        rows={"both": {"like": "[ab]"}, "first": "a", "none": "c"},
+        column=[most, {"name": "points", "count": {}}],
+    )
+    assert [row[0] for row in rows] == ["both", "first", "none"]
+    assert rows[0][1:] == ["0.3", "3"]
+    assert rows[1][1:] == ["0.2", "2"]

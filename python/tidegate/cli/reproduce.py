@@ -38,8 +38,8 @@ def reproduce(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER[/EXPERIMENT]]",
-            help="Paper or experiment, such as abc or abc/table2; default: all papers.",
+            metavar="[STUDY[/EXPERIMENT]]",
+            help="Study or experiment, such as abc or abc/table2; default: all studies.",
         ),
     ] = None,
     quick: Annotated[
@@ -97,7 +97,7 @@ def reproduce(
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce published results, cell by cell.
+    """Run a study: reproduce published results cell by cell, and judge claims.
 
     One experiment is printed with every number of the paper beside ours; of more, the counts.
 
@@ -114,11 +114,11 @@ def reproduce(
     from tidegate.studies.reproduce import reproduce as run
     from tidegate.studies.reproduce import runs_folder, study_names
 
-    paper = (target or "").partition("/")[0]
-    if paper and paper not in study_names():
-        near = get_close_matches(paper, study_names(), 1)
+    study = (target or "").partition("/")[0]
+    if study and study not in study_names():
+        near = get_close_matches(study, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(study_names())}{hint}")
+        raise UsageError(f"there is no study {study!r}; there are {', '.join(study_names())}{hint}")
     if measure:
         _measure(target, measure, jobs, alone=not (report or check or only), quiet=quiet)
         return
@@ -152,7 +152,7 @@ def reproduce(
             _print_table(outcomes)
     for one in [] if quiet else done:
         remark(
-            f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
+            f"{one.effort.target}: {one.effort.runs:,} runs{_cached(one)}, "
             f"{_packets(one)}{_seconds(one.effort.cpu_s)} CPU seconds"
         )
         remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
@@ -207,8 +207,8 @@ def _count(ids: object) -> str:
     return str(len(ids)) if isinstance(ids, list) else str(ids)
 
 
-def _kept(done: Reproduced) -> str:
-    return f" ({done.effort.kept:,} of them kept from before)" if done.effort.kept else ""
+def _cached(done: Reproduced) -> str:
+    return f" ({done.effort.cached:,} of them cached)" if done.effort.cached else ""
 
 
 def _packets(done: Reproduced) -> str:

@@ -1,4 +1,4 @@
-"""What was measured, kept as one small JSON file per case, so that pages can be written anew.
+"""Stored measurements: one small JSON file per case, from which pages are written.
 
 A case has entries, such as one for each side. An entry says
 what was run and on what, and has a line per run.
@@ -110,7 +110,7 @@ def fingerprint(*content: object) -> str:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
-    """Read a file that was kept."""
+    """Read a stored file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -31,6 +31,9 @@ An experiment lists levels, and factors that vary together share a key; of a fac
 levels of some kinds may be taken::
 
     factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]], mechanism = { kind = ["aqm"] } }
+
+Its points are all combinations of these, or, with `draw = { points = 100, seed = 1 }`, combinations
+drawn at random, with each entry of a list equally likely.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from tidegate.scenarios.reading import toml_value
 from tidegate.studies.errors import ReproductionError
@@ -178,18 +183,40 @@ def scenario_of(base: Base, levels: Mapping[str, Level]) -> str:
     return base if isinstance(base, str) else base(levels)
 
 
+def drawn(levels: Mapping[str, list[Any]], points: int, seed: int) -> list[dict[str, Level]]:
+    """Combinations of the levels at random.
+
+    >>> [one["gamma"] for one in drawn({"u_0/u_1": [[1, 10]], "gamma": [0, 3]}, 4, 1)]
+    [0, 3, 3, 3]
+    """
+    dice = np.random.default_rng(seed)
+    return [
+        {
+            name: level
+            for key, choices in levels.items()
+            for name, level in _named(key, choices[int(dice.integers(len(choices)))]).items()
+        }
+        for _ in range(points)
+    ]
+
+
 def settings(
     levels: Mapping[str, list[Any]],
     factors: Mapping[str, Factor],
     always: Sequence[Override],
     base: Base,
     names: Mapping[str, Any] | None = None,
+    draw: Mapping[str, int] | None = None,
 ) -> list[Setting]:
-    """Every combination of the levels as changes to its base scenario, `always` coming first."""
+    """Combinations of the levels as changes to their base scenario, `always` coming first.
+
+    All of them, or as many as `draw` asks for.
+    """
     names = names or {}
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
         raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
+    lists = chosen(levels, factors, names)
     return [
         Setting(
             combination,
@@ -197,7 +224,7 @@ def settings(
             scenario_of(base, combination),
             {name: filled(one, "", combination) for name, one in names.items()},
         )
-        for combination in combinations(chosen(levels, factors, names))
+        for combination in (combinations(lists) if draw is None else drawn(lists, **draw))
     ]
 
 

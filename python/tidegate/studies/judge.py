@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RATIO_METRIC = "throughput_ratio_T_R"
 RATIO_OF_MEANS = "ratio_of_mean_throughputs"
 _LISTED = 4
-# Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
+# Runs of what a claim compares, in multiples of the study's, where these do not decide it.
 MORE_RUNS = 3
 
 
@@ -37,13 +37,13 @@ class CellVerdict:
     ours: Estimate
     ratio_of_means: float | None
     without: Estimate | None = None
-    """What the paper's baseline has here."""
+    """The baseline's value."""
     differs: bool = True
     """Whether ours differs from the baseline's by more than the interval of the difference."""
 
     @property
     def without_it(self) -> CellVerdict | None:
-        """Judge the baseline in our place; `None` where the paper has none."""
+        """Judge the baseline in our place; `None` where the study has none."""
         return replace(self, ours=self.without) if self.without is not None else None
 
     @property
@@ -53,7 +53,7 @@ class CellVerdict:
 
     @property
     def within(self) -> bool:
-        """Whether ours is as near as the paper's folder asks for."""
+        """Whether ours is as near as the study asks for."""
         return self.cell.tolerance.holds(self.ours.mean, self.cell.value)
 
     @property
@@ -128,14 +128,14 @@ class ClaimVerdict:
         more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
         held = sum(finding.held for _, finding in self.findings)
         count = f"{held} of {len(self.findings)}: " if "share" in self.claim.check else ""
-        return count + told(self.findings) + (more if self.repeated else "")
+        return count + in_a_line(self.findings) + (more if self.repeated else "")
 
 
 def _near_decision(finding: Finding) -> bool:
     return finding.margin is None or finding.margin.decided_by(MORE_RUNS)
 
 
-def told(findings: Sequence[tuple[str, Finding]]) -> str:
+def in_a_line(findings: Sequence[tuple[str, Finding]]) -> str:
     """Values in a line: those that fail or are undecided, or else all, or else their range."""
     for verdict, how in ((Verdict.FAILED, "fails"), (Verdict.UNDECIDED, "undecided")):
         wrong = [f"{label} {one.text}".strip() for label, one in findings if one.verdict is verdict]
@@ -153,7 +153,7 @@ def judge_cell(
 ) -> CellVerdict:
     """Put a published number beside the point that it speaks of, and `bare` in its place.
 
-    `like` is the metric by which these two are told apart, if not the cell's own.
+    `like` is the metric by which these two are seen to differ, if not the cell's own.
     """
     point = measured.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None

@@ -1,4 +1,4 @@
-"""A paper's folder, read: experiments, published cells, claims."""
+"""Reading a study's folder: experiments, published cells, claims."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tidegate.studies.factors import (
 )
 from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
-from tidegate.studies.numbers import Numbers, read_numbers
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.rankings import Ranking
-from tidegate.studies.relative import read_relatives
+from tidegate.studies.relative import read_near, read_relatives
 from tidegate.studies.sides.measured import MEASURABLE, SIDES
 from tidegate.studies.verdict import Tolerance
 
@@ -51,10 +51,10 @@ def study_names() -> list[str]:
 
 
 def load_study(name: str, *, quick: bool = False) -> Study:
-    """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
+    """Read and check a study's folder; with `quick`, its set-ups are those of `quick_set`."""
     folder = data_folder("studies") / name
     if not (folder / _STUDY_FILE).is_file():
-        raise UsageError(f"no paper {name!r}; there are {', '.join(study_names())}")
+        raise UsageError(f"no study {name!r}; there are {', '.join(study_names())}")
     head = _read(folder / _STUDY_FILE)
     factors = read_factors(head["factors"], folder)
     claims = {claim["id"]: claim for claim in _read(folder / "claims.toml")["claim"]}
@@ -64,7 +64,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
     setups = {
         name: _setup(name, folder, common, **entry, quick=quick) for name, entry in entries.items()
     }
-    numbers = read_numbers(head.get("numbers", {}))
+    numbers = Numbers(**head.get("numbers", {}))
     reduced = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
     reader = _Reader(
@@ -95,6 +95,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         relatives=read_relatives(head.get("relative", {})),
+        near=read_near(head.get("near", {})),
         own_replications=head.get("own_replications"),
         numbers=numbers,
     )
@@ -150,7 +151,7 @@ class _Reader:
         data = _read(file)
         if "like" in data:
             data = {**_read(file.with_name(f"{data['like']}.toml")), **data}
-        # A factor of this experiment alone, such as the traits, is told in its own file.
+        # A factor of this experiment alone stands in its own file.
         factors = {**self.factors, **read_factors(data.get("factors", {}), self.folder)}
         series = {
             key: self.series(key, {**_for_all_series(data), **entry}, factors)
@@ -213,7 +214,7 @@ class _Reader:
         if model is not None:
             return Series(name, _computed(entry, factors, setup), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
-        points = settings(levels, factors, always, setup.base, setup.names)
+        points = settings(levels, factors, always, setup.base, setup.names, draw=entry.get("draw"))
         return Series(
             name,
             tuple(points),

@@ -1,4 +1,4 @@
-"""A paper's metrics, made of what is read from the runs of one point.
+"""A study's metrics, computed from what is read from the runs of one point.
 
 `[metrics]` gives each an expression of the names in `[reads]`::
 
@@ -47,7 +47,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Run:
-    """What is kept of a run."""
+    """What was read from a run."""
 
     readings: Mapping[str, Reading]
     packets: int
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Measures:
-    """What is read from a paper's runs, and what is made of it."""
+    """What is read from a study's runs, and the metrics computed from it."""
 
     reads: Mapping[str, Read] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Measures:
 
 
 def read_measures(head: Mapping[str, Any]) -> Measures:
-    """Read `[reads]` and `[metrics]` of a paper."""
+    """Read `[reads]` and `[metrics]` of a study."""
     reads = read_reads(head.get("reads", {}))
     metrics = {name: _metric(entry) for name, entry in head.get("metrics", {}).items()}
     there = {*reads, *metrics, WARM_UP}

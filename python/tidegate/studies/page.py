@@ -53,8 +53,8 @@ def table(
 ) -> str:
     """A table in Markdown, with the first row as head; from a column on, numbers on the right.
 
-    >>> print(table(["who", "got"], [["all", "1"]], numbers_from=1))
-    | who | got |
+    >>> print(table(["user", "Mb/s"], [["all", "1"]], numbers_from=1))
+    | user | Mb/s |
     |---|---:|
     | all | 1 |
     """

@@ -1,7 +1,7 @@
-"""What a study runs: scenarios with their seeds, and what is kept of each run.
+"""Tasks of a study: a scenario, a seed, and what is read from the run.
 
-Of a run nothing stays but what a *measure* reads from its tables, so that ten thousand need no
-memory to speak of. Runs go wherever an executor puts them.
+Only what a *measure* reads from a run's tables stays in memory. Runs go wherever an executor puts
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers: TypeAlias = "dict[str, float | list[float] | None]"
 Measure: TypeAlias = "Callable[[Scenario, Tables], Numbers]"
 """Reads a run's tables; a function of a module or a partial of one, since it travels."""
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class Runnable(Protocol):
@@ -41,28 +41,25 @@ Ran = TypeVar("Ran", bound=Runnable)
 
 
 @dataclass(frozen=True)
-class Task(Generic[Ran, Kept]):
-    """One run, and what is to be kept of it."""
+class Task(Generic[Ran, Value]):
+    """One run, and what is read from it."""
 
     scenario: Ran
     seed: int
-    keep: Callable[[Ran, Columns], Kept]
+    keep: Callable[[Ran, Columns], Value]
 
-    def do(self) -> Kept:
+    def do(self) -> Value:
         """Run it."""
         return self.keep(self.scenario, self.scenario.run(self.seed))
 
 
-def run_all(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
-    """Give what is kept of each task, in their order; the first failure ends it."""
-    kept = dict(each_done(tasks, executor, tell))
-    return [kept[number] for number in range(len(tasks))]
-
-
 def each_done(
-    tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress
-) -> Generator[tuple[int, Kept]]:
-    """Yield the number of each task with what is kept of it, as it ends, in any order."""
+    tasks: Sequence[Task[Ran, Value]], executor: Executor, tell: Progress
+) -> Generator[tuple[int, Value]]:
+    """Yield the number of each task with what was read, as it ends, in any order.
+
+    The first failure ends all of them.
+    """
     tell(0, len(tasks))
     with closing(executor.work(list(enumerate(tasks)), _do)) as outcomes:
         for done, ((number, _), outcome) in enumerate(outcomes, 1):
@@ -72,7 +69,7 @@ def each_done(
             tell(done, len(tasks))
 
 
-def _do(numbered: tuple[int, Task[Any, Kept]]) -> Kept:
+def _do(numbered: tuple[int, Task[Any, Value]]) -> Value:
     return numbered[1].do()
 
 

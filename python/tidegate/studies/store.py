@@ -1,6 +1,6 @@
-"""A paper's runs as they are kept, so that none is done twice: a book with a case a scenario.
+"""The run cache of a study: a file for each scenario, with what was read from its runs.
 
-Each run is kept as soon as it has ended, under what it depends on: the hash of its scenario with
+Each run is stored as soon as it has ended, under what it depends on: the hash of its scenario with
 all defaults filled in, its seed, the engine, and what was read of it. So an interrupted
 reproduction goes on where it was, experiments share what they have in common, a page whose words
 or figures have changed is written without a run, and no page mixes two engines.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ENTRY = "runs"
 _LOCK = ".lock"
-"""A file in the folder; who holds its lock may write."""
+"""File in the folder whose lock is held while writing."""
 _DAMAGED = (
     OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error,
 )  # fmt: skip
@@ -44,17 +44,17 @@ _DAMAGED = (
 
 @dataclass(frozen=True)
 class RunStore:
-    """The runs of a paper in a folder."""
+    """The runs of a study in a folder."""
 
     folder: Path
     measures: Measures
     resume: bool = True
-    """Whether what is there counts; what is done anew is kept in any case."""
+    """Whether cached runs are used; new ones are stored in any case."""
     engine: str = field(default_factory=build_id)
     """Fingerprint of what runs the scenarios."""
 
     def of(self, scenario: str) -> dict[int, Run]:
-        """Runs of the scenario with this hash that need not be done again, by their seeds."""
+        """Cached runs of the scenario with this hash, by their seeds."""
         if not self.resume:
             return {}
         entry = self._entry(scenario)
@@ -62,11 +62,11 @@ class RunStore:
         return {seed: run for seed, run in found.items() if run is not None}
 
     def clear_away(self) -> None:
-        """Remove what writers have left that were killed."""
+        """Remove incomplete files of writers that were killed."""
         clear_leftovers(self.folder)
 
     def add(self, scenario: str, seed: int, run: Run) -> None:
-        """Keep a run; another command may have added to the same scenario meanwhile."""
+        """Store a run; another command may have added to the same scenario meanwhile."""
         try:
             self._add(scenario, seed, run)
         except ResultError as error:
@@ -102,9 +102,7 @@ class RunStore:
         same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
         if not (known and same):
             return Entry()
-        # What was kept before there were checks has none.
-        check = fingerprint(entry.runs)
-        return entry if entry.about.get("check", check) == check else Entry()
+        return entry if entry.about.get("check") == fingerprint(entry.runs) else Entry()
 
     def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
         """A run as it was; None where its time series are lost."""

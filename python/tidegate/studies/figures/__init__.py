@@ -159,7 +159,7 @@ _BESIDE_MODEL = {"spectra": draw_spectra, "identity": draw_identity}
 
 
 def _throughput(experiment: Experiment, measured: Points) -> Figure:
-    """Give axes to each point: who sent how much over time."""
+    """Draw axes for each point: throughput of each sender over time."""
     from matplotlib.figure import Figure
 
     spec = experiment.figure or {}

@@ -26,7 +26,8 @@ with these: `"equals:mechanisms"`. A column's `derive` makes one value of severa
 Numbers stand in their order, words as they come. Titles of levels are those of
 `[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor. A table
 or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics, and a
-column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so.
+column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so. A table
+with `rows` has these rows: names, each with the levels of the row's factor that stand there.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class Column:
     texts: Mapping[str, str] = field(default_factory=dict)
     derive: Mapping[str, Any] = field(default_factory=dict)
     place: str = ""
-    factors: Mapping[str, Factor] = field(default_factory=dict)
     having: Mapping[str, Any] = field(default_factory=dict)
     count: Mapping[str, Any] | None = None
     """What is counted, instead of a metric; `{}` for all points."""
+    factors: Mapping[str, Factor] = field(default_factory=dict)
 
     def cell(self, level: Level, row: Sequence[Point]) -> str:
         """What stands there in the row of a level; nothing where nothing was measured."""
@@ -144,19 +145,32 @@ def _grid(
     head: str, spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]
 ) -> Grid:
     named = spec["row"]
-    rows: dict[tuple[Level, ...], list[Point]] = {}
-    for point in points:
-        rows.setdefault(tuple(point.levels[factor] for factor in named), []).append(point)
-    order = [sorted(dict.fromkeys(levels), key=_place) for levels in zip(*rows, strict=True)]
     columns = list(_columns(spec, points, factors))
     body = [
         [
             *(title(factors, *one) for one in zip(named, levels, strict=True)),
-            *(one.cell(levels[0], rows[levels]) for one in columns),
+            *(one.cell(levels[0], row) for one in columns),
         ]
-        for levels in sorted(rows, key=lambda row: [*map(list.index, order, row)])
+        for levels, row in _rows(spec, points)
     ]
     return Grid(head, [*named.values(), *(one.name for one in columns)], body)
+
+
+def _rows(
+    spec: Mapping[str, Any], points: Sequence[Point]
+) -> list[tuple[tuple[Level, ...], list[Point]]]:
+    """Points by the levels of the row's factors, in the order of each."""
+    if "rows" in spec:
+        (factor,) = spec["row"]
+        return [
+            ((name,), [point for point in points if matches(point.levels, {factor: want})])
+            for name, want in spec["rows"].items()
+        ]
+    rows: dict[tuple[Level, ...], list[Point]] = {}
+    for point in points:
+        rows.setdefault(tuple(point.levels[factor] for factor in spec["row"]), []).append(point)
+    order = [sorted(dict.fromkeys(levels), key=_place) for levels in zip(*rows, strict=True)]
+    return sorted(rows.items(), key=lambda row: [*map(list.index, order, row[0])])
 
 
 def _columns(
