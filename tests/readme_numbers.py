@@ -44,16 +44,16 @@ class Statement:
         assert len(matches) == 1, f"README has {len(matches)} times: {self.sentence}"
         return matches[0]
 
-    def told(self, readme: str) -> tuple[str, ...]:
+    def reported(self, readme: str) -> tuple[str, ...]:
         """The numbers that stand there."""
         return tuple(" ".join(group.split()) for group in self.found(readme).groups())
 
     def written(self, readme: str) -> str:
         """README with the numbers that should stand there."""
         match = self.found(readme)
-        places = enumerate(zip(self.told(readme), self.values, strict=True), start=1)
-        for number, (told, value) in reversed(list(places)):
-            if told != value:
+        places = enumerate(zip(self.reported(readme), self.values, strict=True), start=1)
+        for number, (reported, value) in reversed(list(places)):
+            if reported != value:
                 start, end = match.span(number)
                 readme = readme[:start] + value + readme[end:]
         return readme
@@ -136,9 +136,9 @@ def _counts(name, pages):
     """README's row of a paper: cells that agree, statements that hold, over all of its pages."""
     headings = ["cells within", "claims held", *([WITHOUT] if all_pages_count_it() else [])]
     counts = [_sum(pages, heading) for heading in headings]
-    told = " | ".join("{} of {}" if pair else "-" for pair in counts)
+    reported = " | ".join("{} of {}" if pair else "-" for pair in counts)
     numbers = tuple(str(number) for pair in counts for number in pair)
-    return Statement(", ".join(pages), f"| {name} | {told} |", numbers)
+    return Statement(", ".join(pages), f"| {name} | {reported} |", numbers)
 
 
 def _sum(pages, heading):

@@ -213,10 +213,10 @@ def started_and(tidegate_command, end):
         time.sleep(0.005)
     process.send_signal(end)
     # It has heard, and says so before it waits for the run that is under way.
-    said = next((line for line in process.stderr if "interrupted" in line), "")
+    output = next((line for line in process.stderr if "interrupted" in line), "")
     tidegate_command.go_on()
     _, rest = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said + rest, folder
+    return process.returncode, output + rest, folder
 
 
 def pages(folder):
@@ -249,10 +249,10 @@ def test_a_killed_reproduction_goes_on_and_comes_to_the_same(tidegate_command):
 
 
 def test_an_interrupted_reproduction_says_where_it_goes_on(tidegate_command):
-    code, said, folder = started_and(tidegate_command, signal.SIGINT)
+    code, output, folder = started_and(tidegate_command, signal.SIGINT)
     assert code == 130
-    assert "the finished runs are kept in parts/reproduce-runs" in said
-    assert "Traceback" not in said
+    assert "the finished runs are kept in parts/reproduce-runs" in output
+    assert "Traceback" not in output
     kept = lines(*folder.glob("*.json"))
     rest = tidegate_command(*ASKED, "--out", "parts")
     assert f"({kept} of them cached)" in rest.stderr

@@ -23,7 +23,7 @@ from tidegate.cli.common import (
     print_tables,
     typed,
 )
-from tidegate.cli.endings import INTERRUPTED, leave, remark
+from tidegate.cli.endings import INTERRUPTED, eprint, exit_now
 from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS
 
@@ -134,11 +134,11 @@ def reproduce(
             )  # fmt: skip
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
-        remark(
+        eprint(
             f"interrupted; the finished runs are kept in {runs_folder(out)}, and {again} goes on"
             " from there"
         )
-        leave(INTERRUPTED)
+        exit_now(INTERRUPTED)
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:
         print_json(outcomes)
@@ -151,11 +151,11 @@ def reproduce(
         if not only:
             _print_table(outcomes)
     for one in [] if quiet else done:
-        remark(
+        eprint(
             f"{one.effort.target}: {one.effort.runs:,} runs{_cached(one)}, "
             f"{_packets(one)}{_seconds(one.effort.cpu_s)} CPU seconds"
         )
-        remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
+        eprint(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
 

@@ -130,7 +130,7 @@ class Children:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
-        self._said: set[str] = set()
+        self._shown: set[str] = set()
 
     def run(
         self,
@@ -149,13 +149,13 @@ class Children:
             before = processor_time()
             process = self._start([find() or PROGRAM, "run", *options], output)
             try:
-                said = self._follow(process, scenario.to_toml(), tell, aloud=verbose)
+                stderr_lines = self._follow(process, scenario.to_toml(), tell, aloud=verbose)
                 code = process.wait()
             finally:
                 self._end(process)
             busy = busy_share(before, processor_time())
             if code:
-                raise _failure(code, seed, said)
+                raise _failure(code, seed, stderr_lines)
             output.seek(0)
             try:
                 run = read(json.load(output), seed, ip=ip, generator=generator)
@@ -199,7 +199,7 @@ class Children:
         aloud: bool,
     ) -> list[str]:
         """Give the scenario, pass progress on, return the other lines of standard error."""
-        said = []
+        stderr_lines = []
         assert process.stdin is not None, "stdin is a pipe"  # noqa: S101
         assert process.stderr is not None, "stderr is a pipe"  # noqa: S101
         try:
@@ -215,15 +215,15 @@ class Children:
                     case []:
                         pass
                     case _:
-                        said.append(line.rstrip())
-                        self._say(said[-1], aloud=aloud)
-        return said
+                        stderr_lines.append(line.rstrip())
+                        self._say(stderr_lines[-1], aloud=aloud)
+        return stderr_lines
 
     def _say(self, line: str, *, aloud: bool) -> None:
         """Pass a line on, once for all runs; what goes wrong comes with the error anyway."""
         with self._lock:
-            known = line in self._said
-            self._said.add(line)
+            known = line in self._shown
+            self._shown.add(line)
         if aloud and not known:
             sys.stderr.write(one_line(line) + "\n")
 
@@ -338,8 +338,8 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _failure(code: int, seed: int, said: list[str]) -> Exception:
-    lines = [line for line in said if line.strip()]
+def _failure(code: int, seed: int, stderr_lines: list[str]) -> Exception:
+    lines = [line for line in stderr_lines if line.strip()]
     if code == MISSING:
         return MissingError(lines or ["something that it does not name"])
     if code == REFUSED:

@@ -1,6 +1,6 @@
 //! Congestion controllers, behind one door.
 
-use super::{Ack, Marks, Pacing, Window};
+use super::{Ack, MIN_SSTHRESH, Marks, Pacing, Window};
 use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 use crate::price::Encoding;
@@ -87,8 +87,10 @@ pub trait Control: Sender + Sized {
 
     /// The new slow-start threshold after a loss: asked once per window of data and, on timeouts,
     /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
-    /// down to it.
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64;
+    /// down to it. By default a share of the window, [`Control::beta`].
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        (self.beta() * window.cwnd).max(MIN_SSTHRESH)
+    }
 
     /// The retransmission timer has expired, and cwnd is 1; ssthresh is the endpoint's.
     fn on_timeout(&mut self) {}

@@ -143,10 +143,6 @@ impl Control for Prague {
         }
     }
 
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (LOSS_BETA * window.cwnd).max(MIN_SSTHRESH)
-    }
-
     fn beta(&self) -> f64 {
         LOSS_BETA
     }
