@@ -167,7 +167,7 @@ def _measure(target: str | None, side: str, jobs: int | None, *, alone: bool, qu
     if target is None or not alone:
         raise UsageError("--measure needs a PAPER; drop --report, --check and --only")
     for table in measure(target, side, jobs=jobs, progress=not quiet):
-        remark(f"wrote {table}")
+        eprint(f"wrote {table}")
 
 
 def _check_report(target: str | None, *, report: bool, part: bool) -> None:
