@@ -66,6 +66,14 @@ def reproduce(
         bool,
         typer.Option("--report", help="Write the pages studies/*/RESULTS.md and their figures."),
     ] = False,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure",
+            metavar="SIDE",
+            help="Measure the tables of this side anew instead: lab (this Linux; root) or ns2.",
+        ),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,20 +111,20 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.reproduce import is_whole_page, runs_folder, study_names
     from tidegate.studies.reproduce import reproduce as run
+    from tidegate.studies.reproduce import runs_folder, study_names
 
     study = (target or "").partition("/")[0]
     if study and study not in study_names():
         near = get_close_matches(study, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"there is no study {study!r}; there are {', '.join(study_names())}{hint}")
-    if report and (quick or only or typed(out)):
-        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+    if measure:
+        _measure(target, measure, jobs, alone=not (report or check or only), quiet=quiet)
+        return
     if check and only:
         raise UsageError("--check judges whole experiments: drop --only")
-    if report and not is_whole_page(target):
-        raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
+    _check_report(target, report=report, part=bool(quick or only or typed(out)))
     out = None if report else out
     try:
         with executor(engine, scheduler, jobs) as where:
@@ -150,6 +158,25 @@ def reproduce(
         eprint(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
+
+
+def _measure(target: str | None, side: str, jobs: int | None, *, alone: bool, quiet: bool) -> None:
+    """Measure the tables of another side anew."""
+    from tidegate.studies.reproduce import measure
+
+    if target is None or not alone:
+        raise UsageError("--measure needs a PAPER; drop --report, --check and --only")
+    for table in measure(target, side, jobs=jobs, progress=not quiet):
+        eprint(f"wrote {table}")
+
+
+def _check_report(target: str | None, *, report: bool, part: bool) -> None:
+    from tidegate.studies.reproduce import is_whole_page
+
+    if report and part:
+        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+    if report and not is_whole_page(target):
+        raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
 
 
 def _levels(only: list[str]) -> dict[str, list[str]]:

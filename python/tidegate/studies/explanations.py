@@ -8,10 +8,8 @@
     cells = [{ case = ["05-two-cubic", "04-two-reno"], metric = "ratio" }]
     derived_in = "tests/../test_x.py::test_y"
 
-An entry of `cells` has what a cell must be: a value, one of a list, or a range. What was measured
-may be among it, and ties the explanation to it: `differs = false` explains a cell only as long
-as chance may have made it, `line = 34` a script only as long as it stops there. `derived_in` names
-a test that computes what the text says. Pages report explanations that explain nothing any more.
+An entry of `cells` has what a cell must be: a value, one of a list, or a range. `derived_in` names
+a test that computes what the text says.
 
 A study that is judged by claims adds what has to show it::
 
@@ -52,7 +50,7 @@ from tidegate.studies.matching import matches
 from tidegate.studies.points import series_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tidegate.studies.checks.findings import Finding
@@ -183,8 +181,3 @@ def read_explanations(file: Path, kind: type[AnyExplanation]) -> list[AnyExplana
         return [kind(**entry) for entry in entries]
     except (OSError, TypeError, tomllib.TOMLDecodeError) as error:
         raise ResultError(f"{file}: {error}") from error
-
-
-def idle(explanations: Iterable[Explanation], cells: Collection[Mapping[str, Any]]) -> list[str]:
-    """Those that have nothing to explain any more."""
-    return [one.id for one in explanations if not any(one.covers(cell) for cell in cells)]

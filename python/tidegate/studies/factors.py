@@ -44,7 +44,7 @@ import string
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -53,10 +53,12 @@ from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Level = int | float | str
 Override = tuple[str, str]
+Base: TypeAlias = "str | Callable[[Mapping[str, Level]], str]"
+"""A scenario, or one for each combination of levels."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,11 @@ def combinations(levels: Mapping[str, list[Any]]) -> list[dict[str, Level]]:
     ]
 
 
+def scenario_of(base: Base, levels: Mapping[str, Level]) -> str:
+    """Give the scenario of these levels."""
+    return base if isinstance(base, str) else base(levels)
+
+
 def drawn(levels: Mapping[str, list[Any]], points: int, seed: int) -> list[dict[str, Level]]:
     """Combinations of the levels at random.
 
@@ -197,11 +204,11 @@ def settings(
     levels: Mapping[str, list[Any]],
     factors: Mapping[str, Factor],
     always: Sequence[Override],
-    base: str,
+    base: Base,
     names: Mapping[str, Any] | None = None,
     draw: Mapping[str, int] | None = None,
 ) -> list[Setting]:
-    """Combinations of the levels as changes to the base scenario, `always` coming first.
+    """Combinations of the levels as changes to their base scenario, `always` coming first.
 
     All of them, or as many as `draw` asks for.
     """
@@ -211,7 +218,12 @@ def settings(
         raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
     lists = chosen(levels, factors, names)
     return [
-        Setting(combination, (*always, *_changes(combination, factors, names)), base, names)
+        Setting(
+            combination,
+            (*always, *_changes(combination, factors, names)),
+            scenario_of(base, combination),
+            {name: filled(one, "", combination) for name, one in names.items()},
+        )
         for combination in (combinations(lists) if draw is None else drawn(lists, **draw))
     ]
 

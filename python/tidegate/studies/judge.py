@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import Estimate
+from tidegate.results.statistics import Estimate, welch95_half
 from tidegate.studies.checks import check
 from tidegate.studies.checks.comparing import with_levels
 from tidegate.studies.checks.findings import Finding
@@ -55,6 +55,27 @@ class CellVerdict:
     def within(self) -> bool:
         """Whether ours is as near as the study asks for."""
         return self.cell.tolerance.holds(self.ours.mean, self.cell.value)
+
+    @property
+    def uncertainty(self) -> float:
+        """Half-width of the deviation's 95 % interval (Welch); NaN beside a published number."""
+        theirs = self.cell.measured
+        if theirs is None or theirs.mean == 0:
+            return math.nan
+        return welch95_half(self.ours, theirs) / abs(theirs.mean)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance may explain the deviation from what was measured elsewhere."""
+        theirs = self.cell.measured
+        if theirs is None:
+            return False
+        return abs(self.ours.mean - theirs.mean) <= welch95_half(self.ours, theirs)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is not as near as asked for, and chance may explain that."""
+        return not self.within and self.by_chance
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.data import data_folder
 from tidegate.errors import UsageError
+from tidegate.studies.beside import Beside
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.factors import (
     Factor,
@@ -19,6 +20,7 @@ from tidegate.studies.factors import (
     combinations,
     overrides,
     read_factors,
+    scenario_of,
     settings,
 )
 from tidegate.studies.metrics import read_measures
@@ -26,11 +28,14 @@ from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experime
 from tidegate.studies.numbers import Numbers
 from tidegate.studies.rankings import Ranking
 from tidegate.studies.relative import read_near, read_relatives
+from tidegate.studies.sides.measured import MEASURABLE, SIDES
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from tidegate.studies.factors import Base
 
 
 _CELL_COLUMNS = ("metric", "value", "unit")
@@ -98,9 +103,13 @@ def load_study(name: str, *, quick: bool = False) -> Study:
 
 @dataclass(frozen=True)
 class _Setup:
-    """Where experiments begin: a scenario, and what all of a set-up change in it."""
+    """Where experiments begin: a scenario, and what all of a set-up change in it.
 
-    base: str
+    Where `base` names factors in braces, such as `"{case}.toml"`, each of their levels has a
+    scenario of its own.
+    """
+
+    base: Base
     always: tuple[Override, ...]
     names: Mapping[str, Any]
 
@@ -117,9 +126,12 @@ def _setup(
     quick: bool,
 ) -> _Setup:
     changes = {**(set or {}), **((quick_set or {}) if quick else {})}
-    text = (folder / base).read_text(encoding="utf-8")
-    own = {"setup": name, **common, **names} if names else {}
-    return _Setup(text, overrides(changes), own)
+
+    def text_at(levels: Mapping[str, Level]) -> str:
+        return (folder / base.format(**levels)).read_text(encoding="utf-8")
+
+    own = {"setup": name, **common, **(names or {})} if names or common else {}
+    return _Setup(text_at if "{" in base else text_at({}), overrides(changes), own)
 
 
 @dataclass(frozen=True)
@@ -141,16 +153,19 @@ class _Reader:
             data = {**_read(file.with_name(f"{data['like']}.toml")), **data}
         # A factor of this experiment alone stands in its own file.
         factors = {**self.factors, **read_factors(data.get("factors", {}), self.folder)}
+        series = {
+            key: self.series(key, {**_for_all_series(data), **entry}, factors)
+            for key, entry in data["series"].items()
+            if key not in self.without
+        }
+        beside = Beside(**data["beside"]) if "beside" in data else None
+        cells = self.cells(name, data) if "expected" in data else ()
         return Experiment(
             name=name,
             title=data["title"],
             section=str(data.get("section", "")),
-            series={
-                key: self.series(key, {**_for_all_series(data), **entry}, factors)
-                for key, entry in data["series"].items()
-                if key not in self.without
-            },
-            cells=self.cells(name, data) if "expected" in data else (),
+            series=series,
+            cells=(*beside.cells(name, series),) if beside else cells,
             claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
             figure=self.figure(data["figure"]) if "figure" in data else None,
             notes=data.get("notes", "").strip(),
@@ -160,6 +175,7 @@ class _Reader:
             tables=tuple(data.get("table", [])),
             baseline=_baseline(file, data.get("baseline", self.baseline)),
             factors=factors,
+            beside=beside,
         )
 
     def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -177,6 +193,19 @@ class _Reader:
         if "published" in entry:
             return Series(name, _published(self.folder / entry["published"]), 0, entry["model"])
         levels = entry["factors"]
+        if "side" in entry:
+            if entry["side"] not in SIDES or "measured" not in entry:
+                there = ", ".join(SIDES)
+                raise ReproductionError(f"{name}: side: one of {there}, with a table `measured`")
+            setup = self.setups.get(entry["setup"])
+            always = (*setup.always, *overrides(entry.get("set", {}))) if setup else ()
+            known = (
+                settings(levels, factors, always, setup.base, setup.names)
+                if setup and entry["side"] in MEASURABLE
+                else [Setting(one, (), "") for one in combinations(levels)]
+            )
+            table = self.folder / entry["measured"]
+            return Series(name, tuple(known), 0, side=entry["side"], measured=table)
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"
             raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")
@@ -272,7 +301,7 @@ def _computed(
         named = [name for name in levels if name in known]
         others = {**setup.names, **levels}
         changes = [one for name in named for one in factors[name].overrides(levels[name], others)]
-        points.append(Setting(levels, tuple(changes), setup.base))
+        points.append(Setting(levels, tuple(changes), scenario_of(setup.base, levels)))
     return tuple(points)
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tidegate.results.statistics import Estimate
+    from tidegate.studies.beside import Beside
     from tidegate.studies.factors import Factor, Level, Override, Setting
     from tidegate.studies.metrics import Measures
     from tidegate.studies.rankings import Ranking
@@ -34,6 +36,8 @@ class Cell:
     """How near ours has to be: 10 %, unless `study.toml` asks for something else of the metric."""
     cannot_fail: str = ""
     """Why no measurement of ours could be out here; empty where one could."""
+    measured: Estimate | None = None
+    """The number with its interval, where it was measured and not published."""
 
     @property
     def id(self) -> str:
@@ -61,13 +65,17 @@ class Series:
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    side: str = ""
+    """Where it was measured, if not in the simulator."""
+    measured: Path | None = None
+    """Table of what was measured there."""
     beside: Model | None = None
     """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:
         """Whether its points are simulated."""
-        return self.model is None and self.ranking is None
+        return self.model is None and self.ranking is None and self.measured is None
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,8 @@ class Experiment:
     """The study's baseline, or its own."""
     factors: Mapping[str, Factor] = field(default_factory=dict)
     """The study's, and its own."""
+    beside: Beside | None = None
+    """Which of its series were measured elsewhere as well."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Outcome:
     def deviating(self) -> list[CellVerdict | ClaimVerdict]:
         """Cells that are out and claims that fail."""
         return [
-            *(verdict for verdict in self.counted_cells if not verdict.within),
+            *(one for one in self.counted_cells if not (one.within or one.undecided)),
             *(one for one in self.counted_claims if not (one.held or one.undecided)),
         ]
 
@@ -74,7 +74,8 @@ class Outcome:
         `by_another_reading` and `unexplained` have: each stands in one of them. What cannot fail is
         in none of these counts, but in `cannot_fail`.
         """
-        undecided = [name_of(verdict) for verdict in self.counted_claims if verdict.undecided]
+        undecided = [name_of(one) for one in self.counted_cells if one.undecided]
+        undecided += [name_of(verdict) for verdict in self.counted_claims if verdict.undecided]
         deviating: dict[str, list[str]] = {
             "explained": [], "by_another_reading": [], "unexplained": []
         }  # fmt: skip
@@ -89,7 +90,7 @@ class Outcome:
             "cells_within": sum(verdict.within for verdict in self.counted_cells),
             "claims": len(self.counted_claims),
             "claims_held": sum(verdict.held for verdict in self.counted_claims),
-            "claims_undecided": len(undecided),
+            "claims_undecided": sum(verdict.undecided for verdict in self.counted_claims),
             "undecided": undecided,
             **deviating,
             "cannot_fail": apart,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
+from tidegate.studies.sides.measured import measured as measured_before
 from tidegate.studies.sides.model import compute
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def capped(series: Series, replications: int | None) -> int:
 
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
+    if series.measured is not None:
+        return Point(setting.levels, measured_before(series.measured, setting.levels))
     model = series.model or series.beside
     found: dict[str, float | str] = dict(setting.known)
     if model is not None:

@@ -17,6 +17,7 @@ from tidegate.results.places import check_writable
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies.baselines import Bare, Without, stand_ins
+from tidegate.studies.beside import all_beside
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.explanations import StudyExplanation, read_explanations, weigh
 from tidegate.studies.judge import (
@@ -32,6 +33,7 @@ from tidegate.studies.points import Points, fill, repeatable, with_more_runs
 from tidegate.studies.rankings import with_rankings
 from tidegate.studies.relative import with_relatives
 from tidegate.studies.runner import Engine, Runner, cpu_seconds, native_engine
+from tidegate.studies.sides.again import measure_again
 from tidegate.studies.store import RunStore
 from tidegate.studies.wanted import measurable, relevant, wanted_series
 
@@ -146,6 +148,20 @@ def reproduce(
     ]
 
 
+def measure(
+    target: str, side: str, *, jobs: int | None = None, progress: Showing = False
+) -> list[Path]:
+    """Measure anew on a side that is not the simulator, and write the tables of these series.
+
+    `lab` is this machine's Linux (root, in real time), `ns2` is ns-2. `jobs` is how many runs go at
+    the same time, by default 3.
+    """
+    (name, *_), experiment = _parse(target)
+    study = load_study(name)
+    chosen = _chosen(study, experiment)
+    return measure_again(study, chosen, side, jobs=jobs or 3, progress=progress)
+
+
 def _parse(target: str | None) -> tuple[list[str], str | None]:
     if target is None:
         return study_names(), None
@@ -191,7 +207,7 @@ def _reproduce(
     outcomes = [
         Outcome(
             experiment,
-            tuple(_judged(cell, experiment, measured, bare) for cell in experiment.cells),
+            _cells(experiment, measured, bare),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
             few,
@@ -228,6 +244,12 @@ def _reproduce(
             )
     tables = tuple(one for each in chosen for one in grids_of(each, measured))
     return Reproduced(summaries, outcomes, effort, folder, tuple(map(page_file, pages)), tables)
+
+
+def _cells(experiment: Experiment, measured: Points, bare: Bare) -> tuple[CellVerdict, ...]:
+    if experiment.beside is not None:
+        return tuple(all_beside(experiment.beside, experiment.cells, measured))
+    return tuple(_judged(cell, experiment, measured, bare) for cell in experiment.cells)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Tasks of a study: a scenario, a seed, and what is read from the run.
 
-Only what a *measure* reads from a run's tables stays in memory. Simulated runs go wherever an
-executor puts them, those of a lab onto this kernel.
+Only what a *measure* reads from a run's tables stays in memory. Runs go wherever an executor puts
+them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from tidegate._native import Scenario
-    from tidegate.results.result import Result
     from tidegate.results.tables import Tables
     from tidegate.runs.execution import Executor, Progress
-    from tidegate.runs.simulation import Showing
 
 Columns: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 """The engine's tables by name, each a mapping of columns."""
@@ -113,40 +111,3 @@ def each_simulated(
         seeds = trials[number].seeds
         if len(ended[number]) == len(seeds):
             yield number, [{"seed": seed, **ended[number][seed]} for seed in seeds]
-
-
-def run_in_lab(
-    trials: Mapping[str, Trial], *, jobs: int, progress: Showing
-) -> dict[str, list[tuple[dict[str, Any], Numbers]]]:
-    """Run trials on this kernel, in real time; of each run the lab's own account, and its numbers.
-
-    Needs root. All trials have the scenario's own first seed.
-    """
-    from tidegate.laboratory.running import lab_all
-
-    found: dict[str, list[tuple[dict[str, Any], Numbers]]] = {}
-    for count in sorted({len(trial.seeds) for trial in trials.values()}):
-        chosen = {name: trial for name, trial in trials.items() if len(trial.seeds) == count}
-        scenarios = {name: trial.scenario for name, trial in chosen.items()}
-        results = lab_all(scenarios, replications=count, jobs=jobs, progress=progress)
-        for name, result in results.items():
-            found[name] = [
-                (about, trials[name].measure(result.scenario, tables))
-                for about, tables in _each_run(result)
-            ]
-    return {name: found[name] for name in trials}
-
-
-def _each_run(result: Result) -> Iterator[tuple[dict[str, Any], Tables]]:
-    """Every run of a lab: what the lab says of it, and its tables."""
-    import pyarrow.compute as pc
-
-    assert result.lab is not None, "a lab tells how it went"  # noqa: S101
-    for about in result.lab.to_pylist():
-        yield (
-            about,
-            {
-                name: content.filter(pc.equal(content["replication"], about["replication"]))
-                for name, content in result.tables.items()
-            },
-        )

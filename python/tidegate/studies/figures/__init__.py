@@ -14,6 +14,7 @@ import numpy as np
 from tidegate.figures.look import INK, STYLE, look, write_light
 from tidegate.studies.curves import draw_over_time
 from tidegate.studies.factors import title
+from tidegate.studies.figures.beside import draw_beside
 from tidegate.studies.figures.heat import draw_cells
 from tidegate.studies.figures.lines import (
     Line,
@@ -260,6 +261,7 @@ _KINDS: Mapping[str, Callable[[Experiment, Points], Figure]] = {
     "lines": _lines,
     "activity": _lines,
     "dots": _dots,
+    "beside": draw_beside,
     "map": _maps,
     "cells": draw_cells,
     "traces": _traces,

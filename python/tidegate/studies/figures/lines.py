@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from tidegate.studies.factors import Level
     from tidegate.studies.model import Experiment
     from tidegate.studies.points import Point, Points
 
@@ -70,7 +71,8 @@ class Panel:
     def published(self) -> dict[tuple[Any, ...], float]:
         """The paper's cells by their levels."""
         cells = self.experiment.cells
-        return {place(c.levels): c.value for c in cells if c.metric == self.metric}
+        published = [c for c in cells if c.metric == self.metric and c.measured is None]
+        return {place(c.levels): c.value for c in published}
 
     def titled(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Levels as pages call them."""
@@ -110,7 +112,7 @@ def _apart(lines: list[Line], factor: str) -> list[Line]:
     """Points beside those of other lines at the same places, around the middle."""
     together: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
     for line in lines:
-        together[tuple(x_of(point, factor, None) for point in line.points)].append(line)
+        together[tuple(_x(point, factor) for point in line.points)].append(line)
     shifts = {
         id(line): _APART * (number - (len(some) - 1) / 2)
         for some in together.values() for number, line in enumerate(some)
@@ -218,8 +220,12 @@ def category(level: object) -> str:
 
 def x_of(point: Point, factor: str, ticks: list[str] | None) -> float:
     """Where a point stands on the horizontal axis, by a factor or a metric."""
-    level = point.levels[factor] if factor in point.levels else point.metrics[factor].mean
+    level = _x(point, factor)
     return float(level) if ticks is None else float(ticks.index(category(level)))
+
+
+def _x(point: Point, factor: str) -> Level:
+    return point.levels[factor] if factor in point.levels else point.metrics[factor].mean
 
 
 def place(levels: Mapping[str, Any]) -> tuple[Any, ...]:

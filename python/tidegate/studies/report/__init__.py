@@ -11,6 +11,7 @@ from tidegate.studies.chance import tried
 from tidegate.studies.figures import draw
 from tidegate.studies.judge import in_a_line
 from tidegate.studies.page import filled_text, table, write_page
+from tidegate.studies.report.beside import blocks_beside
 from tidegate.studies.report.chapters import chapter_table
 from tidegate.studies.report.sensitivity import sensitivity_section
 from tidegate.studies.report.tables import tables_of
@@ -108,8 +109,9 @@ def blocks(
     """Give each block of a page by its name.
 
     Of each experiment there are `experiment: NAME`, and its parts: `figure: NAME`, `table: NAME`
-    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`. `levels: X`
-    lists the levels of a factor with a file of its own.
+    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`; where points
+    were measured elsewhere as well, those of `blocks_beside`. `levels: X` lists the levels of a
+    factor with a file of its own.
     """
     parts = {
         "title": f"# {study.title}: our results beside the paper's",
@@ -123,7 +125,7 @@ def blocks(
     whole = []
     for outcome in outcomes:
         name = outcome.experiment.name
-        own = _parts(outcome, measured, figures.get(name))
+        own = _parts(outcome, measured, figures.get(name)) | blocks_beside(outcome, measured)
         parts |= own
         parts[f"experiment: {name}"] = _experiment(outcome, own)
         whole.append(parts[f"experiment: {name}"])
@@ -310,7 +312,8 @@ def _parts(outcome: Outcome, measured: Points, figure: Path | None) -> dict[str,
     parts = {f"figure: {name}": f"![{experiment.title}](figures/{figure.name})" if figure else ""}
     for number, text in enumerate(tables_of(experiment, measured), 1):
         parts[f"table: {name}{f' {number}' if number > 1 else ''}"] = text.strip()
-    parts[f"cells: {name}"] = _cell_table(outcome) if outcome.cells else ""
+    published = outcome.cells and experiment.beside is None
+    parts[f"cells: {name}"] = _cell_table(outcome) if published else ""
     parts[f"claims: {name}"] = _claim_table(outcome) if outcome.claims else ""
     counts = sorted({one.replications for one in experiment.series.values() if one.simulated})
     parts[f"runs: {name}"] = " or ".join(map(str, counts))
