@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linux_oracle.kernel import GUEST
-from tidegate.studies.book import read_json, replace
 from tidegate.studies.page import filled, table, write_page
 
 if TYPE_CHECKING:
@@ -35,14 +34,15 @@ class Kept:
 def read(root: Path) -> Kept:
     """What is kept; nothing where there is no file."""
     path = root / RESULTS
-    return Kept({c["name"]: c for c in read_json(path)} if path.is_file() else {})
+    cases = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    return Kept({c["name"]: c for c in cases})
 
 
 def write(root: Path, kept: Kept, order: Iterable[str]) -> list[Path]:
     """Write the numbers and the page."""
     comparisons = [kept.comparisons[name] for name in order if name in kept.comparisons]
     numbers = json.dumps(comparisons, indent=1, ensure_ascii=False)
-    replace(root / RESULTS, numbers + "\n")
+    write_page(root / RESULTS, numbers + "\n")
     text = filled(root / TEMPLATE, parts(comparisons))
     return [root / RESULTS, write_page(root / PAGE, text)]
 

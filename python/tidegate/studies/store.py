@@ -8,7 +8,9 @@ or figures have changed is written without a run, and no page mixes two engines.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import zlib
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,9 +24,9 @@ from tidegate.results.atomic import clear_leftovers, locked, replace_file
 from tidegate.scenarios.reading import build_id
 from tidegate.studies import expressions
 from tidegate.studies import reads as readings
-from tidegate.studies.book import Book, Entry, fingerprint
 from tidegate.studies.curves import CurveRead
 from tidegate.studies.metrics import WARM_UP, Measures, Run
+from tidegate.studies.page import write_page
 from tidegate.studies.traces import Trace, trace_of
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from tidegate.studies.reads import Reading
 
-_ENTRY = "runs"
 _LOCK = ".lock"
 """File in the folder whose lock is held while writing."""
 _DAMAGED = (
@@ -57,8 +58,7 @@ class RunStore:
         """Cached runs of the scenario with this hash, by their seeds."""
         if not self.resume:
             return {}
-        entry = self._entry(scenario)
-        found = {line["seed"]: self._run(scenario, line) for line in entry.runs}
+        found = {line["seed"]: self._run(scenario, line) for line in self._lines(scenario)}
         return {seed: run for seed, run in found.items() if run is not None}
 
     def clear_away(self) -> None:
@@ -82,27 +82,28 @@ class RunStore:
             self._enter(scenario, seed, run)
 
     def _enter(self, scenario: str, seed: int, run: Run) -> None:
-        lines = {line["seed"]: line for line in self._entry(scenario).runs}
+        lines = {line["seed"]: line for line in self._lines(scenario)}
         lines[seed] = _line(seed, run)
         in_order = [lines[number] for number in sorted(lines)]
         about = {
+            "scenario": scenario,
             "engine": self._simulated_by,
             "reads": self._reads,
-            "check": fingerprint(in_order),
+            "check": _fingerprint(in_order),
         }
-        self._book.write(_case(scenario), {_ENTRY: Entry(scenario, in_order, about)})
+        write_page(self._file(scenario), _text(about, in_order))
 
-    def _entry(self, scenario: str) -> Entry:
-        """What is there of a scenario; nothing where it was read by others or cannot be read."""
+    def _lines(self, scenario: str) -> list[dict[str, Any]]:
+        """Stored runs of a scenario; none where others read them, or the file is damaged."""
         try:
-            entry = self._book.read(_case(scenario)).get(_ENTRY, Entry())
-        except ResultError:
-            return Entry()
-        known = self._reads.items() <= entry.about.get("reads", {}).items()
-        same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
-        if not (known and same):
-            return Entry()
-        return entry if entry.about.get("check") == fingerprint(entry.runs) else Entry()
+            content = json.loads(self._file(scenario).read_text(encoding="utf-8"))
+            lines: list[dict[str, Any]] = content["runs"]
+            known = self._reads.items() <= content["reads"].items()
+            same = (content["scenario"], content["engine"]) == (scenario, self._simulated_by)
+            whole = content["check"] == _fingerprint(lines)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return []
+        return lines if known and same and whole else []
 
     def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
         """A run as it was; None where its time series are lost."""
@@ -121,14 +122,13 @@ class RunStore:
     def _trace(self, scenario: str, seed: int) -> Path:
         return self.folder / f"{_case(scenario)}-{seed}.npz"
 
-    @property
-    def _book(self) -> Book:
-        return Book(self.folder)
+    def _file(self, scenario: str) -> Path:
+        return self.folder / f"{_case(scenario)}.json"
 
     @cached_property
     def _simulated_by(self) -> str:
         rules = (readings, expressions, CurveRead, trace_of)
-        return fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
+        return _fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
 
     @cached_property
     def _reads(self) -> dict[str, str]:
@@ -136,11 +136,23 @@ class RunStore:
         asked = {"traces": self.measures.traces}
         asked |= {name: repr(read) for name, read in self.measures.reads.items()}
         asked |= {f"{name} over time": repr(read) for name, read in self.measures.curves.items()}
-        return {name: fingerprint(read) for name, read in asked.items()}
+        return {name: _fingerprint(read) for name, read in asked.items()}
 
 
 def _case(scenario: str) -> str:
     return scenario[:32]
+
+
+def _fingerprint(*content: object) -> str:
+    canonical = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _text(about: Mapping[str, Any], runs: list[dict[str, Any]]) -> str:
+    """JSON with a run a line."""
+    head = "".join(f"  {json.dumps(key)}: {json.dumps(value)},\n" for key, value in about.items())
+    lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)
+    return f'{{\n{head}  "runs": [\n{lines}\n  ]\n}}\n'
 
 
 def _line(seed: int, run: Run) -> dict[str, Any]:
