@@ -52,12 +52,12 @@ def measure(
                     [program, str(script), str(file), str(seed)]
                     for seed in range(1, scenario.replications + 1)
                 ]
-                runs = [numbers(plan, each) for each in pool.map(_told, commands)]
+                runs = [numbers(plan, each) for each in pool.map(_output, commands)]
             found.append((_estimates(runs), {}))
     return found
 
 
-def _told(command: list[str]) -> dict[str, Any]:
+def _output(command: list[str]) -> dict[str, Any]:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     told: dict[str, Any] = json.loads(lines[-1])
