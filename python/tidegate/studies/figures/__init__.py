@@ -289,8 +289,8 @@ def _draw_panel(axes: Axes, panel: Panel, *, legends: bool) -> None:
             _draw_dots(axes, line, panel)
     if published:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
-    levels = ", ".join(_level_text(name, level) for name, level in spec.get("where", {}).items())
-    axes.set_title(spec.get("title", levels))
+    where = ", ".join(_level_text(name, level) for name, level in spec.get("where", {}).items())
+    axes.set_title(spec.get("title", where))
     _finish(axes, spec, ticks)
     if legends:
         legend(axes, spec, lines)
