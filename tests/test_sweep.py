@@ -153,7 +153,7 @@ def test_a_damaged_run_is_computed_again(tmp_path, how):
 def test_a_damaged_run_is_told_by_who_only_reads(tmp_path):
     done = tidegate.sweep(SWEEP, out=tmp_path, replications=1)
     damage(tmp_path / "runs" / done.points[0].runs[0].file.name, "cut")
-    with pytest.raises(tidegate.ResultError, match=r"parquet is damaged.*computes it anew"):
+    with pytest.raises(tidegate.ResultError, match=r"parquet is damaged.*run the same sweep again"):
         tidegate.load_sweep(tmp_path).summary()
     (tmp_path / "scenario.toml").unlink()
     with pytest.raises(tidegate.ResultError, match="damaged"):
