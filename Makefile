@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes ns2 stability accuracy oracle packetdrill readme pages docs lock \
+	lab-abc lab-cpq lab-mixes kernels ns2 stability accuracy oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -122,6 +122,9 @@ lab-cpq: $(NATIVE) ## CPQ's policers and RED on real Linux; needs root, writes d
 
 lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
 	$(BIN)/python -m tidegate.studies.fidelity mixes $(ARGS)
+
+kernels: $(NATIVE) ## stock Debian kernels for `tidegate lab --kernel`, in target/kernels; error 77 where something is missing
+	@$(BIN)/python tools/kernels.py $(ARGS)
 
 stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
 	$(BIN)/python -m tidegate.studies.stability $(ARGS)

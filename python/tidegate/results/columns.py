@@ -172,6 +172,8 @@ LAB = TableSchema(
          "Share of all processors' time that was in use, by anything on the machine."),
         ("deviations", "string", "", "Settings of the scenario that this kernel does not follow."),
         ("kernel", "string", "", "Release of the kernel."),
+        ("qemu", "string", "", "Version of qemu, where the kernel ran in a guest in virtual time."),
+        ("icount_shift", "int64", "", "There, 2 to this power is the time of an instruction in ns."),
         ("congestion_controls", "string", "", "Congestion controls that it has."),
         ("ip", "int64", "", "Version of the Internet Protocol."),
         ("generator", "string", "", "What made the traffic."),
