@@ -24,8 +24,10 @@ use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;
 
+mod queues;
 mod tunnels;
 
+pub use queues::ForQueue;
 pub use tunnels::{Asked, Judged, NodePlace};
 
 /// A packet that has reached the end of its route.

@@ -57,7 +57,7 @@ pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
 pub use connections::End;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace};
+pub use emulation::{Asked, Delivery, Emulated, Emulation, ForQueue, Judged, NodePlace};
 use output::RunOutput;
 pub use stages::Header;
 pub use stop::{Excess, Stop};
