@@ -102,7 +102,7 @@ def lab_all(
     kernel: str | None = None,
 ) -> dict[str, Result]:
     """Run named scenarios; the first failure ends it, and no process is left, whatever happens."""
-    from tidegate.laboratory import bpf, guest
+    from tidegate.laboratory import bpf, control, guest
     from tidegate.laboratory.process import Children, missing
     from tidegate.runs.progress import shown
 
@@ -117,10 +117,13 @@ def lab_all(
     started = time.monotonic()
     tasks = tasks_of(scenarios, seed, replications)
     children = Children()
+    shared: dict[str, object] = {}
     done: dict[tuple[str, int], Measured] = {}
     pool = ThreadPoolExecutor(max(1, jobs), thread_name_prefix="lab")
     try:
         with bpf.held(() if stock else scenarios.values()), shown(progress, "seconds") as tell:
+            if stock is not None:
+                shared["control_ratio"] = control.checked(stock, children)
             seconds = _Seconds({task: whole_s(scenarios[task[0]]) for task in tasks}, tell)
             runs = {
                 pool.submit(
@@ -134,6 +137,7 @@ def lab_all(
                 ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for run in ended:
                     done[runs[run]] = run.result()
+                    done[runs[run]].about.update(shared)
                     seconds.end(runs[run])
     finally:
         children.stop()
