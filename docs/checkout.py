@@ -21,6 +21,7 @@ PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
+<style>body {{ overflow-wrap: anywhere; font-family: system-ui, sans-serif }}</style>
 <h1>{title}</h1>
 <ul>
 {items}

@@ -36,4 +36,5 @@ def _row(head: str, line: str) -> Row:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", inner)]

@@ -23,7 +23,7 @@ PAPERS = {
     ),
 }
 LAB_ABC, LAB_CPQ, LAB_MIXES = "docs/lab-abc.md", "docs/lab-cpq.md", "docs/lab-mixes.md"
-FIDELITY, LEAGUE, PERFORMANCE = "docs/fidelity.md", "docs/league.md", "docs/performance.md"
+FIDELITY, LEAGUE, PERFORMANCE = "docs/fidelity.md", "studies/league/RESULTS.md", "docs/performance.md"
 
 
 @dataclass(frozen=True)
@@ -228,10 +228,12 @@ def _cpq():
 
 
 def _league():
-    mechanisms = table(LEAGUE, "mechanism", "name", "configured")
+    rows = table(LEAGUE, "mechanism", "name", "configured")
+    # Rows without a page of their own are the same mechanisms with other parameters.
+    mechanisms = [one for one in rows if one["mechanism"].startswith("[")]
     return Statement(
         LEAGUE,
-        "The league](docs/league.md) plays {} mechanisms of a bottleneck in one set",
+        "The league](studies/league/RESULTS.md) plays {} mechanisms of a bottleneck in one set",
         (str(len(mechanisms)),),
     )
 

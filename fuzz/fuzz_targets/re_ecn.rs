@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_wire::re_ecn::{self, Codepoint};
+use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 
 fuzz_target!(|data: &[u8]| {
     let mut bytes = data.to_vec();
     let found = re_ecn::read(&bytes);
-    for pattern in [Codepoint::Credit, Codepoint::MarkedReEcho] {
+    for pattern in [ReEcnCodepoint::Credit, ReEcnCodepoint::MarkedReEcho] {
         assert_eq!(re_ecn::write(&mut bytes, pattern), found.map(|_| ()));
         assert_eq!(re_ecn::read(&bytes), found.map(|_| pattern));
     }

@@ -84,7 +84,7 @@ def test_views_that_apply_come_first_and_the_others_say_why():
     assert told["blocking"] == {
         "applies": False,
         "key": "users.all.traffic",
-        "reason": "nobody sends at a constant rate, as calls do",
+        "reason": "no group sends at a constant rate, as calls do",
         "nearest": 'give a group traffic = { kind = "calls", … }, or "cbr", the rate of a call',
     }
     json.dumps(told, allow_nan=False)

@@ -172,7 +172,7 @@ def test_who_has_no_tokens_gets_what_his_bucket_pays_for():
     assert queue.mean() == pytest.approx(at.queue_packets, rel=0.02)
     assert probability.mean() == pytest.approx(at.probability, rel=0.02)
     assert trajectory.known.max() < 0.05
-    with pytest.raises(AnalysisError, match="his bucket is empty; a cold start would do"):
+    with pytest.raises(AnalysisError, match="its bucket is empty; a cold start would do"):
         fluid(link, start="near")
 
 

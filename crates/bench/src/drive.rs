@@ -5,7 +5,7 @@ use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::{ConexPolicer, Declared, StageParams};
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Direction, Emulation, Header, InPacket};
+use tidegate_simulator::{CongestionHeader, Direction, Emulation, InPacket};
 
 /// Full packets on the wire, headers included.
 const PACKET_BYTES: u16 = 1500;
@@ -29,7 +29,10 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
             delivered += u64::from(emulation.advance().is_some());
         }
         let flow = (random.next() % flows) as u32;
-        let header = Header { declared: declared(plan, flow, number), ..Header::default() };
+        let header = CongestionHeader {
+            declared: declared(plan, flow, number),
+            ..CongestionHeader::default()
+        };
         emulation.inject(flow, Direction::Forward, number, PACKET_BYTES, header, now);
     }
     delivered

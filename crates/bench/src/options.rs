@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told() {
+    fn errors_are_reported() {
         for (line, want) in [
             ("", "which scenario?\nusage"),
             ("s1.toml s2.toml", "unexpected argument \"s2.toml\""),

@@ -35,7 +35,7 @@ impl Attached {
     pub fn new(cgroup: &Path) -> Result<Self, Failure> {
         needs()?;
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
-            LIBBPF_LOG.lock().expect("nobody panics holding it").push_str(&line);
+            LIBBPF_LOG.lock().expect("no thread panics while holding it").push_str(&line);
         })));
         let mut object = load()?;
         let mut links = Vec::new();
@@ -137,6 +137,6 @@ fn register(name: &str, ops: &mut MapMut<'_>) -> Result<Link, Failure> {
 }
 
 fn libbpf_log() -> String {
-    let log = LIBBPF_LOG.lock().expect("nobody panics holding it");
+    let log = LIBBPF_LOG.lock().expect("no thread panics while holding it");
     if log.is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
 }

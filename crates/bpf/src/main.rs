@@ -20,7 +20,7 @@ hold    registers the congestion controls tg_sbrm, tg_tcprm and tg_vegascp with 
         does
 check   tries the same and takes them out again
 
---cgroup DIR   the cgroup v2 directory whose sockets can be asked and told a flow's parameters
+--cgroup DIR   the cgroup v2 directory whose sockets can be asked for and given a flow's parameters
                (default: the one of this process)
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";

@@ -2,11 +2,11 @@
 
 use std::mem::take;
 
-use crate::past::Past;
+use crate::past::History;
 use crate::policy::Policy;
-use crate::signal_law::{Memory, Queue, SignalLaw};
+use crate::signal_law::{FluidQueue, SignalLaw, SignalState};
 use crate::trajectory::Integration;
-use crate::{FluidLink, FluidNetwork, Group};
+use crate::{FluidLink, FluidNetwork, SourceGroup};
 
 /// In packets. A window below a packet is none that any of the laws is meant for.
 const MIN_WINDOW: f64 = 1e-3;
@@ -29,7 +29,7 @@ pub struct LinkState {
     pub queue: f64,
     /// Of two, that of scalable packets.
     scalable_queue: f64,
-    memory: Memory,
+    memory: SignalState,
     /// Mean of what is known of those whose packets arrive.
     mean_known: f64,
     /// What a packet waits in `queue`; follows from the state.
@@ -73,8 +73,8 @@ fn begins(network: &FluidNetwork, integration: &Integration, number: usize) -> L
         let scalable = groups
             .filter(|(group, _)| group.law.is_scalable() && group.route.contains(&number))
             .map(|(group, window)| group.count * group.rate_pps(*window, group.rtt_s(0.0)));
-        let leaves_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
-        at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - leaves_pps) } else { 0.0 };
+        let departs_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
+        at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - departs_pps) } else { 0.0 };
         at.memory[0] -= controller.beta_hz * at.delay_s;
     }
     at.probability = at.signalled(link);
@@ -115,16 +115,16 @@ struct Arriving {
 }
 
 /// The network, and the past of what goes round in it.
-pub struct Flow<'a> {
+pub struct NetworkEquations<'a> {
     network: &'a FluidNetwork,
     step_s: f64,
     steps_per_s: f64,
     /// Rate of a source of each group, at each step.
-    rates: Vec<Past>,
+    rates: Vec<History>,
     /// What is known of a customer of each group.
-    known: Vec<Past>,
-    /// Probability that a packet of a group is signalled at each link of its way.
-    met: Vec<Vec<Past>>,
+    known: Vec<History>,
+    /// Probability that a packet of a group is signalled at each link of its path.
+    met: Vec<Vec<History>>,
     /// Whether any link acts on what it knows of customers.
     knows: bool,
     /// Whether any link has two queues.
@@ -135,11 +135,11 @@ pub struct Flow<'a> {
     ahead: State,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> NetworkEquations<'a> {
     /// Of a network that has always been in this state.
     pub fn new(network: &'a FluidNetwork, step_s: f64, state: &State) -> Self {
         let any = |is: fn(&Policy) -> bool| network.links.iter().any(|l| is(&l.policy));
-        let mut flow = Flow {
+        let mut flow = NetworkEquations {
             network,
             step_s,
             steps_per_s: 1.0 / step_s,
@@ -158,9 +158,9 @@ impl<'a> Flow<'a> {
             let pps = group.rate_pps(*window, rtt_s);
             let here = Arriving { rtt_s, pps, known: *known };
             let met = group.route.iter().map(|link| flow.met(state, group, *known, here, *link));
-            let met = met.map(Past::new).collect();
-            flow.rates.push(Past::new(pps));
-            flow.known.push(Past::new(*known));
+            let met = met.map(History::new).collect();
+            flow.rates.push(History::new(pps));
+            flow.known.push(History::new(*known));
             flow.met.push(met);
         }
         flow
@@ -258,7 +258,13 @@ impl<'a> Flow<'a> {
         links.extend(every.map(|link| self.link_change(state, arriving, link)));
     }
 
-    fn known_slope(&self, state: &State, group: &Group, number: usize, here: Arriving) -> f64 {
+    fn known_slope(
+        &self,
+        state: &State,
+        group: &SourceGroup,
+        number: usize,
+        here: Arriving,
+    ) -> f64 {
         let (first, known) = (group.route[0], state.known[number]);
         let link = &self.network.links[first];
         match link.policy {
@@ -280,7 +286,7 @@ impl<'a> Flow<'a> {
             let groups = self.network.groups.iter().zip(arriving).zip(&state.known);
             groups.filter(|((group, _), _)| group.route.contains(&number))
         };
-        let through = |((group, here), known): ((&Group, &Arriving), &f64)| {
+        let through = |((group, here), known): ((&SourceGroup, &Arriving), &f64)| {
             group.count * here.pps * (1.0 - self.dropped(state, group, *known, *here, number))
         };
         let mut change = LinkChange::default();
@@ -289,9 +295,9 @@ impl<'a> Flow<'a> {
             let scalable = here().filter(|((group, _), _)| group.law.is_scalable()).map(through);
             let scalable_pps = scalable.sum();
             let queues = [at.queue, at.scalable_queue];
-            let leaves_pps = two.scalable_pps(queues, scalable_pps, capacity_pps);
-            change.scalable_queue = scalable_pps - leaves_pps;
-            capacity_pps -= leaves_pps;
+            let departs_pps = two.scalable_pps(queues, scalable_pps, capacity_pps);
+            change.scalable_queue = scalable_pps - departs_pps;
+            capacity_pps -= departs_pps;
         }
         let own = here().filter(|((group, _), _)| !self.has_own_queue(link, group));
         let excess_pps = own.map(through).sum::<f64>() - capacity_pps;
@@ -308,7 +314,7 @@ impl<'a> Flow<'a> {
                 [controller.alpha_hz / controller.interval_s * error_s, 0.0]
             }
             _ => link.signal.memory_slope(
-                Queue {
+                FluidQueue {
                     packets: at.queue,
                     slope_pps: if stays { 0.0 } else { excess_pps },
                     excess_pps,
@@ -321,7 +327,14 @@ impl<'a> Flow<'a> {
     }
 
     /// Probability that a packet of a group is signalled, or dropped, at a link.
-    fn met(&self, state: &State, group: &Group, known: f64, here: Arriving, number: usize) -> f64 {
+    fn met(
+        &self,
+        state: &State,
+        group: &SourceGroup,
+        known: f64,
+        here: Arriving,
+        number: usize,
+    ) -> f64 {
         let (link, at) = (&self.network.links[number], &state.links[number]);
         let probability = at.probability;
         let scalable = group.law.is_scalable();
@@ -341,7 +354,7 @@ impl<'a> Flow<'a> {
     fn dropped(
         &self,
         state: &State,
-        group: &Group,
+        group: &SourceGroup,
         known: f64,
         here: Arriving,
         number: usize,
@@ -356,7 +369,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn has_own_queue(&self, link: &FluidLink, group: &Group) -> bool {
+    fn has_own_queue(&self, link: &FluidLink, group: &SourceGroup) -> bool {
         matches!(link.policy, Policy::TwoQueues(_)) && group.law.is_scalable()
     }
 
@@ -370,7 +383,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn rtt_s(&self, group: &Group, state: &State) -> f64 {
+    fn rtt_s(&self, group: &SourceGroup, state: &State) -> f64 {
         let scalable = group.law.is_scalable();
         let waits = group
             .route
@@ -379,7 +392,7 @@ impl<'a> Flow<'a> {
         group.rtt_s(waits.sum())
     }
 
-    fn ago(&self, past: &Past, lag_s: f64, ahead_s: f64) -> f64 {
+    fn ago(&self, past: &History, lag_s: f64, ahead_s: f64) -> f64 {
         past.ago((lag_s - ahead_s) * self.steps_per_s)
     }
 
@@ -429,6 +442,6 @@ struct Change {
 struct LinkChange {
     queue: f64,
     scalable_queue: f64,
-    memory: Memory,
+    memory: SignalState,
     mean_known: f64,
 }

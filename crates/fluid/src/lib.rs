@@ -2,12 +2,12 @@
 //!
 //! The equations are (6.4.1) to (6.4.7) of the dissertation "Congestion Pricing as Scalable, Efficient and
 //! Stable Congestion Control for Future IP Networks", for groups g of N_g equal sources over the links l of
-//! their way:
+//! their path:
 //!
 //! ```text
 //! W_g' = g(W_g(t), p_g(t − R_g/2), R_g(t)) · x_g(t − R_g)      what an ACK does, times the ACKs
 //! b_l' = Σ N_g x_g(t − R_g/2) − c_l                             over who passes l; x_g = W_g / R_g
-//! R_g(t) = d_g + Σ b_l(t)/c_l,    1 − p_g = Π (1 − p_l)         over its way
+//! R_g(t) = d_g + Σ b_l(t)/c_l,    1 − p_g = Π (1 − p_l)         over its path
 //! ```
 //!
 //! with all delays taken at the present R_g(t), in packets and seconds. Each link is half a round trip from the
@@ -28,9 +28,9 @@ mod trajectory;
 
 pub use policy::{AbcPolicy, AfcpPolicy, Policy, TwoQueues};
 pub use price::Price;
-pub use red::{Red, RedAdaptation, Spacing};
-pub use signal_law::{Memory, PiController, Queue, SignalLaw};
-pub use source::{Customer, Group, Law};
+pub use red::{FluidRed, RedAdaptation, Spacing};
+pub use signal_law::{FluidQueue, PiController, SignalLaw, SignalState};
+pub use source::{Customer, Law, SourceGroup};
 pub use trajectory::{FluidError, Integration, Trajectory, run};
 
 /// Links, and the sources that pass them.
@@ -39,7 +39,7 @@ pub struct FluidNetwork {
     /// Queues that are looked at.
     pub links: Vec<FluidLink>,
     /// Who sends.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SourceGroup>,
     /// Whether queues may fall below zero, as in the dissertation; a real one stays empty.
     pub free_queue: bool,
 }

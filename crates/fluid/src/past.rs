@@ -1,14 +1,14 @@
 //! A function of time as far back as anybody asks.
 
 /// Values at equal steps, the latest last. Before the first, the function was constant.
-pub struct Past {
+pub struct History {
     values: Vec<f64>,
 }
 
-impl Past {
+impl History {
     /// A function that has had this value for ever.
     pub fn new(value: f64) -> Self {
-        Past { values: vec![value] }
+        History { values: vec![value] }
     }
 
     /// Its value one step later.

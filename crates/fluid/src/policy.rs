@@ -16,10 +16,10 @@ pub enum Policy {
 }
 
 /// ABC (M. Menth, N. Zeitler, "Activity-Based Congestion Management"): a meter at the edge knows each customer's
-/// activity A, and writes it into his packets; the link drops with `p^(2^(−γ (A − Ā)))`.
+/// activity A, and writes it into its packets; the link drops with `p^(2^(−γ (A − Ā)))`.
 ///
 /// ```text
-/// A' = (X 2^(−A)/R − 1)/I, at least 0       X a customer's rate, R what he is assigned
+/// A' = (X 2^(−A)/R − 1)/I, at least 0       X a customer's rate, R what it is assigned
 /// Ā' = (1 − w_A) Σ X (A − Ā)                over what arrives
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl AbcPolicy {
     }
 }
 
-/// AFCP in the mean: a customer pays p a packet from a bucket of `depth` tokens that fills with what he is
+/// AFCP in the mean: a customer pays p a packet from a bucket of `depth` tokens that fills with what it is
 /// granted, and gets no more through than it pays for.
 #[derive(Clone, Copy, Debug)]
 pub struct AfcpPolicy {
@@ -61,7 +61,7 @@ pub struct AfcpPolicy {
 }
 
 impl AfcpPolicy {
-    /// How a bucket changes, tokens/s, while he sends so much, in packets/s.
+    /// How a bucket changes, tokens/s, while it sends so much, in packets/s.
     pub fn slope(&self, fill: f64, probability: f64, arriving_pps: f64, customer: Customer) -> f64 {
         let slope = customer.granted_pps - probability * customer.flows * arriving_pps;
         match (fill <= 0.0, fill >= self.depth) {

@@ -2,7 +2,7 @@
 
 /// RED's function of the mean queue r, with r' = α c (b − r).
 #[derive(Clone, Copy, Debug)]
-pub struct Red {
+pub struct FluidRed {
     /// Where signalling begins, in packets of mean queue.
     pub min_threshold: f64,
     /// Where the probability is `max_probability`.
@@ -28,7 +28,7 @@ pub enum Spacing {
     Wait,
 }
 
-impl Red {
+impl FluidRed {
     /// p of a mean queue, with this p_max.
     pub fn probability(&self, mean: f64, max_probability: f64) -> f64 {
         let above = mean - self.max_threshold;
@@ -66,14 +66,14 @@ pub struct RedAdaptation {
     pub decrease: f64,
 }
 
-/// The marks, as shares of the way from one threshold to the other.
+/// The marks, as shares of the path from one threshold to the other.
 const LOW_HIGH: [f64; 2] = [0.4, 0.6];
 /// p_max moves no further.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];
 
 impl RedAdaptation {
     /// How p_max changes, per second, its steps made smooth.
-    pub fn slope(&self, red: &Red, mean: f64, max_probability: f64) -> f64 {
+    pub fn slope(&self, red: &FluidRed, mean: f64, max_probability: f64) -> f64 {
         let width = red.max_threshold - red.min_threshold;
         let [low, high] = LOW_HIGH.map(|share| red.min_threshold + share * width);
         let [least, most] = MAX_P_RANGE;

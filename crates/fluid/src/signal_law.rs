@@ -1,18 +1,18 @@
 //! By which law a queue signals congestion, and what it remembers for that.
 
 use crate::price::Price;
-use crate::red::{Red, RedAdaptation};
+use crate::red::{FluidRed, RedAdaptation};
 
 /// What a signal goes on from: a mean queue or a probability, and a second such.
-pub type Memory = [f64; 2];
+pub type SignalState = [f64; 2];
 
 /// How a queue signals congestion.
 #[derive(Clone, Debug)]
 pub enum SignalLaw {
     /// Random early detection; its memory is the mean queue.
-    Red(Red),
+    Red(FluidRed),
     /// Adaptive RED; its memory is the mean queue, and p_max.
-    AdaptiveRed(Red, RedAdaptation),
+    AdaptiveRed(FluidRed, RedAdaptation),
     /// Of the present queue: straight lines between these points (queue in packets, probability).
     Piecewise(Vec<(f64, f64)>),
     /// Single-bit resource marking (5.4.1): p = 1 − exp(−γ [b − b0]⁺).
@@ -50,7 +50,7 @@ pub struct PiController {
 
 /// A queue, in packets, and how it changes, in packets/s, on a link of so many packets/s.
 #[derive(Clone, Copy, Debug)]
-pub struct Queue {
+pub struct FluidQueue {
     /// b.
     pub packets: f64,
     /// b'.
@@ -67,7 +67,7 @@ const STEPS: [(f64, f64); 6] =
 
 impl SignalLaw {
     /// Its memory after queue and probability have long been the same.
-    pub fn settled(&self, queue: f64, probability: f64) -> Memory {
+    pub fn settled(&self, queue: f64, probability: f64) -> SignalState {
         match self {
             SignalLaw::Red(_) => [queue, 0.0],
             SignalLaw::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
@@ -78,9 +78,9 @@ impl SignalLaw {
     }
 
     /// How its memory changes, per second.
-    pub fn memory_slope(&self, queue: Queue, memory: Memory) -> Memory {
+    pub fn memory_slope(&self, queue: FluidQueue, memory: SignalState) -> SignalState {
         let [first, second] = memory;
-        let averaged = |red: &Red| red.weight * queue.capacity_pps * (queue.packets - first);
+        let averaged = |red: &FluidRed| red.weight * queue.capacity_pps * (queue.packets - first);
         match self {
             SignalLaw::Red(red) => [averaged(red), 0.0],
             SignalLaw::AdaptiveRed(red, adapts) => {
@@ -94,7 +94,7 @@ impl SignalLaw {
     }
 
     /// Its memory, within the bounds that it has.
-    pub fn bounded(&self, memory: Memory) -> Memory {
+    pub fn bounded(&self, memory: SignalState) -> SignalState {
         match self {
             SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
             SignalLaw::Price(_) => [memory[0].max(0.0), 0.0],
@@ -103,7 +103,7 @@ impl SignalLaw {
     }
 
     /// Probability that it says.
-    pub fn probability(&self, queue: f64, memory: Memory) -> f64 {
+    pub fn probability(&self, queue: f64, memory: SignalState) -> f64 {
         let [first, second] = memory;
         match self {
             SignalLaw::Red(red) => red.probability(first, red.max_probability),
@@ -117,7 +117,7 @@ impl SignalLaw {
         }
     }
 
-    /// Probability that a packet is marked, of a sender who answers to marks in proportion or not.
+    /// Probability that a packet is marked, of a sender that answers to marks in proportion or not.
     pub fn met(&self, probability: f64, scalable: bool) -> f64 {
         match self {
             SignalLaw::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
@@ -132,7 +132,7 @@ impl SignalLaw {
 }
 
 /// p_max with which RED says this of a queue; as it begins where that says nothing.
-fn max_probability_at(red: &Red, queue: f64, probability: f64) -> f64 {
+fn max_probability_at(red: &FluidRed, queue: f64, probability: f64) -> f64 {
     let above = queue - red.min_threshold;
     match above > 0.0 && queue < red.max_threshold && probability > 0.0 {
         true => probability * (red.max_threshold - red.min_threshold) / above,
@@ -152,7 +152,7 @@ fn between(points: &[(f64, f64)], queue: f64) -> f64 {
 
 impl PiController {
     /// p', before what makes its steps smaller.
-    fn slope(&self, queue: Queue) -> f64 {
+    fn slope(&self, queue: FluidQueue) -> f64 {
         let error_s = queue.packets / queue.capacity_pps - self.target_s;
         let change = queue.slope_pps / queue.capacity_pps;
         self.alpha_hz / self.interval_s * error_s + self.beta_hz * change

@@ -4,7 +4,7 @@ use crate::price::signalled_price;
 
 /// Equal sources.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct SourceGroup {
     /// What they do.
     pub law: Law,
     /// How many.
@@ -13,16 +13,16 @@ pub struct Group {
     pub base_rtt_s: f64,
     /// Links that they pass, by their places.
     pub route: Vec<usize>,
-    /// Whose they are, for links that tell customers apart.
+    /// Whose they are, for links that distinguish customers.
     pub customer: Customer,
 }
 
 /// Whose a source is.
 #[derive(Clone, Copy, Debug)]
 pub struct Customer {
-    /// How many sources he has.
+    /// How many sources it has.
     pub flows: f64,
-    /// What he is assigned, or may cause, in packets/s.
+    /// What it is assigned, or may cause, in packets/s.
     pub granted_pps: f64,
 }
 
@@ -83,7 +83,7 @@ pub enum Law {
     },
 }
 
-impl Group {
+impl SourceGroup {
     /// Round trip with this delay in queues, in seconds; not below half of it without.
     pub fn rtt_s(&self, delay_s: f64) -> f64 {
         self.base_rtt_s + delay_s.max(-self.base_rtt_s / 2.0)

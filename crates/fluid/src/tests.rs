@@ -1,7 +1,7 @@
 use super::*;
 
 const RED: SignalLaw = SignalLaw::Red(GENTLE);
-const GENTLE: Red = Red {
+const GENTLE: FluidRed = FluidRed {
     min_threshold: 50.0,
     max_threshold: 550.0,
     max_probability: 0.1,
@@ -22,14 +22,16 @@ fn bottleneck(law: Law, signal: SignalLaw, base_rtt_s: f64) -> FluidNetwork {
     }
 }
 
-fn group(law: Law, count: f64, base_rtt_s: f64) -> Group {
+fn group(law: Law, count: f64, base_rtt_s: f64) -> SourceGroup {
     let customer = Customer { flows: 1.0, granted_pps: 1.0 };
-    Group { law, count, base_rtt_s, route: vec![0], customer }
+    SourceGroup { law, count, base_rtt_s, route: vec![0], customer }
 }
 
 /// Queue and window at which nothing changes, of a signal that goes by the queue, found by halving.
 fn settled(bottleneck: &FluidNetwork) -> (f64, f64) {
-    let [Group { law, count, base_rtt_s, .. }] = bottleneck.groups[..] else { panic!("one group") };
+    let [SourceGroup { law, count, base_rtt_s, .. }] = bottleneck.groups[..] else {
+        panic!("one group")
+    };
     let link = &bottleneck.links[0];
     let window = |queue: f64| link.capacity_pps / count * (base_rtt_s + queue / link.capacity_pps);
     let grows = |queue: f64| {
@@ -137,7 +139,7 @@ fn shorter_steps_change_next_to_nothing() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told() {
+fn a_network_that_cannot_be_integrated_is_reported() {
     let good = bottleneck(Law::RENO, RED, 0.05);
     let at = integration(10.0, 0.0, 1.0);
     let error = |bottleneck: &FluidNetwork, integration: &Integration| {
@@ -162,8 +164,9 @@ fn what_cannot_be_followed_is_told() {
 fn controllers_go_by_their_rfcs() {
     let controller =
         PiController { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
-    let above = Queue { packets: 19.0, slope_pps: 0.0, excess_pps: 0.0, capacity_pps: 1000.0 };
-    let rises = Queue { packets: 15.0, slope_pps: 100.0, excess_pps: 100.0, capacity_pps: 1000.0 };
+    let above = FluidQueue { packets: 19.0, slope_pps: 0.0, excess_pps: 0.0, capacity_pps: 1000.0 };
+    let rises =
+        FluidQueue { packets: 15.0, slope_pps: 100.0, excess_pps: 100.0, capacity_pps: 1000.0 };
     let slope = |signal: &SignalLaw, queue, p| signal.memory_slope(queue, [p, 0.0])[0];
     for (p, divisor) in [(0.2, 1.0), (0.05, 2.0), (0.005, 8.0), (5e-4, 32.0), (5e-7, 2048.0)] {
         let want = 0.125 / 0.015 * 0.004 / divisor;
@@ -207,8 +210,8 @@ fn spacing_decides_how_many_are_signalled() {
 
 #[test]
 fn without_gentle_all_are_signalled_from_the_upper_threshold_on() {
-    let hard = Red { gentle: false, ..GENTLE };
-    let at = |red: &Red, mean| red.probability(mean, red.max_probability);
+    let hard = FluidRed { gentle: false, ..GENTLE };
+    let at = |red: &FluidRed, mean| red.probability(mean, red.max_probability);
     assert_eq!((at(&hard, 300.0), at(&hard, 550.0)), (0.05, 1.0));
     assert_eq!((at(&GENTLE, 550.0), at(&GENTLE, 825.0), at(&GENTLE, 1100.0)), (0.1, 0.55, 1.0));
 }
@@ -226,7 +229,7 @@ fn a_function_of_the_queue_goes_along_its_points() {
 fn adaptive_red_brings_the_mean_queue_between_its_marks() {
     let adapts = RedAdaptation { interval_s: 0.5, increase: 0.01, decrease: 0.9 };
     for max_probability in [0.02, 0.4] {
-        let red = Red {
+        let red = FluidRed {
             max_probability,
             min_threshold: 50.0,
             max_threshold: 150.0,
@@ -242,7 +245,7 @@ fn adaptive_red_brings_the_mean_queue_between_its_marks() {
 }
 
 #[test]
-fn who_sends_at_a_constant_rate_leaves_the_rest_to_others() {
+fn a_sender_that_sends_at_a_constant_rate_leaves_the_rest_to_others() {
     let mut bottleneck = bottleneck(Law::RENO, RED, 0.04);
     let constant = Law::Cbr { rate_pps: 100.0 };
     bottleneck.groups.push(group(constant, 40.0, 0.04));

@@ -1,7 +1,7 @@
 //! Integrates a fluid from its initial state, and keeps its trajectory.
 
 use crate::FluidNetwork;
-use crate::flow::{Flow, State};
+use crate::flow::{NetworkEquations, State};
 
 /// How a trajectory begins, and how it is followed.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub enum FluidError {
         wanted: usize,
     },
     /// A group passes no link, or one that is not there.
-    Way {
+    NoPath {
         /// The group's place.
         group: usize,
     },
@@ -85,7 +85,7 @@ impl std::fmt::Display for FluidError {
             FluidError::Number { what, given, wanted } => {
                 write!(f, "{given} {what}, and there should be {wanted}")
             }
-            FluidError::Way { group } => write!(f, "group {group} passes no link that is there"),
+            FluidError::NoPath { group } => write!(f, "group {group} passes no link that is there"),
         }
     }
 }
@@ -98,7 +98,7 @@ pub fn run(network: &FluidNetwork, integration: &Integration) -> Result<Trajecto
     let steps = (integration.duration_s / integration.step_s).round() as usize;
     let keep_every = integration.keep_every.max(1);
     let mut state = State::of(network, integration);
-    let mut flow = Flow::new(network, integration.step_s, &state);
+    let mut flow = NetworkEquations::new(network, integration.step_s, &state);
     let mut kept = Trajectory::default();
     for step in 0..=steps {
         if step.is_multiple_of(keep_every) {
@@ -138,7 +138,7 @@ fn check(network: &FluidNetwork, integration: &Integration) -> Result<(), FluidE
         .iter()
         .position(|group| group.route.is_empty() || group.route.iter().any(|link| *link >= links));
     if let Some(group) = lost {
-        return Err(FluidError::Way { group });
+        return Err(FluidError::NoPath { group });
     }
     let of_groups = network.groups.iter().flat_map(|group| {
         [("a base round trip", group.base_rtt_s), ("a number of sources", group.count)]

@@ -63,10 +63,10 @@ pub fn deviations(plan: &Plan) -> Vec<String> {
 
 /// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
 fn prices_in_packets(plan: &Plan) -> Vec<String> {
-    let in_word = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_word());
+    let in_payload = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_payload());
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
                 write price_encoding = { kind = \"one-bit\", base = 1.06 }";
-    plan.links.iter().any(in_word).then(|| line.to_owned()).into_iter().collect()
+    plan.links.iter().any(in_payload).then(|| line.to_owned()).into_iter().collect()
 }
 
 /// A kernel's TCP declares nothing, so that a network without declarations would be measured.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_declares_congestion_is_refused() {
+    fn a_sender_that_declares_congestion_is_rejected() {
         let conex = own("users.a = { count = 3, tcp.conex = \"rfc7786\" }\nusers.b.flows = 1");
         assert_eq!(conex.len(), 1, "{conex:?}");
         assert!(conex[0].starts_with("a: no kernel's TCP declares congestion"), "{conex:?}");
@@ -199,13 +199,11 @@ mod tests {
         assert_eq!(rejected(&small, IpVersion::V4, Generator::Own), Vec::<String>::new());
         let pieces = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
         let reported = own(&format!("users.a.traffic = {pieces}"));
-        assert!(
-            reported[0].starts_with("a.0: the lab's applications hand over a transfer at once")
-        );
+        assert!(reported[0].starts_with("a.0: the lab's applications write a transfer at once"));
     }
 
     #[test]
-    fn options_that_no_kernel_is_told_of_are_named() {
+    fn options_that_no_kernel_is_set_to_are_named() {
         let reported =
             |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
         assert_eq!(reported(""), Vec::<String>::new());

@@ -31,7 +31,7 @@ use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
 use crate::qdisc::KernelQueue;
 use crate::timing::{LatenessMeter, TimingReport};
-use crate::tunnels::{Arrived, Fetched, TunnelEnds, Tunnels};
+use crate::tunnels::{Fetched, NodeOutcome, TunnelEnds, Tunnels};
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -301,9 +301,9 @@ impl<'a> Forwarder<'a> {
         if let Some(place) = place {
             let now = self.clock.now();
             match self.tunnels.arrive(delivery, place, &mut self.emulation, now) {
-                Arrived::Done => {}
-                Arrived::Rejected => self.rejected += 1,
-                Arrived::Ended(delivery) => self.hand_over(delivery),
+                NodeOutcome::Done => {}
+                NodeOutcome::Rejected => self.rejected += 1,
+                NodeOutcome::Ended(delivery) => self.hand_over(delivery),
             }
             return;
         }

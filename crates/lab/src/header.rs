@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use tidegate_mechanisms::stage::{Declared, Ecn};
-use tidegate_simulator::Header;
+use tidegate_simulator::CongestionHeader;
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
 use tidegate_wire::packet::{self, View};
-use tidegate_wire::re_ecn::{self, Codepoint};
+use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 use tidegate_wire::{self as wire, WireError};
 
 /// What is wrong with what a packet declares.
@@ -20,18 +20,18 @@ pub enum Fault {
 }
 
 /// What a packet says, and what is wrong with it.
-pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), Fault>) {
+pub fn read(bytes: &[u8], view: &View) -> (CongestionHeader, Result<(), Fault>) {
     let (declared, fault) = match declared(bytes, view) {
         Ok((declared, true)) => (declared, Err(Fault::Inconsistent)),
         Ok((declared, false)) => (declared, Ok(())),
         Err(error) => (Declared::default(), Err(Fault::Malformed(error))),
     };
-    (Header { ecn: ecn_of(view.ecn), declared }, fault)
+    (CongestionHeader { ecn: ecn_of(view.ecn), declared }, fault)
 }
 
 /// Writes what a packet says now, where that is something else than what its sender wrote. Returns whether
 /// there was room for all of it.
-pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
+pub fn write(bytes: &mut [u8], view: &View, header: CongestionHeader) -> bool {
     let (before, _) = read(bytes, view);
     match header.ecn {
         same if same == before.ecn => {}
@@ -50,7 +50,7 @@ fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
     if view.source.is_ipv4() {
         let codepoint = re_ecn::read(bytes)?;
         let declared = Declared { re: codepoint.fields().1, ..Declared::default() };
-        return Ok((declared, codepoint == Codepoint::Unused));
+        return Ok((declared, codepoint == ReEcnCodepoint::Unused));
     }
     let found = packet::find_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
     Ok(found.map_or_else(Default::default, |(conex, _)| {
@@ -74,7 +74,7 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
     match view.source {
         IpAddr::V4(_) => {
             let (ecn, _) = re_ecn::read(bytes)?.fields();
-            re_ecn::write(bytes, Codepoint::of(ecn, re))?;
+            re_ecn::write(bytes, ReEcnCodepoint::of(ecn, re))?;
             Ok(!conex)
         }
         IpAddr::V6(_) => {
@@ -95,7 +95,7 @@ pub fn ecn_of(ecn: wire::Ecn) -> Ecn {
     }
 }
 
-/// The other way round.
+/// The other direction.
 pub fn wire_ecn(ecn: Ecn) -> wire::Ecn {
     match ecn {
         Ecn::NotEct => wire::Ecn::NotEct,
@@ -141,7 +141,7 @@ mod tests {
             for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct] {
                 let mut bytes = bytes.clone();
                 let view = packet::parse(&bytes).expect("a packet");
-                let header = Header { ecn, declared };
+                let header = CongestionHeader { ecn, declared };
                 assert_eq!(write(&mut bytes, &view, header), room);
                 let view = packet::parse(&bytes).expect("still a packet");
                 let (now, fault) = read(&bytes, &view);
@@ -160,13 +160,13 @@ mod tests {
             let view = packet::parse(&bytes).expect("a packet");
             let (header, _) = read(&bytes, &view);
             let mut copy = bytes.clone();
-            assert!(write(&mut copy, &view, Header { ecn: Ecn::Ce, ..header }));
+            assert!(write(&mut copy, &view, CongestionHeader { ecn: Ecn::Ce, ..header }));
             assert_eq!(copy, bytes);
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_declaration_is_told_and_nothing_is_declared() {
+    fn an_invalid_declaration_is_reported_and_nothing_is_declared() {
         let [mut v6, _] = packets();
         let twice = [17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0x80];
         v6[40..48].copy_from_slice(&twice);
@@ -178,7 +178,7 @@ mod tests {
 
     /// RFC 7837, section 4: L, E and C say nothing without X, and reserved bits never.
     #[test]
-    fn what_is_inconsistent_is_told_and_read_as_without_it() {
+    fn an_inconsistent_header_is_reported_and_read_as_if_absent() {
         let [v6, mut v4] = packets();
         let conex = |bits: u8| {
             let mut bytes = v6.clone();
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(conex(0xC1), (took_part, Err(Fault::Inconsistent)));
         assert_eq!(conex(0xC0), (took_part, Ok(())));
         assert_eq!(conex(0x00), (Declared::default(), Ok(())));
-        re_ecn::write(&mut v4, Codepoint::Unused).expect("a packet");
+        re_ecn::write(&mut v4, ReEcnCodepoint::Unused).expect("a packet");
         let (header, fault) = read(&v4, &packet::parse(&v4).expect("a packet"));
         assert_eq!((header.ecn, header.declared.re), (Ecn::Ect0, true));
         assert_eq!(fault, Err(Fault::Inconsistent));

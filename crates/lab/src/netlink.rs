@@ -137,7 +137,7 @@ impl Message {
         let len = socket.read(&mut answer)?;
         let word = |at: usize| answer[at..at + 4].try_into().expect("four bytes");
         if len < HEADER_LEN + 4 || answer[4..6] != ERROR.to_ne_bytes() {
-            return Err(io::Error::other("rtnetlink gives an answer that nobody asked for"));
+            return Err(io::Error::other("rtnetlink sent an unexpected answer"));
         }
         match i32::from_ne_bytes(word(HEADER_LEN)) {
             0 => Ok(()),

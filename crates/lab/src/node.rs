@@ -79,7 +79,7 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
     let mut lines = BTreeSet::new();
     if plan.stages.iter().any(|stage| stage.params.is_of_tunnels()) {
         lines.insert(
-            "pdn-gateway, enodeb: here they stand at links; put them at links.NAME.ingress and links.NAME.egress"
+            "pdn-gateway, enodeb: the lab needs them at links; put them at links.NAME.ingress and links.NAME.egress"
                 .to_owned(),
         );
     }
@@ -93,8 +93,7 @@ pub fn not_carried(plan: &Plan) -> Vec<String> {
                 let before = hop.checked_sub(1).map(|hop| ("egress", route[hop]));
                 let (place, link) = before.unwrap_or(("ingress", route[0]));
                 lines.insert(format!(
-                    "links.{}.{place}: a node of tunnels stands alone here, between two links; put other stages at \
-                     another link",
+                    "links.{}.{place}: a tunnel node must be the only stage between two links; put other stages at another link",
                     plan.links[link as usize].name
                 ));
             }
@@ -174,7 +173,7 @@ to = "phones"
     }
 
     #[test]
-    fn what_the_lab_does_not_carry_is_told_with_its_place() {
+    fn what_the_lab_does_not_support_is_reported_with_its_place() {
         let beside = TUNNELS
             .replace("{ kind = \"enodeb\" }", "{ kind = \"mark-counter\" }, { kind = \"enodeb\" }");
         let [line] = &not_carried(&plan(&beside))[..] else { panic!("one error") };

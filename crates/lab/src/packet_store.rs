@@ -1,6 +1,6 @@
 //! Where the bytes of packets under way lie, and what mechanisms write into their headers.
 
-use tidegate_simulator::{Contents, Header};
+use tidegate_simulator::{CongestionHeader, Contents};
 use tidegate_wire::activity::Activity;
 use tidegate_wire::packet::{self, View};
 
@@ -49,8 +49,8 @@ impl PacketStore {
         &self.slots[number as usize].bytes
     }
 
-    /// The bytes of a packet that leaves, with what was written into its header on the way.
-    pub fn take(&mut self, number: u64, header: Header) -> &[u8] {
+    /// The bytes of a packet that leaves, with what was written into its header in transit.
+    pub fn take(&mut self, number: u64, header: CongestionHeader) -> &[u8] {
         self.free.push(number);
         let slot = &mut self.slots[number as usize];
         if let Some(view) = &slot.view {

@@ -199,7 +199,10 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a timeout keeps what is sacked");
-    note(!tcp.rearm_on_retransmit, "repairs of the first missing segment restart the timer");
+    note(
+        !tcp.rearm_on_retransmit,
+        "retransmissions of the first missing segment restart the timer",
+    );
     note(tcp.quirks.rearm_on_each_ack, "only ACKs of new data restart the timer");
     note(tcp.quirks.backoff_forgets_rtt, "timeouts forget no round trip");
     note(
@@ -208,8 +211,11 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     );
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
-    let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
-    note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
+    let mark_feedback = TcpPlan { feedback: None, ..tcp.clone() }.mark_feedback();
+    note(
+        tcp.mark_feedback() != mark_feedback,
+        "marks are echoed as the kernel's controller has it",
+    );
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
     note(tcp.initial_ssthresh.is_some(), "slow start has no threshold at first");

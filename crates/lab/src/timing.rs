@@ -132,7 +132,7 @@ impl TimingReport {
     }
 }
 
-/// Propagation there and back on the shortest way of any flow.
+/// Propagation there and back on the shortest path of any flow.
 fn shortest_round_trip(plan: &Plan) -> Span {
     let delay = |route: &[u32]| -> u64 {
         route.iter().map(|&link| plan.links[link as usize].delay.as_nanos()).sum()

@@ -32,21 +32,21 @@ pub fn largest_packet(flow: &FlowPlan) -> u32 {
 fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String> {
     match traffic {
         Traffic::Greedy(Greedy { lasts: Some(_) }) | Traffic::Cbr(Cbr { lasts: Some(_), .. }) => {
-            vec!["in the lab nothing ends before the run does; leave out lasts".to_owned()]
+            vec!["the lab does not support lasts: traffic ends with the run; remove it".to_owned()]
         }
         Traffic::Cbr(Cbr { ecn, conex, .. }) if *ecn || *conex != BlindConex::Off => vec![
-            "the lab's UDP at a constant rate is not ECN-capable and declares nothing; leave out ecn and conex"
+            "the lab's UDP at a constant rate is not ECN-capable and declares nothing; remove ecn and conex"
                 .to_owned(),
         ],
         Traffic::Transfer(Transfer { write_size: Some(_), .. }) => vec![
-            "the lab's applications hand over a transfer at once; leave out write_size and write_interval"
+            "the lab's applications write a transfer at once; remove write_size and write_interval"
                 .to_owned(),
         ],
         Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_) => Vec::new(),
         Traffic::Frames(_) | Traffic::Calls(_) => {
             let mut lines = Vec::new();
             if ip == IpVersion::V6 {
-                lines.push("videos and calls travel over IPv4 here; leave out --ip 6".to_owned());
+                lines.push("videos and calls travel over IPv4 in the lab; remove --ip 6".to_owned());
             }
             let size = probing(traffic).map(|own| u64::from(own.probe_size.0));
             if let Some(size) = size.filter(|size| *size < smallest_probe) {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_told_at_once_with_its_user_and_remedy() {
+    fn all_errors_are_reported_together_with_user_and_remedy() {
         let probes = |size| {
             format!("admission = {{ kind = \"probing\", probes = 5, probe_size = {size} }} }}\n")
         };

@@ -3,7 +3,7 @@
 //! ```text
 //!  emulation ──► gateway: stage judges ──► GTP-U, socket ──► its kernel, TUN ──► emulation (links between)
 //!                  ▲ report                                                           │
-//!                  └── TUN ◄── emulation (way back) ◄── TUN ◄── socket ◄── eNodeB: stage judges ◄── socket, TUN
+//!                  └── TUN ◄── emulation (reverse path) ◄── TUN ◄── socket ◄── eNodeB: stage judges ◄── socket, TUN
 //!                                                                            └──► emulation (radio)
 //! ```
 //!
@@ -21,13 +21,13 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Asked, Delivery, Emulation, NodePlace};
 use tidegate_wire as wire;
 use tidegate_wire::conex::{Conex, Declaration};
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, element, mark};
+use tidegate_wire::gtpu::{self, Header, MessageKind, PORT, element, mark};
 use tidegate_wire::packet::{self, View};
 
 use crate::header::{self, ecn_of, wire_ecn};
 use crate::packet_store::PacketStore;
 use crate::{LabError, system};
-use counts::Counts;
+use counts::MessageCounts;
 use paths::{Path, Paths};
 
 mod counts;
@@ -57,7 +57,7 @@ pub struct Tunnels<'a> {
     plan: &'a Plan,
     nodes: Vec<TunnelEnds<'a>>,
     paths: Paths,
-    counts: Counts,
+    counts: MessageCounts,
     /// The ECN field that each socket sends with.
     sends_with: Vec<Ecn>,
     packet: Vec<u8>,
@@ -66,7 +66,7 @@ pub struct Tunnels<'a> {
 
 /// From where a message came, and with which ECN field.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Origin {
     node: usize,
     from: SocketAddrV4,
     ecn: Ecn,
@@ -74,12 +74,12 @@ struct Came {
 
 /// What becomes of a packet that has come to a node over the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
-    /// It is dropped, the node's, or on its way again.
+pub enum NodeOutcome {
+    /// It is dropped, the node's, or in transit again.
     Done,
     /// The node's kernel did not take it.
     Rejected,
-    /// Its way ends behind the node.
+    /// Its path ends behind the node.
     Ended(Delivery),
 }
 
@@ -101,7 +101,7 @@ impl<'a> Tunnels<'a> {
             plan,
             nodes: Vec::new(),
             paths: Paths::default(),
-            counts: Counts::default(),
+            counts: MessageCounts::default(),
             sends_with: Vec::new(),
             packet: Vec::new(),
             message: Vec::new(),
@@ -125,7 +125,7 @@ impl<'a> Tunnels<'a> {
     }
 
     /// Messages that nodes got and sent.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &MessageCounts {
         &self.counts
     }
 
@@ -141,18 +141,18 @@ impl<'a> Tunnels<'a> {
         place: NodePlace,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
-    ) -> Arrived {
+    ) -> NodeOutcome {
         let Delivery { packet, header, .. } = delivery;
         self.packet.clear();
         self.packet.extend_from_slice(emulation.contents().take(packet, header));
-        let Ok(view) = packet::parse(&self.packet) else { return Arrived::Rejected };
+        let Ok(view) = packet::parse(&self.packet) else { return NodeOutcome::Rejected };
         let asked = Asked { len: self.packet.len() as u16, header, tunnel: None };
         if let Some(to) = self.node_of(view.destination) {
             return self.pass_on(to, place, view, asked, emulation, now);
         }
         let judged = emulation.judge(place, asked, now);
         if judged.dropped.is_some() {
-            return Arrived::Done;
+            return NodeOutcome::Done;
         }
         if let Some((tunnel, path)) = judged.tunnel.zip(self.paths.beginning_at(place)) {
             let declared = header.declared;
@@ -163,9 +163,11 @@ impl<'a> Tunnels<'a> {
         }
         // One that is in no tunnel passes.
         let number = emulation.contents().put(&self.packet, view);
-        let asked =
-            Asked { header: tidegate_simulator::Header { ecn: judged.ecn, ..header }, ..asked };
-        emulation.go_on(place, number, asked, now).map_or(Arrived::Done, Arrived::Ended)
+        let asked = Asked {
+            header: tidegate_simulator::CongestionHeader { ecn: judged.ecn, ..header },
+            ..asked
+        };
+        emulation.go_on(place, number, asked, now).map_or(NodeOutcome::Done, NodeOutcome::Ended)
     }
 
     /// A message has come to a place where the node stands that it is for, or another.
@@ -177,17 +179,17 @@ impl<'a> Tunnels<'a> {
         asked: Asked,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
-    ) -> Arrived {
+    ) -> NodeOutcome {
         if self.paths.node_at(place) != Some(to) {
             let number = emulation.contents().put(&self.packet, view);
             let Some(ended) = emulation.send_on(place, number, asked, now) else {
-                return Arrived::Done;
+                return NodeOutcome::Done;
             };
             // Two nodes are where it ends, and it is the other's.
             emulation.contents().take(ended.packet, ended.header);
         }
         let taken = rustix::io::write(self.nodes[to].device, &self.packet);
-        if taken.is_ok() { Arrived::Done } else { Arrived::Rejected }
+        if taken.is_ok() { NodeOutcome::Done } else { NodeOutcome::Rejected }
     }
 
     /// The user's packet that has come enters its tunnel.
@@ -196,22 +198,23 @@ impl<'a> Tunnels<'a> {
         path: Path,
         (tunnel, copy): (Tunnel, Option<Declaration>),
         ecn: Ecn,
-    ) -> Arrived {
-        let user = self.plan.flows[path.entered_at.flow as usize].user;
+    ) -> NodeOutcome {
+        let user = self.plan.flows[path.ingress.flow as usize].user;
         if let Some((teid, left)) = self.paths.enter(user, path, tunnel.teid) {
             self.mark_end(teid, left);
         }
         self.enclose(tunnel, copy);
         match self.send(path.begin, ecn, self.nodes[path.end].address, PORT) {
-            true => Arrived::Done,
-            false => Arrived::Rejected,
+            true => NodeOutcome::Done,
+            false => NodeOutcome::Rejected,
         }
     }
 
     /// The packet in a message of its tunnel, with a copy of what its option declares, if that is copied.
     fn enclose(&mut self, tunnel: Tunnel, copy: Option<Declaration>) {
         let Tunnel { teid, sequence, re_inserted, .. } = tunnel;
-        let header = Header { kind: Kind::Data, teid, sequence: Some(sequence), n_pdu: None };
+        let header =
+            Header { kind: MessageKind::Data, teid, sequence: Some(sequence), n_pdu: None };
         // A packet that says it itself takes nothing of what is owed.
         let own = copy.is_some_and(|Declaration { loss, mark, .. }| loss || mark);
         let content = re_inserted.map(|met| mark::emit(mark::with_copy(met && !own, copy)));
@@ -249,17 +252,17 @@ impl<'a> Tunnels<'a> {
         let number = emulation.contents().put(bytes, view);
         if let Some((path, tunnel)) = self.path_of_data(node, to, bytes) {
             let asked = Asked { tunnel: Some(tunnel), ..asked };
-            let ended = emulation.go_on(path.entered_at, number, asked, now);
+            let ended = emulation.go_on(path.ingress, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
         if let Some(path) = self.paths.between(node, to) {
-            let ended = emulation.send_on(path.entered_at, number, asked, now);
+            let ended = emulation.send_on(path.ingress, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
         let back = self.paths.between(to, node);
-        if back.is_some_and(|path| emulation.send_back(path.left_at, number, asked, now)) {
+        if back.is_some_and(|path| emulation.send_back(path.egress, number, asked, now)) {
             return Fetched::Carried;
         }
         emulation.contents().take(number, header);
@@ -270,7 +273,7 @@ impl<'a> Tunnels<'a> {
     fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<(Path, Tunnel)> {
         let outer = gtpu::tunnel::open(bytes).ok().flatten()?;
         let Header { kind, teid, sequence, .. } = outer.message.header;
-        if kind != Kind::Data {
+        if kind != MessageKind::Data {
             return None;
         }
         let inner = packet::parse(outer.payload(bytes)).ok()?;
@@ -282,7 +285,7 @@ impl<'a> Tunnels<'a> {
         Some((path, Tunnel { teid, sequence, inner_ecn, re_inserted }))
     }
 
-    /// Messages have come to a node's socket. Returns the packets that have reached the end of their way.
+    /// Messages have come to a node's socket. Returns the packets that have reached the end of their path.
     pub fn receive(
         &mut self,
         node: usize,
@@ -295,8 +298,8 @@ impl<'a> Tunnels<'a> {
             match system::receive_with_tos(self.nodes[node].socket.as_fd(), buffer) {
                 Ok((len, from, tos)) => {
                     let ecn = ecn_of(wire::Ecn::from_traffic_class(tos));
-                    let came = Came { node, from, ecn };
-                    ended.extend(self.message(came, &buffer[..len], emulation, now));
+                    let origin = Origin { node, from, ecn };
+                    ended.extend(self.message(origin, &buffer[..len], emulation, now));
                 }
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN) => break,
@@ -311,40 +314,48 @@ impl<'a> Tunnels<'a> {
     /// A node looks at a message.
     fn message(
         &mut self,
-        came: Came,
+        origin: Origin,
         bytes: &[u8],
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
-        let Came { node, from, .. } = came;
+        let Origin { node, from, .. } = origin;
         let Ok(message) = gtpu::parse(bytes) else {
             self.counts.add("malformed");
             return None;
         };
         if message.not_understood(bytes, &[mark::EXTENSION]).is_some() {
             self.counts.add("extension headers not understood");
-            self.answer(node, from, Kind::SupportedExtensions, &element::KNOWN_EXTENSIONS, None);
+            self.answer(
+                node,
+                from,
+                MessageKind::SupportedExtensions,
+                &element::KNOWN_EXTENSIONS,
+                None,
+            );
             return None;
         }
         let payload = &bytes[message.payload.clone()];
         match message.header.kind {
-            Kind::Data => return self.data(came, bytes, &message, emulation, now),
-            Kind::EchoRequest => {
+            MessageKind::Data => return self.data(origin, bytes, &message, emulation, now),
+            MessageKind::EchoRequest => {
                 self.counts.add("echo requests");
                 self.take_report(node, payload, bytes.len(), from, emulation);
                 self.answer(
                     node,
                     from,
-                    Kind::EchoResponse,
+                    MessageKind::EchoResponse,
                     &element::RECOVERY,
                     message.header.sequence,
                 );
             }
-            Kind::EchoResponse => self.counts.add("echo responses"),
-            Kind::ErrorIndication => self.counts.add("error indications"),
-            Kind::EndMarker => self.take_end_marker(came, message.header.teid),
-            Kind::SupportedExtensions => self.counts.add("notifications of extension headers"),
-            Kind::Other(_) => self.counts.add("of other kinds"),
+            MessageKind::EchoResponse => self.counts.add("echo responses"),
+            MessageKind::ErrorIndication => self.counts.add("error indications"),
+            MessageKind::EndMarker => self.take_end_marker(origin, message.header.teid),
+            MessageKind::SupportedExtensions => {
+                self.counts.add("notifications of extension headers")
+            }
+            MessageKind::Other(_) => self.counts.add("of other kinds"),
         }
         None
     }
@@ -352,13 +363,13 @@ impl<'a> Tunnels<'a> {
     /// A user's packet comes out of its tunnel.
     fn data(
         &mut self,
-        came: Came,
+        origin: Origin,
         bytes: &[u8],
         message: &gtpu::Message,
         emulation: &mut Emulation<'_, PacketStore>,
         now: Time,
     ) -> Option<Delivery> {
-        let Came { node, from, ecn } = came;
+        let Origin { node, from, ecn } = origin;
         let inner = &bytes[message.payload.clone()];
         let Ok(view) = packet::parse(inner) else {
             self.counts.add("malformed");
@@ -379,10 +390,10 @@ impl<'a> Tunnels<'a> {
         let re_inserted = mark::parse(bytes, message).map(declares_congestion);
         let tunnel =
             Tunnel { teid: message.header.teid, sequence, inner_ecn: header.ecn, re_inserted };
-        let outer = tidegate_simulator::Header { ecn, ..header };
+        let outer = tidegate_simulator::CongestionHeader { ecn, ..header };
         let len = (OUTER_LEN + bytes.len()) as u16;
         let asked = Asked { len, header: outer, tunnel: Some(tunnel) };
-        let judged = emulation.judge(path.left_at, asked, now);
+        let judged = emulation.judge(path.egress, asked, now);
         if let Some(report) = judged.report {
             self.send_report(node, &report, self.nodes[path.begin].address);
         }
@@ -393,9 +404,9 @@ impl<'a> Tunnels<'a> {
             return None;
         }
         let number = emulation.contents().put(inner, view);
-        let header = tidegate_simulator::Header { ecn: judged.ecn, ..header };
+        let header = tidegate_simulator::CongestionHeader { ecn: judged.ecn, ..header };
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
-        emulation.go_on(path.left_at, number, asked, now)
+        emulation.go_on(path.egress, number, asked, now)
     }
 }
 

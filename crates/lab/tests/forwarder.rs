@@ -185,7 +185,7 @@ fn what_does_not_belong_to_a_users_flow_goes_nowhere() {
 fn the_activity_is_written_into_the_header_where_there_is_room() {
     let bench = Bench::new();
     let (received, _, timing) = bench.run(&plan(""), |hosts| {
-        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room in vain.
+        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room spuriously.
         for _ in 0..20 {
             send(&hosts[0], &udp(40_000, FIRST_PORT, 1500, true, false));
         }
@@ -272,7 +272,7 @@ fn udp_v6(options: [u8; 8]) -> Vec<u8> {
 
 /// RFC 7837, section 4: whatever an option says, its packet is forwarded as it came.
 #[test]
-fn what_is_wrong_with_a_declaration_is_counted_and_its_packet_forwarded() {
+fn an_invalid_declaration_is_counted_and_its_packet_forwarded() {
     let stages = "ingress = [{ kind = \"mark-counter\" }]";
     let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
     let sent = [

@@ -134,7 +134,7 @@ fn tcp_numbers(packet: &[u8]) -> (u32, u32) {
 }
 
 #[test]
-fn no_more_is_on_the_way_than_the_window_limit() {
+fn no_more_is_in_flight_than_the_window_limit() {
     if common::skipped() {
         return;
     }

@@ -15,7 +15,7 @@ use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_mechanisms::units::Time;
 use tidegate_simulator::Emulated;
 use tidegate_wire::gtpu::report::{self, Report};
-use tidegate_wire::gtpu::{self, Kind, mark};
+use tidegate_wire::gtpu::{self, MessageKind, mark};
 
 /// A bucket for two positive packets, into which next to nothing comes: whoever declares two has no third.
 const GATEWAY_ENTRY: &str = r#"[{ kind = "pdn-gateway", policers = [
@@ -45,7 +45,7 @@ impl Outside<'_> {
         let len = self.tunnel.recv(&mut buffer).expect("the gateway lets it pass");
         let bytes = &buffer[..len];
         let reported = gtpu::parse(bytes).expect("a message");
-        assert_eq!((reported.header.kind, reported.header.teid), (Kind::Data, 1));
+        assert_eq!((reported.header.kind, reported.header.teid), (MessageKind::Data, 1));
         let declared = mark::parse(bytes, &reported).and_then(|conex| conex.declaration());
         (reported.header.sequence, declared.expect("there is room").mark)
     }
@@ -56,7 +56,7 @@ impl Outside<'_> {
             Report { teid: 1, last_sequence, received, marked_before: marked, ..Report::default() };
         let mut element = Vec::new();
         report::emit(&reported, &mut element);
-        by.send_to(&message(Kind::EchoRequest, Some(1), &[], &element), self.gateway)
+        by.send_to(&message(MessageKind::EchoRequest, Some(1), &[], &element), self.gateway)
             .expect("loopback takes it");
         by.recv(&mut [0; 100]).expect("an answer");
     }

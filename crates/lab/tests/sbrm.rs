@@ -23,12 +23,12 @@ const ECE: u8 = 0x40;
 
 /// In the kernel until dropped. A congestion control's name is one for the machine: the tests that register it, these and
 /// those of `tests/lab`, take turns by this file's lock, which is given back after the program has ended.
-struct Held {
+struct BucketScope {
     program: Child,
     _turn: File,
 }
 
-impl Held {
+impl BucketScope {
     /// `None`, said on standard output, where the program is not or cannot be.
     fn start() -> Option<Self> {
         let turns = File::create(env::temp_dir().join("tidegate-test-controls.lock"));
@@ -52,7 +52,7 @@ impl Held {
         let mut output = BufReader::new(child.stdout.take().expect("is a pipe"));
         output.read_line(&mut line).expect("is text");
         if line == "ready\n" {
-            return Some(Held { program: child, _turn: turn });
+            return Some(BucketScope { program: child, _turn: turn });
         }
         let code = child.wait().expect("has started").code();
         assert_eq!(code, Some(77), "tidegate-bpf failed");
@@ -61,14 +61,14 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for BucketScope {
     fn drop(&mut self) {
         drop(self.program.stdin.take());
         self.program.wait().expect("has started");
     }
 }
 
-/// What was marked on the way there and what was told on the way back.
+/// What was marked on the forward path and what was told on the reverse path.
 #[derive(Default)]
 struct Tally {
     data: usize,
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// An ACK with ECE says of all that it acknowledges anew that it was marked.
+    /// An ACK with ECE says of all that it acknowledges again that it was marked.
     fn reverse(&mut self, bytes: &[u8]) {
         let ack = word(bytes, 8);
         let new = self.acked.map_or(0, |before| ack.wrapping_sub(before));
@@ -152,11 +152,11 @@ fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
 }
 
 #[test]
-fn every_mark_is_told_once() {
+fn every_mark_is_reported_once() {
     if common::skipped() {
         return;
     }
-    let Some(_held) = Held::start() else { return };
+    let Some(_held) = BucketScope::start() else { return };
     let plan = common::plan(
         "[users.one.tcp]\necn = true\n\
          congestion_control = { kind = \"sbrm\", willingness_to_pay = 4000 }\n",

@@ -14,7 +14,7 @@ use tidegate_lab::clock::Clock;
 use tidegate_lab::forwarder::Forwarder;
 use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_wire::gtpu::report::{self, Report};
-use tidegate_wire::gtpu::{self, Kind, PORT};
+use tidegate_wire::gtpu::{self, MessageKind, PORT};
 
 /// The number of the echo that each node is asked for last.
 const LAST: u16 = 0xFFFF;
@@ -46,7 +46,7 @@ fn counted(
     peer.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
     indications.set_nonblocking(true).expect("a socket can be non-blocking");
     // All of it is there before the first look, which goes over all devices and sockets.
-    let last = message(Kind::EchoRequest, Some(LAST), &[], &[]);
+    let last = message(MessageKind::EchoRequest, Some(LAST), &[], &[]);
     let asked = [GATEWAY, ENODEB].map(|node| (node, last.clone()));
     for (node, message) in messages.iter().chain(&asked) {
         peer.send_to(message, sockets[*node].1).expect("loopback takes it");
@@ -64,7 +64,7 @@ fn counted(
         {
             let header = gtpu::parse(&buffer[..len]).expect("a message").header;
             match (header.kind, header.sequence) {
-                (Kind::EchoResponse, Some(LAST)) => waiting -= 1,
+                (MessageKind::EchoResponse, Some(LAST)) => waiting -= 1,
                 _ => answers.push(buffer[..len].to_vec()),
             }
         }
@@ -81,11 +81,11 @@ fn counted(
 #[test]
 fn an_echo_is_answered_with_its_number() {
     let (counts, _, _, answers) =
-        counted(&[(GATEWAY, message(Kind::EchoRequest, Some(77), &[], &[]))], &[]);
+        counted(&[(GATEWAY, message(MessageKind::EchoRequest, Some(77), &[], &[]))], &[]);
     assert_eq!(counts, ["echo requests 3"]);
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     let header = gtpu::parse(answer).expect("a message").header;
-    assert_eq!((header.kind, header.sequence), (Kind::EchoResponse, Some(77)));
+    assert_eq!((header.kind, header.sequence), (MessageKind::EchoResponse, Some(77)));
 }
 
 /// Each by its reason, and a node goes on.
@@ -97,15 +97,15 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     let (mut counts, malformed, unclassified, _) = counted(
         &[
             (GATEWAY, vec![1, 2, 3]),
-            (GATEWAY, message(Kind::EndMarker, None, &[], &[])),
-            (GATEWAY, message(Kind::Other(99), None, &[], &[])),
-            (GATEWAY, message(Kind::EchoRequest, Some(1), &[], &reported)),
-            (GATEWAY, message(Kind::EchoRequest, Some(1), &[], &reported[..20])),
-            (GATEWAY, message(Kind::Data, Some(1), &[], &ours)),
-            (ENODEB, message(Kind::Data, Some(1), &[], &datagram(80))),
-            (ENODEB, message(Kind::Data, None, &[], &ours)),
-            (ENODEB, message(Kind::Data, Some(1), &[(0xC0, &[0, 0])], &ours)),
-            (ENODEB, message(Kind::Data, Some(1), &[], &[0x45, 0, 0])),
+            (GATEWAY, message(MessageKind::EndMarker, None, &[], &[])),
+            (GATEWAY, message(MessageKind::Other(99), None, &[], &[])),
+            (GATEWAY, message(MessageKind::EchoRequest, Some(1), &[], &reported)),
+            (GATEWAY, message(MessageKind::EchoRequest, Some(1), &[], &reported[..20])),
+            (GATEWAY, message(MessageKind::Data, Some(1), &[], &ours)),
+            (ENODEB, message(MessageKind::Data, Some(1), &[], &datagram(80))),
+            (ENODEB, message(MessageKind::Data, None, &[], &ours)),
+            (ENODEB, message(MessageKind::Data, Some(1), &[(0xC0, &[0, 0])], &ours)),
+            (ENODEB, message(MessageKind::Data, Some(1), &[], &[0x45, 0, 0])),
         ],
         &[vec![0x45, 1], datagram(53), datagram(PORT)],
     );
@@ -124,18 +124,18 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     assert_eq!((malformed, unclassified), (1, 2), "of packets that the gateway's kernel has sent");
 }
 
-/// Section 7.3.1: the user has a tunnel here, which his first packet has told of, and this is another's number.
+/// Section 7.3.1: the user has a tunnel here, which its first packet has told of, and this is another's number.
 #[test]
 fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication() {
     let ours = datagram(10_000);
-    let mut other = message(Kind::Data, Some(2), &[], &ours);
+    let mut other = message(MessageKind::Data, Some(2), &[], &ours);
     other[4..8].copy_from_slice(&77u32.to_be_bytes());
     let (counts, _, _, answers) =
-        counted(&[(ENODEB, message(Kind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
+        counted(&[(ENODEB, message(MessageKind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
     assert_eq!(counts, ["data 2", "echo requests 2"], "the stage counts what it refuses");
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     let reported = gtpu::parse(answer).expect("a message");
-    assert_eq!(reported.header.kind, Kind::ErrorIndication);
+    assert_eq!(reported.header.kind, MessageKind::ErrorIndication);
     let rejected = [16, 0, 0, 0, 77, 133, 0, 4, 198, 19, 1, 2];
     assert_eq!(answer[reported.payload], rejected, "the number, and the address of who refuses it");
 }
@@ -154,7 +154,7 @@ proptest! {
         noise in prop::collection::vec((0..2usize, prop::collection::vec(any::<u8>(), 0..200)), 30),
         damage in prop::collection::vec((0..2usize, 0..60usize, any::<u8>(), 1..60usize), 30),
     ) {
-        let whole = message(Kind::Data, Some(7), &[(0x3E, &[0x80, 0])], &datagram(10_000));
+        let whole = message(MessageKind::Data, Some(7), &[(0x3E, &[0x80, 0])], &datagram(10_000));
         let damaged = damage.into_iter().map(|(node, at, value, keep)| {
             let mut bytes = whole.clone();
             let at = at % bytes.len();

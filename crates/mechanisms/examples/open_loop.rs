@@ -18,7 +18,7 @@ use std::io::{self, BufRead, Write};
 
 use tidegate_mechanisms::bottleneck::scheduler::fq_codel::FqCodelParams;
 use tidegate_mechanisms::bottleneck::scheduler::{
-    Capacity, Line, Queued, Scheduler, SchedulerParams,
+    Capacity, Queued, Scheduler, SchedulerParams, TransmitterState,
 };
 use tidegate_mechanisms::bottleneck::{
     Aqm, AqmParams, Arrival, CodelParams, Differentiation, Judge, PieDecay, PieParams, Place,
@@ -174,7 +174,7 @@ impl<W: Write> Link<W> {
     fn arrive(&mut self, packet: Queued) -> io::Result<()> {
         let now = packet.arrived;
         self.run_until(now)?;
-        let line = Line {
+        let line = TransmitterState {
             now,
             idle: if self.busy { Span::ZERO } else { now.since(self.free_at) },
             in_transmission: if self.busy { self.sending } else { Bytes::ZERO },

@@ -7,7 +7,7 @@ use crate::parameters::Parameter;
 /// One mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {
-    /// Where on a packet's way it stands.
+    /// Where on a packet's path it stands.
     pub category: Category,
     /// Its name in scenario files, and of its page.
     pub name: &'static str,
@@ -25,7 +25,7 @@ pub struct Mechanism {
     text: &'static str,
 }
 
-/// Where on a packet's way a mechanism stands.
+/// Where on a packet's path a mechanism stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// In the sender: congestion controllers.

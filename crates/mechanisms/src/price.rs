@@ -142,9 +142,9 @@ impl Encoding {
     /// One bit with base e.
     pub const NATURAL: Encoding = Encoding::OneBit(1.0);
 
-    /// Whether packets carry it in their word, and not as a mark.
+    /// Whether packets carry the price in their payload word, not as a mark.
     #[inline]
-    pub const fn is_in_word(&self) -> bool {
+    pub const fn is_in_payload(&self) -> bool {
         matches!(self, Encoding::Explicit | Encoding::FourBit(_))
     }
 
@@ -158,7 +158,8 @@ impl Encoding {
         }
     }
 
-    /// The word of a packet that came with this one and is asked a price. `draw` gives a random number in [0, 1).
+    /// Adds `price` to the payload word of an arriving packet and returns the result. `draw` gives a random
+    /// number in [0, 1).
     #[inline]
     pub fn write(&self, word: u32, price: f64, mut draw: impl FnMut() -> f64) -> u32 {
         match self {
@@ -198,7 +199,7 @@ pub struct Gathered {
     with_bit: [u32; BITS],
 }
 
-/// Room for a count in the word of an acknowledgement.
+/// Bits of a count in the payload word of an acknowledgement.
 const COUNT_BITS: u32 = 6;
 const MOST: u32 = (1 << COUNT_BITS) - 1;
 
@@ -208,7 +209,7 @@ impl Gathered {
         Gathered { encoding, segments: 0, sum: 0.0, with_bit: [0; BITS] }
     }
 
-    /// A segment arrives with this word.
+    /// Adds the payload word of an arriving segment.
     #[inline]
     pub fn add(&mut self, word: u32) {
         self.segments += 1;
@@ -221,7 +222,7 @@ impl Gathered {
         }
     }
 
-    /// What an acknowledgement says of them. It begins anew.
+    /// Returns the payload word of the acknowledgement, and clears the counts.
     #[inline]
     pub fn take(&mut self) -> u32 {
         let Gathered { encoding, segments, sum, with_bit } =
@@ -276,8 +277,7 @@ impl PathPrice {
         PathPrice { in_blocks: renewal == Renewal::InBlocks, ..self }
     }
 
-    /// An acknowledgement tells of `delivered` packets, of which `marked` were marked, and in a word of prices that
-    /// packets carried.
+    /// Handles an acknowledgement of `delivered` packets, `marked` of them CE-marked; `word` is its payload word.
     pub fn on_ack(&mut self, delivered: u32, marked: u32, word: u32) {
         match self.encoding {
             Encoding::Explicit => self.reported = Some(f32::from_bits(word).into()),

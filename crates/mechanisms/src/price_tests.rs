@@ -72,7 +72,7 @@ fn an_estimate_by_blocks_stands_until_the_next_is_full() {
 }
 
 #[test]
-fn what_is_gathered_of_several_segments_is_told_at_once() {
+fn what_is_gathered_of_several_segments_is_reported_at_once() {
     let mut explicit = Gathered::new(Encoding::Explicit);
     assert_eq!(explicit.take(), 0);
     [3.0f32, 5.0].iter().for_each(|price| explicit.add(price.to_bits()));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
+    fn names_are_unique_and_categories_in_the_order_of_a_packets_path() {
         let place =
             |m: &Mechanism| Category::ALL.iter().position(|&category| category == m.category);
         assert!(ALL.is_sorted_by_key(place));

@@ -337,8 +337,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_told_at_once() {
-        let wrong = TokenBucketParams {
+    fn all_inconsistent_parameters_are_reported_together() {
+        let invalid = TokenBucketParams {
             depth: Tokens::Bytes(Bytes::new(64_000)),
             initial: Some(packets(9_000_000_000)),
             ..deep_45(1, Some(Tokens::Bytes(Bytes::ZERO)))
@@ -346,7 +346,7 @@ mod tests {
         let keys = |params: &TokenBucketParams| {
             params.errors().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
         };
-        assert_eq!(keys(&wrong), ["depth", "floor", "initial"]);
+        assert_eq!(keys(&invalid), ["depth", "floor", "initial"]);
         let overfull = TokenBucketParams { initial: Some(packets(45_001)), ..deep_45(1, None) };
         assert_eq!(keys(&overfull), ["initial"]);
         assert!(keys(&deep_45(1, Some(packets(4_500)))).is_empty());

@@ -1,7 +1,7 @@
 //! What a million flows take of this process's memory at stages that remember flows, while room is being made as well.
 //! It is one test in a file of its own, since a process has one highest mark.
 
-use tidegate_mechanisms::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use tidegate_mechanisms::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use tidegate_mechanisms::stage::{
     Declared, Ecn, Passing, ReEcnDropper, ReEcnDropperParams, ReEcnPolicer, ReEcnPolicerParams,
     Sequence, Stage,
@@ -47,7 +47,7 @@ fn growth<S: Stage>(mut stage: S, ecn: Ecn) -> (u64, u64) {
 }
 
 #[test]
-fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
+fn a_million_flows_take_the_documented_memory_and_no_more_meanwhile() {
     // The stage that takes less comes first: what it gives back would hide what the other takes.
     let dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(16_000_000) });
     // Credit: a flow is remembered from its first declaration on.
@@ -58,7 +58,7 @@ fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
         initial: None,
-        buckets: Held::ByFlow,
+        buckets: BucketScope::ByFlow,
         tokens: Taken::Data,
         sanction: Sanction::Probability,
         k: Factor(1.0),

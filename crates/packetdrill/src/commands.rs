@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told() {
+    fn unknown_commands_are_reported() {
         assert_eq!(read("nstat > /dev/null"), Err("the command \"nstat > /dev/null\"".to_owned()));
         assert_eq!(
             read("sysctl -w tcp_ecn"),

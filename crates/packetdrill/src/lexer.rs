@@ -11,7 +11,7 @@ use crate::error::ScriptError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Line, from 1.
     pub line: usize,
     /// Its first byte in the text.
@@ -22,7 +22,7 @@ pub struct Token {
 
 /// Kinds of words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Digits, a hexadecimal number, or digits with a point; as written.
     Number(String),
     /// A name; may begin with a digit, as cookies do.
@@ -70,22 +70,24 @@ impl Lexer<'_> {
         let (from, line) = (self.at, self.line);
         let Some(first) = self.rest().chars().next() else { return Ok(None) };
         let kind = match first {
-            '`' => Kind::Command(self.enclosed("`", "`", "command")?),
-            '"' => Kind::Text(self.enclosed("\"", "\"", "text")?),
-            '%' if self.rest().starts_with("%{") => Kind::Code(self.enclosed("%{", "}%", "code")?),
+            '`' => TokenKind::Command(self.enclosed("`", "`", "command")?),
+            '"' => TokenKind::Text(self.enclosed("\"", "\"", "text")?),
+            '%' if self.rest().starts_with("%{") => {
+                TokenKind::Code(self.enclosed("%{", "}%", "code")?)
+            }
             '.' if self.rest().starts_with("...") => {
                 self.at += 3;
-                Kind::Ellipsis
+                TokenKind::Ellipsis
             }
             '-' if self.rest().starts_with("--") => {
                 self.at += 2;
-                Kind::Option(self.take_while(is_word))
+                TokenKind::Option(self.take_while(is_word))
             }
             _ if self.starts_number() => self.number(),
-            _ if is_word(first) => Kind::Word(self.take_while(is_word)),
+            _ if is_word(first) => TokenKind::Word(self.take_while(is_word)),
             _ => {
                 self.at += first.len_utf8();
-                Kind::Sign(first)
+                TokenKind::Sign(first)
             }
         };
         Ok(Some(Token { kind, line, from, to: self.at }))
@@ -149,21 +151,21 @@ impl Lexer<'_> {
     }
 
     /// `12`, `0x1f`, `.5`, `1.5`, but `0...0.5` begins with `0`; `12ab` is a word.
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> TokenKind {
         let start = self.at;
         let word = self.take_while(is_word);
         let hexadecimal = word.strip_prefix("0x").is_some_and(|digits| {
             !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
         });
         if !hexadecimal && !word.chars().all(|c| c.is_ascii_digit()) {
-            return Kind::Word(word);
+            return TokenKind::Word(word);
         }
         let point = !hexadecimal && self.rest().starts_with('.');
         if point && self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) {
             self.at += 1;
             self.take_while(|c| c.is_ascii_digit());
         }
-        Kind::Number(self.text[start..self.at].to_owned())
+        TokenKind::Number(self.text[start..self.at].to_owned())
     }
 }
 
@@ -175,21 +177,27 @@ fn is_word(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         tokens(text).expect("lexes").into_iter().map(|token| token.kind).collect()
     }
 
-    fn number(text: &str) -> Kind {
-        Kind::Number(text.to_owned())
+    fn number(text: &str) -> TokenKind {
+        TokenKind::Number(text.to_owned())
     }
 
     #[test]
     fn times_may_begin_with_a_point_and_be_followed_by_an_ellipsis() {
         assert_eq!(
             kinds("+.1~+.105"),
-            [Kind::Sign('+'), number(".1"), Kind::Sign('~'), Kind::Sign('+'), number(".105"),]
+            [
+                TokenKind::Sign('+'),
+                number(".1"),
+                TokenKind::Sign('~'),
+                TokenKind::Sign('+'),
+                number(".105"),
+            ]
         );
-        assert_eq!(kinds("0...0.010"), [number("0"), Kind::Ellipsis, number("0.010")]);
+        assert_eq!(kinds("0...0.010"), [number("0"), TokenKind::Ellipsis, number("0.010")]);
     }
 
     #[test]
@@ -197,17 +205,17 @@ mod tests {
         let found = tokens("`a\nb` %{ c\n}% // d\n/* e\n */ f").expect("lexes");
         let lines: Vec<_> = found.iter().map(|token| token.line).collect();
         assert_eq!(lines, [1, 2, 5]);
-        assert_eq!(found[0].kind, Kind::Command("a\nb".to_owned()));
-        assert_eq!(found[1].kind, Kind::Code(" c\n".to_owned()));
+        assert_eq!(found[0].kind, TokenKind::Command("a\nb".to_owned()));
+        assert_eq!(found[1].kind, TokenKind::Code(" c\n".to_owned()));
     }
 
     #[test]
     fn a_word_may_begin_with_a_digit_and_a_number_may_be_hexadecimal() {
-        assert_eq!(kinds("0x1f 12ab"), [number("0x1f"), Kind::Word("12ab".to_owned())]);
+        assert_eq!(kinds("0x1f 12ab"), [number("0x1f"), TokenKind::Word("12ab".to_owned())]);
     }
 
     #[test]
-    fn what_has_no_end_is_told_with_its_line() {
+    fn an_unterminated_token_is_reported_with_its_line() {
         let error = tokens("a\n`sysctl").unwrap_err();
         assert_eq!(error.to_string(), "line 2: this command has no end; close it with `");
     }

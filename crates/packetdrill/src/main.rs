@@ -34,13 +34,13 @@ enum Request {
 
 fn main() -> ExitCode {
     match parse(lexopt::Parser::from_env()) {
-        Err(error) => wrong(&error.to_string()),
+        Err(error) => usage_error(&error.to_string()),
         Ok(Request::Help) => {
             print!("{USAGE}");
             ExitCode::SUCCESS
         }
         Ok(Request::Play { folders, json }) => match play_all(&folders) {
-            Err(message) => wrong(&message),
+            Err(message) => usage_error(&message),
             Ok(outcomes) => finish(&outcomes, json.as_deref()),
         },
     }
@@ -62,7 +62,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
     Ok(Request::Play { folders, json })
 }
 
-fn wrong(message: &str) -> ExitCode {
+fn usage_error(message: &str) -> ExitCode {
     eprint!("{message}\n\n{USAGE}");
     ExitCode::from(2)
 }
@@ -72,7 +72,7 @@ fn finish(outcomes: &[Outcome], json: Option<&Path>) -> ExitCode {
     if let Some(file) = json
         && let Err(error) = std::fs::write(file, report::json(outcomes))
     {
-        return wrong(&format!("{}: {error}", file.display()));
+        return usage_error(&format!("{}: {error}", file.display()));
     }
     let failed = outcomes.iter().any(|outcome| matches!(outcome.word(), "failed" | "errorn"));
     ExitCode::from(u8::from(failed))

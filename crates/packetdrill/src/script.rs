@@ -52,7 +52,7 @@ pub enum When {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A TCP packet arrives at the host, or leaves it.
-    Packet(Packet),
+    ScriptPacket(ScriptPacket),
     /// A system call.
     Call(Call),
     /// Commands for a shell.
@@ -63,9 +63,9 @@ pub enum Action {
     Foreign(String),
 }
 
-/// Which way a packet goes.
+/// Which direction a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PacketDirection {
     /// `<`: it arrives at the host under test.
     In,
     /// `>`: the host sends it.
@@ -74,7 +74,7 @@ pub enum Direction {
 
 /// The ECN field of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ecn {
+pub enum EcnField {
     /// Not ECN-capable.
     NotEct,
     /// ECT(0).
@@ -89,11 +89,11 @@ pub enum Ecn {
 
 /// A TCP packet, as a script writes it: sequence numbers count from 0 in each direction.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Packet {
-    /// Which way it goes.
-    pub direction: Direction,
+pub struct ScriptPacket {
+    /// Which direction it goes.
+    pub direction: PacketDirection,
     /// The ECN field, where the script says something of it.
-    pub ecn: Option<Ecn>,
+    pub ecn: Option<EcnField>,
     /// Other fields of the IP header that the script names (`tos`, `ttl`, `flowlabel`).
     pub other_ip: Option<String>,
     /// TCP's flags.
@@ -169,14 +169,14 @@ pub enum TcpOption {
         ecr: u32,
     },
     /// Accurate ECN: byte counters in the order written (RFC 9768).
-    AccEcn(Vec<(Counter, u32)>),
+    AccEcn(Vec<(ByteCounter, u32)>),
     /// Anything else, by its name and what follows it: `FO`, `FOEXP`, `md5`.
     Other(String),
 }
 
 /// A byte counter of accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
+pub enum ByteCounter {
     /// `e0b`: ECT(0).
     Ect0,
     /// `e1b`: ECT(1).
@@ -293,9 +293,9 @@ impl fmt::Display for TcpOption {
                 f.write_str("ECN")?;
                 counters.iter().try_for_each(|(counter, value)| {
                     let name = match counter {
-                        Counter::Ect0 => "e0b",
-                        Counter::Ect1 => "e1b",
-                        Counter::Ce => "ceb",
+                        ByteCounter::Ect0 => "e0b",
+                        ByteCounter::Ect1 => "e1b",
+                        ByteCounter::Ce => "ceb",
                     };
                     write!(f, " {name} {value}")
                 })
@@ -305,22 +305,22 @@ impl fmt::Display for TcpOption {
     }
 }
 
-impl fmt::Display for Ecn {
+impl fmt::Display for EcnField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Ecn::NotEct => "noecn",
-            Ecn::Ect0 => "ect0",
-            Ecn::Ect1 => "ect1",
-            Ecn::Ce => "ce",
-            Ecn::Either => "ect01",
+            EcnField::NotEct => "noecn",
+            EcnField::Ect0 => "ect0",
+            EcnField::Ect1 => "ect1",
+            EcnField::Ce => "ce",
+            EcnField::Either => "ect01",
         })
     }
 }
 
-impl fmt::Display for Packet {
+impl fmt::Display for ScriptPacket {
     /// As a script writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.direction == Direction::In { "<" } else { ">" })?;
+        f.write_str(if self.direction == PacketDirection::In { "<" } else { ">" })?;
         if let Some(ecn) = self.ecn {
             write!(f, " [{ecn}]")?;
         }

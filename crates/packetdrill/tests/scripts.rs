@@ -100,7 +100,7 @@ fn a_script_that_expects_something_else_fails_at_its_line() {
 }
 
 #[test]
-fn what_the_host_does_not_have_is_outside_wherever_it_stands() {
+fn what_the_host_does_not_have_is_outside_wherever_it_is() {
     for (event, reason) in [
         ("+0 sendmsg(4, ..., 0) = 5", "the system call sendmsg"),
         ("+0 write(4, ..., 900) = 100", "a send buffer that fills"),
@@ -123,7 +123,7 @@ fn program(args: &[&str]) -> Output {
 }
 
 #[test]
-fn the_program_prints_a_table_and_sums_and_tells_failures_by_its_exit_code() {
+fn the_program_prints_a_table_and_sums_and_reports_failures_by_its_exit_code() {
     let folder = std::env::temp_dir().join(format!("tidegate-packetdrill-{}", std::process::id()));
     // A process of that number may have been killed here.
     drop(std::fs::remove_dir_all(&folder));

@@ -4,15 +4,15 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tidegate_fluid::{
-    AbcPolicy, AfcpPolicy, Customer, FluidLink, FluidNetwork, Group, Integration, Law,
-    PiController, Policy, Price, Red, RedAdaptation, SignalLaw, Spacing, TwoQueues, run,
+    AbcPolicy, AfcpPolicy, Customer, FluidLink, FluidNetwork, FluidRed, Integration, Law,
+    PiController, Policy, Price, RedAdaptation, SignalLaw, SourceGroup, Spacing, TwoQueues, run,
 };
 
-/// Equal sources: their law's name, how many, base round trip (s), what the law takes, the places of the links
-/// on their way, how many a customer has, and what he is granted (packets/s).
+/// Equal sources: name of their law, number, base RTT (s), parameters of the law, indices of the links of their
+/// path, flows per customer, and rate granted to a customer (packets/s).
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Sources {
+pub struct SourceArguments {
     law: String,
     count: f64,
     base_rtt_s: f64,
@@ -22,19 +22,19 @@ pub struct Sources {
     granted_pps: f64,
 }
 
-/// A queue: rate, its signal's name with what it takes, and so of how it treats customers.
+/// A queue: capacity (packets/s), name and parameters of its signal law, name and parameters of its policy.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Queue {
+pub struct LinkArguments {
     capacity_pps: f64,
     signal: (String, Vec<f64>),
     policy: (String, Vec<f64>),
 }
 
-/// How it begins, an entry for each link or group; see [`Integration`].
+/// Initial state, one entry per link or group; see [`Integration`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Beginning {
+pub struct InitialState {
     windows: Vec<f64>,
     queues: Vec<f64>,
     probabilities: Vec<f64>,
@@ -44,16 +44,16 @@ pub struct Beginning {
 
 type Columns<'py> = [Bound<'py, PyArray1<f64>>; 5];
 
-/// Follows a network: times, then queues and probabilities of all links, and windows and what is known of all
-/// groups, of each moment.
+/// Integrates a network. Returns times, queues and probabilities of all links, and windows and known signals of all
+/// groups, for each step that is kept.
 #[pyfunction]
 #[pyo3(signature = (links, sources, beginning, *, duration_s, step_s, keep_every, free_queue))]
 #[allow(clippy::too_many_arguments, reason = "named ones")]
 pub fn fluid<'py>(
     py: Python<'py>,
-    links: Vec<Queue>,
-    sources: Vec<Sources>,
-    beginning: Beginning,
+    links: Vec<LinkArguments>,
+    sources: Vec<SourceArguments>,
+    beginning: InitialState,
     duration_s: f64,
     step_s: f64,
     keep_every: usize,
@@ -62,7 +62,7 @@ pub fn fluid<'py>(
     let groups = sources.into_iter().map(group).collect::<PyResult<_>>()?;
     let links = links.into_iter().map(link).collect::<PyResult<_>>()?;
     let network = FluidNetwork { links, groups, free_queue };
-    let Beginning { windows, queues, probabilities, known, mean_known } = beginning;
+    let InitialState { windows, queues, probabilities, known, mean_known } = beginning;
     let integration = Integration {
         windows,
         queues,
@@ -80,7 +80,7 @@ pub fn fluid<'py>(
         .map(|column| column.into_pyarray(py)))
 }
 
-fn link(Queue { capacity_pps, signal, policy }: Queue) -> PyResult<FluidLink> {
+fn link(LinkArguments { capacity_pps, signal, policy }: LinkArguments) -> PyResult<FluidLink> {
     let signal = law_of_signal(&signal.0, &signal.1)?;
     let policy = match (policy.0.as_str(), &policy.1[..]) {
         ("alike", []) => Policy::Alike,
@@ -98,8 +98,8 @@ fn link(Queue { capacity_pps, signal, policy }: Queue) -> PyResult<FluidLink> {
     Ok(FluidLink { capacity_pps, signal, policy })
 }
 
-fn group(sources: Sources) -> PyResult<Group> {
-    let Sources { law, count, base_rtt_s, parameters, route, flows, granted_pps } = sources;
+fn group(sources: SourceArguments) -> PyResult<SourceGroup> {
+    let SourceArguments { law, count, base_rtt_s, parameters, route, flows, granted_pps } = sources;
     let law = match (law.as_str(), &parameters[..]) {
         ("aimd", &[increase, decrease]) => Law::Aimd { increase, decrease },
         ("scalable", []) => Law::Scalable,
@@ -113,7 +113,7 @@ fn group(sources: Sources) -> PyResult<Group> {
         ("cbr", &[rate_pps]) => Law::Cbr { rate_pps },
         _ => return Err(PyValueError::new_err(format!("no law {law:?} of {parameters:?}"))),
     };
-    Ok(Group { law, count, base_rtt_s, route, customer: Customer { flows, granted_pps } })
+    Ok(SourceGroup { law, count, base_rtt_s, route, customer: Customer { flows, granted_pps } })
 }
 
 fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
@@ -143,13 +143,13 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
 
 /// Thresholds (packets), p_max, weight, 1 if gentle, and how signals are spaced: 0 each by itself, 1
 /// uniformly, 2 with a wait.
-fn red_of(parameters: &[f64]) -> Red {
+fn red_of(parameters: &[f64]) -> FluidRed {
     let spacing = match parameters[5] {
         1.0 => Spacing::Uniform,
         2.0 => Spacing::Wait,
         _ => Spacing::Geometric,
     };
-    Red {
+    FluidRed {
         min_threshold: parameters[0],
         max_threshold: parameters[1],
         max_probability: parameters[2],

@@ -45,7 +45,7 @@ fn write(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<String> {
         Ok(format!("{{ {} }}", entries.join(", ")))
     } else {
         let kind = value.get_type().name()?.to_string();
-        let message = format!("a {kind} cannot stand in a scenario: {}", value.repr()?);
+        let message = format!("a {kind} cannot be a value of a scenario file: {}", value.repr()?);
         Err(PyTypeError::new_err(message))
     }
 }

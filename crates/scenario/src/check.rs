@@ -22,7 +22,7 @@ use crate::value::OrOff;
 const MAX_FLOWS: u64 = 1_000_000;
 const MAX_STAGES: u64 = 1_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
-/// Looking for a group's way can take as long as there are links.
+/// Looking for a group's path can take as long as there are links.
 const MAX_SEARCHED: usize = 500_000;
 
 /// A name is part of the names of folders, which have 255 bytes at most.
@@ -95,18 +95,17 @@ fn conflicts(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, St
     let name = resolved.congestion_control.about().name;
     let scalable = resolved.congestion_control.is_scalable();
     if scalable && own.switches_off("ecn") {
-        conflicts.push(("ecn", format!("{name} lives by ECN: leave this key out")));
+        conflicts.push(("ecn", format!("{name} needs ECN: remove this key")));
     }
     if resolved.congestion_control.needs_ecn() && !resolved.ecn {
         let message = format!("{name} goes by congestion marks: write ecn = true");
         conflicts.push((set("congestion_control"), message));
     }
     let marks = resolved.ecn || scalable;
-    let told_by = resolved.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
-    if let Some(feedback) = told_by.filter(|_| !marks) {
+    let mark_feedback = resolved.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
+    if let Some(feedback) = mark_feedback.filter(|_| !marks) {
         let message = format!(
-            "there are no marks without ECN of which {:?} feedback could tell: write ecn = true, or \
-             leave feedback out",
+            "{:?} feedback needs marks, and so ECN: write ecn = true, or remove feedback",
             feedback.word()
         );
         conflicts.push((set("feedback"), message));
@@ -314,10 +313,8 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
 fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
     let moves = &user.moves.0;
     if !moves.is_empty() && user.hosts.is_some() {
-        reader.error_at(
-            "moves",
-            "users at the hosts of others do not move by themselves: leave it out",
-        );
+        reader
+            .error_at("moves", "users at the hosts of others do not move by themselves: remove it");
     }
     if let Some(pair) = moves.windows(2).find(|pair| pair[1].at <= pair[0].at) {
         let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
@@ -332,14 +329,14 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
                 Some((key, format!("there is no node \"{set}\"; nodes are {}", list(nodes))))
             });
         let known = [from, to].iter().all(|node| nodes.contains(*node));
-        let no_way = || network.path(from, to).is_none() || network.path(to, from).is_none();
+        let no_path = || network.path(from, to).is_none() || network.path(to, from).is_none();
         let (key, message) = match unknown {
             Some(unknown) => unknown,
             None if step.from.is_none() && step.to.is_none() => {
                 ("at", "to where? Give to = \"NODE\" where they receive, or from = \"NODE\" where they send".to_owned())
             }
-            None if known && no_way() => {
-                (key, format!("no way leads from {from} to {to} and back: give links"))
+            None if known && no_path() => {
+                (key, format!("no path leads from {from} to {to} and back: give links"))
             }
             None => continue,
         };
@@ -369,7 +366,7 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
     }
 }
 
-/// Users sit at the hosts of another group: one at each, at one end of their way, with what it has there.
+/// Users sit at the hosts of another group: one at each, at one end of their path, with what it has there.
 fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let groups = &file.users.entries;
     let Some(place) = file.users.place_of(name) else {
@@ -386,7 +383,7 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let group = &groups[place].1;
     if let Some(other) = &group.hosts {
         let message = match std::ptr::eq(group, user) {
-            true => "names this very group: leave the key out".to_owned(),
+            true => "names its own group: remove the key".to_owned(),
             false => format!("the users of {name} sit at the hosts of {other}: name that group"),
         };
         return reader.error_at("hosts", message);
@@ -403,7 +400,7 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
         None => {
             let (from, to) = user.ends();
             let message = format!(
-                "the hosts of {name} are at {node}, where a way from {from} to {to} neither begins nor ends"
+                "the hosts of {name} are at {node}, where a path from {from} to {to} neither begins nor ends"
             );
             return reader.error_at("hosts", message);
         }
@@ -494,7 +491,7 @@ fn is_below(node: &str) -> bool {
     !["G1", "R4", "R3"].contains(&node)
 }
 
-/// The section of the links on a way that is not for data.
+/// The section of the links on a path that is not for data.
 fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str> {
     let acks_alone = file.mobile.as_ref().is_some_and(|mobile| !mobile.duplex);
     if acks_alone && is_below(from) && !is_below(to) {
@@ -515,7 +512,7 @@ fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     }
     if let Some(key) = carries_acks_alone(file, from, to) {
         let message = format!(
-            "the way from {from} back to {to} carries ACKs alone; write {key}.duplex = true for data"
+            "the reverse path from {from} to {to} carries only ACKs; write {key}.duplex = true for data"
         );
         return reader.error_at("to", message);
     }

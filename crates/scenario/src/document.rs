@@ -100,7 +100,7 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Diagnostic>> {
 
 fn nested_issue(at: Position) -> Diagnostic {
     let message = format!(
-        "stands in more than {} tables, as no key of a scenario does: leave it out",
+        "is nested in more than {} tables, as no key of a scenario is: remove it",
         nesting::MAX_DEPTH
     );
     let (line, column) = (Some(at.line), Some(at.column));
@@ -168,7 +168,7 @@ fn parse_override(document: &str) -> Option<Table> {
     Some(convert_table(root.get_ref(), Origin::Override))
 }
 
-/// Sets the value at `path`, making tables on the way; a name on the way is that of a mechanism whose key
+/// Sets the value at `path`, making tables on the path; a name on the path is that of a mechanism whose key
 /// is set. Fails with the part of the path that is not a table.
 pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
     let (last, parents) = path.split_last().expect("a key has at least one part");

@@ -125,7 +125,7 @@ fn add_flows(
     }
 }
 
-/// A user's stages where he has moved: those of his egress are at the far end of another way.
+/// A user's stages where it has moved: those of its egress are at the far end of another path.
 fn moved(attachments: &[AttachmentPlan], far: usize) -> Box<[AttachmentPlan]> {
     let place = |attachment: &AttachmentPlan| {
         let hop = if attachment.back || attachment.hop == 1 { attachment.hop } else { far };
@@ -142,27 +142,27 @@ impl User {
     }
 }
 
-/// A link and its way back.
+/// A link and its reverse path.
 type Duplex = (u32, u32);
 
-/// What a user has for himself.
+/// What a user has for itself.
 struct UserParts {
     user: usize,
-    /// None where his host is another's.
+    /// None where its host is another's.
     access: Option<Duplex>,
     receiver_access: Option<Duplex>,
     ingress: Vec<AttachmentPlan>,
     egress: Vec<AttachmentPlan>,
 }
 
-/// A user, and the host where he sits if that is another's.
+/// A user, and the host where it sits if that is another's.
 struct Seat<'a> {
     own: &'a UserParts,
     host: Option<(&'a UserParts, AtHosts)>,
 }
 
 impl Seat<'_> {
-    /// Links between his sender and the shared part of the way, and between that and his receiver.
+    /// Links between its sender and the shared part of the path, and between that and its receiver.
     fn ends(&self) -> (Duplex, Option<Duplex>) {
         let has = "whoever has no other's host has an access link";
         match self.host {
@@ -175,7 +175,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Routes there and back, around the shared part of the way.
+    /// Routes there and back, around the shared part of the path.
     fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
         let ((access, access_back), receiver_access) = self.ends();
         let mut forward = vec![access];
@@ -187,8 +187,8 @@ impl Seat<'_> {
         (forward.into(), reverse.into())
     }
 
-    /// What stands on the way: at the ingress whatever the sending host has, and on the way back that of a
-    /// host where he receives.
+    /// What stands on the path: at the ingress whatever the sending host has, and on the reverse path that of a
+    /// host where it receives.
     fn attachments(&self) -> Box<[AttachmentPlan]> {
         let (ingress, back) = match self.host {
             None => (&self.own.ingress, None),
@@ -225,7 +225,7 @@ impl OwnLinks {
         }
     }
 
-    /// Adds those of a user of the group, from his host to the nodes `from` and `to` of the network and on to the far end.
+    /// Adds those of a user of the group, from its host to the nodes `from` and `to` of the network and on to the far end.
     fn add(
         &self,
         plan: &mut Plan,
@@ -251,7 +251,7 @@ fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan, (from, to): (u32, u
     (index, index + 1)
 }
 
-/// Adds a user's meter, behind his own link.
+/// Adds a user's meter, behind its own link.
 fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<AttachmentPlan> {
     let meter = user.meter.clone().map(StageParams::ActivityMeter)?;
     Some(attach(plan, 1, &format!("{name}.meter"), &meter))

@@ -21,7 +21,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     let network = Network::of(file);
     let crossing = Crossing::of(file, &network);
     if file.users.entries.iter().all(|(_, user)| !user.is_metered(file)) {
-        nobody_is_metered(file, &mut reader);
+        no_user_is_metered(file, &mut reader);
     } else {
         some_are_not_metered(file, &network, &mut reader);
     }
@@ -65,9 +65,9 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
                 let message = match report_paths.iter().find(is_its) {
                     Some(path) if path.links.is_some() => continue,
                     Some(_) => {
-                        "but their way back does not lead from the one to the other, so that"
+                        "but their reverse path does not lead from the one to the other, so that"
                     }
-                    None => "and none stands on their way before it, so that",
+                    None => "and there is none earlier on their path, so that",
                 };
                 let message = format!(
                     "the {} reports to a {kind}, {message} it reports nothing",
@@ -97,7 +97,7 @@ fn is_abc(link: &LinkMechanisms) -> bool {
     matches!(link.differentiation, DifferentiationParams::Abc(_))
 }
 
-fn nobody_is_metered(file: &File, reader: &mut Reader) {
+fn no_user_is_metered(file: &File, reader: &mut Reader) {
     for (path, _) in file.link_mechanisms().filter(|(_, link)| is_abc(link)) {
         let message = "abc acts on what meters have measured, and no group of users has one: \
                        give users.NAME.meter";
@@ -179,7 +179,7 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     if arrival > end {
         let seconds = |nanos: u128| nanos as f64 / 1e9;
         let message = format!(
-            "its first data cannot arrive before {} s, by the delays and rates on their way; the \
+            "its first data cannot arrive before {} s, by the delays and rates of its path; the \
              measurement ends at {} s",
             seconds(arrival),
             seconds(end)

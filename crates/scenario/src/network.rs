@@ -15,7 +15,7 @@ use crate::plan::{Buffer, Line, LinkPlan};
 /// Where users of a dumbbell send from and to.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
 
-/// Buffer of the way back, which ACKs do not fill.
+/// Buffer of the reverse path, which ACKs do not fill.
 const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
 
 /// Unidirectional links between named nodes.
@@ -25,7 +25,7 @@ pub(crate) struct Network {
     /// Numbers of the nodes, in the order of the file.
     numbers: BTreeMap<String, u32>,
     /// Links that leave a node, ascending, by the node's number.
-    leaving: Vec<Vec<u32>>,
+    outgoing: Vec<Vec<u32>>,
     /// Numbers of the links by their names.
     by_name: BTreeMap<String, u32>,
     price_encoding: Option<Encoding>,
@@ -91,8 +91,8 @@ impl Network {
             *self.numbers.entry(node.to_owned()).or_insert(next)
         });
         let number = u32::try_from(self.links.len()).expect("links of a file fit 32 bits");
-        self.leaving.resize_with(self.numbers.len(), Vec::new);
-        self.leaving[ends[0] as usize].push(number);
+        self.outgoing.resize_with(self.numbers.len(), Vec::new);
+        self.outgoing[ends[0] as usize].push(number);
         self.by_name.insert(link.name.clone(), number);
         self.links.push(LinkPlan { ends: ends.into(), ..link });
     }
@@ -101,7 +101,7 @@ impl Network {
         let (left, right) = DUMBBELL;
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-        let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
+        let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link.queued_by(file.kernel_qdisc.clone()));
         self.add(right, left, back);
     }
@@ -113,7 +113,7 @@ impl Network {
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
             let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-            let back = way_back(format!("{to}-{from}"), &link, file.duplex);
+            let back = reverse_link(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
         }
@@ -125,7 +125,7 @@ impl Network {
             if above == "R2" {
                 let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
                 let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
-                let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
+                let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
                 self.add("R2", "R3", back);
                 self.add("R3", "R2", link);
             }
@@ -140,7 +140,7 @@ impl Network {
         let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding).watched(monitored);
         if file.duplex {
-            let back = way_back(format!("{name}.reverse"), &link, true);
+            let back = reverse_link(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
@@ -181,7 +181,7 @@ impl Network {
             if std::mem::replace(&mut done[node as usize], true) {
                 continue;
             }
-            for &number in &self.leaving[node as usize] {
+            for &number in &self.outgoing[node as usize] {
                 let link = &self.links[number as usize];
                 let next = link.ends.1 as usize;
                 // A sum of a million delays of 30 years would not fit.
@@ -198,7 +198,7 @@ impl Network {
     }
 }
 
-/// What stands on the way back at a place: what does there, and ends of tunnels from the node's other side.
+/// What stands on the reverse path at a place: what does there, and ends of tunnels from the node's other side.
 fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
     let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
     others.chain(node.iter().filter_map(StageParams::counterpart)).collect()
@@ -208,9 +208,9 @@ fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
     LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
 }
 
-/// The way back of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
+/// The reverse path of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
 /// of an equal link, where they are what they are for its direction.
-fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
+fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     let has_tunnels = || link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels);
     if duplex && has_tunnels() {
         let mut declared = link.declared.clone();

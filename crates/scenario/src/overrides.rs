@@ -25,20 +25,20 @@ pub(crate) fn without_word(key: &str) -> &str {
 pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), Diagnostic> {
     let adds = key.starts_with(ADD);
     let key = without_word(key);
-    let wrong = |message: String| issue(key, message);
+    let as_issue = |message: String| issue(key, message);
     let path = document::split_key(key)
-        .ok_or_else(|| wrong("is not a dotted key such as users.heavy.flows".to_owned()))?;
+        .ok_or_else(|| as_issue("is not a dotted key such as users.heavy.flows".to_owned()))?;
     match (named_by(&path), adds) {
         (Some((table, what, name)), true) => is_new(document, table, what, name, key)?,
         (Some((table, what, name)), false) => is_there(document, table, what, name, key)?,
         (None, true) => {
             let message = "\"add\" is for a new group or link, such as users.guest.flows";
-            return Err(wrong(message.to_owned()));
+            return Err(as_issue(message.to_owned()));
         }
         // Who gives the whole table of users has named each of them.
         (None, false) => {}
     }
-    document::set(document, &path, value).map_err(wrong)
+    document::set(document, &path, value).map_err(as_issue)
 }
 
 /// The table, what it has, and the name of what the path leads into.
@@ -57,7 +57,7 @@ fn is_new(
     key: &str,
 ) -> Result<(), Diagnostic> {
     let set = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
-    let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
+    let message = || format!("there is a {what} \"{name}\" already; remove \"add\"");
     if set { Err(issue(key, message())) } else { Ok(()) }
 }
 

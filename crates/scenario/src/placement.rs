@@ -23,7 +23,7 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             return;
         }
         // With an error in how prices travel, the rest is judged as if they travelled in some way.
-        let some = || prices::encoding_is_wrong(reader).then_some(Encoding::Explicit);
+        let some = || prices::encoding_is_invalid(reader).then_some(Encoding::Explicit);
         let encoding = file.price_encoding().or_else(some);
         let here = place(rate, buffer, file.packet_size, encoding);
         if let Err((key, message)) = Aqm::new(aqm.clone(), &here) {
@@ -115,7 +115,7 @@ mod tests {
     use crate::{Scenario, check, resolve};
 
     #[test]
-    fn a_bucket_that_holds_no_packet_is_told_at_its_depth() {
+    fn a_bucket_that_holds_no_packet_is_reported_at_its_depth() {
         let text = "version = 1\nusers.a = {}\n[bottleneck]\nrate = \"1 Mb/s\"\n\
                     differentiation = { kind = \"icp\", depth = \"1499 B\" }\n";
         let errors = Scenario::parse(text, &[]).expect_err("is too small");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_what_a_queue_drops_stands_at_one() {
+    fn a_stage_that_observes_drops_is_at_a_queue() {
         let at = |place: &str| {
             let text = format!(
                 "version = 1\nusers.a.flows = 1\nbottleneck.rate = \"1 Mb/s\"\ntcp.conex = \"rfc7786\"\n\
@@ -149,7 +149,7 @@ mod tests {
 
     /// What an AQM's constructor refuses is told at its key, and once.
     #[test]
-    fn an_aqm_that_does_not_fit_its_link_is_told_at_its_key() {
+    fn an_aqm_that_does_not_fit_its_link_is_reported_at_its_key() {
         let text = "version = 1\nparking_lot = { hops = 2, rate = [\"1 Mb/s\", \"2 Mb/s\"] }\n\
                     users.a = { from = \"r0\", to = \"r2\" }\n";
         let mut file = Scenario::parse(text, &[]).expect("is valid").file;

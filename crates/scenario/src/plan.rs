@@ -47,7 +47,7 @@ pub const MAX_OPEN: usize = 1_000_000;
 pub const MAX_ROWS: usize = 50_000_000;
 /// So many steps all different routes have in a run: a packet says in 24 bits where it is.
 pub const MAX_ROUTE_STEPS: usize = 1 << 24;
-/// So many user groups can be told apart.
+/// So many user groups can be distinguished.
 pub const MAX_GROUPS: usize = 1 << 16;
 
 /// A run, but for its seed.
@@ -78,7 +78,7 @@ pub struct Plan {
     pub users: Vec<UserPlan>,
     /// Flows; the flows of a user are neighbours.
     pub flows: Vec<FlowPlan>,
-    /// Flows that take another way from some time on, in the order of those times for each.
+    /// Flows that take another path from some time on, in the order of those times for each.
     pub moves: Vec<MovePlan>,
     /// Flows that offer to pay something else from some time on, in the order of those times for each.
     pub offers: Vec<OfferPlan>,
@@ -95,7 +95,7 @@ pub struct OfferPlan {
     pub willingness_to_pay: Demand,
 }
 
-/// A flow takes another way: its receiver has moved.
+/// A flow takes another path: its receiver has moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MovePlan {
     /// Index into [`Plan::flows`].
@@ -148,7 +148,7 @@ pub struct UserPlan {
     pub group: usize,
     /// Position among the users of the group, from 0.
     pub number: u32,
-    /// The user at whose host he sits, mostly himself: an index into [`Plan::users`]. Mechanisms take all at
+    /// The user at whose host it sits, mostly itself: an index into [`Plan::users`]. Mechanisms take all at
     /// one host for one customer.
     pub customer: usize,
 }
@@ -165,9 +165,9 @@ pub struct StagePlan {
 /// Where on a flow's path a stage is attached, or several that packets pass in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachmentPlan {
-    /// It is on the way back, where the receiver sits at a host with stages of its own.
+    /// It is on the reverse path, where the receiver sits at a host with stages of its own.
     pub back: bool,
-    /// It is in front of so many-th link of the way, counted from 0; behind the last one where there is
+    /// It is in front of so many-th link of the path, counted from 0; behind the last one where there is
     /// none.
     pub hop: usize,
     /// Indices into [`Plan::stages`], one for each packet in turn.

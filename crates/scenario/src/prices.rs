@@ -12,7 +12,7 @@ const KEY: &str = "price_encoding";
 /// Every error; routes are looked at where the network is known.
 pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     not_beside_activities(file, network, reader);
-    if encoding_is_wrong(reader) {
+    if encoding_is_invalid(reader) {
         return; // How prices travel is known when that is mended.
     }
     for (name, user) in &file.users.entries {
@@ -28,13 +28,13 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
 }
 
 /// Whether it is said how prices travel, and there is an error in that.
-pub(crate) fn encoding_is_wrong(reader: &Reader) -> bool {
+pub(crate) fn encoding_is_invalid(reader: &Reader) -> bool {
     reader.errors.iter().any(|error| error.path.first().is_some_and(|key| key == KEY))
 }
 
 /// A packet has one word, for an activity or for what it carries of prices.
 fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Reader) {
-    if !file.price_encoding().is_some_and(|encoding| encoding.is_in_word()) {
+    if !file.price_encoding().is_some_and(|encoding| encoding.is_in_payload()) {
         return;
     }
     let of_users = file.users.entries.iter().filter_map(|(name, user)| {
@@ -48,8 +48,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
     });
     if let Some(place) = of_users.chain(of_links).next() {
         let message = format!(
-            "prices would stand where the activities from {place} do: a packet has room for either; encode \
-             prices in one bit, or leave the meter out"
+            "prices would be written where the activities from {place} are: a packet carries one of the two; encode prices in one bit, or remove the meter"
         );
         reader.error_at(KEY, message);
     }
@@ -77,10 +76,10 @@ fn unheard(file: &File, user: &User, network: Option<&Network>) -> Option<String
     let path = network.path(from, to)?;
     let speaks = |link: &u32| {
         let link = &network.links[*link as usize];
-        link.aqm.asks_price().is_some() || (!encoding.is_in_word() && link.ecn)
+        link.aqm.asks_price().is_some() || (!encoding.is_in_payload() && link.ecn)
     };
     (!path.iter().any(speaks)).then(|| {
-        let how = if encoding.is_in_word() { "" } else { ", or marks by ECN" };
+        let how = if encoding.is_in_payload() { "" } else { ", or marks by ECN" };
         format!(
             "{name} goes by prices, and no link between {from} and {to} asks any{how}: give one of them \
              e.g. aqm = {{ kind = \"pc3\", target = \"18 packets\" }}"
@@ -112,10 +111,10 @@ mod tests {
     const SOURCE: &str = "tcp.congestion_control = \"direct-window\"";
 
     #[test]
-    fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
+    fn a_sender_that_follows_prices_needs_an_encoding() {
         check_messages(&errors(EXPLICIT, PC3, SOURCE), &[]);
-        let no_way = "does not say how";
-        check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_way]);
+        let no_encoding = "does not say how";
+        check_messages(&errors("", "\"drop-tail\"", SOURCE), &[no_encoding]);
         check_messages(&errors("", PC3, ""), &["does not say how prices travel"]);
         check_messages(&errors(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
         check_messages(&errors(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_how_prices_travel_is_not_told_as_if_nothing_were_said() {
+    fn an_error_in_the_price_encoding_is_not_reported_as_missing() {
         let no_base = r#"price_encoding = { kind = "one-bit" }"#;
         let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
         let wanted = ["line 2: price_encoding.base: missing", "100 packets is not below"];
@@ -133,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn prices_and_activities_do_not_share_a_word() {
+    fn prices_and_activities_do_not_share_a_payload_word() {
         let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
-        check_messages(&errors(EXPLICIT, PC3, &metered), &["room for either"]);
+        check_messages(&errors(EXPLICIT, PC3, &metered), &["carries one of the two"]);
         check_messages(&errors(ONE_BIT, PC3, &metered), &[]);
     }
 
     #[test]
-    fn all_that_is_wrong_with_prices_is_told_at_once_at_its_key() {
+    fn all_errors_in_prices_are_reported_together_at_their_keys() {
         let head = r#"price_encoding = { kind = "four-bit", base_3 = 1.01, base_4 = 1.0 }"#;
         let aqm = r#"{ kind = "pc3", target = "10 packets", interval = "0 s" }"#;
         let users =

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_rate_is_told_all_units_there_are() {
+    fn an_invalid_token_rate_is_reported_with_all_units() {
         for text in ["45 pakets/s", "45 packets/h"] {
             let (message, near) = parse_token_rate(text).expect_err("is no unit");
             assert!(message.contains("packets/s, packet/s, b/s"), "{message}");

@@ -21,7 +21,7 @@ use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, Tc
 use crate::schema::{Definitions, describe};
 use crate::traffic::Traffic;
 
-/// `UPDATE=1 cargo test` writes the tables anew.
+/// `UPDATE=1 cargo test` writes the tables again.
 #[test]
 fn the_tables_of_the_reference_are_in_step() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario-file.md");

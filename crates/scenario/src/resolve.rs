@@ -59,7 +59,7 @@ impl TcpPlan {
     }
 }
 
-/// Which end of their way a group has at the hosts of another.
+/// Which end of their path a group has at the hosts of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtHosts {
     /// They send from there.
@@ -69,7 +69,7 @@ pub(crate) enum AtHosts {
 }
 
 impl User {
-    /// The group at whose hosts these users sit, if not at their own, and which end of their way is there.
+    /// The group at whose hosts these users sit, if not at their own, and which end of their path is there.
     /// `None` too if there is none such, which is told elsewhere.
     pub fn hosts_in<'a>(&self, file: &'a File) -> Option<(usize, &'a User, AtHosts)> {
         let name = self.hosts.as_ref()?;
@@ -106,7 +106,7 @@ impl User {
     }
 }
 
-/// A user's link with what he has, the scenario has, and else the defaults.
+/// A user's link with what it has, the scenario has, and else the defaults.
 fn overlaid(own: Option<&Access>, base: Option<&Access>, profile: Profile) -> AccessPlan {
     let nothing = Access::empty();
     access(&own.unwrap_or(&nothing).over(base.unwrap_or(&nothing)), profile)

@@ -86,7 +86,7 @@ impl Routes {
         }
     }
 
-    /// Those of one flow, there and back, and of the reports that stages on its way send back.
+    /// Those of one flow, there and back, and of the reports that stages in transit send back.
     fn between(user: &User, network: &Network, from: &str, to: &str) -> Self {
         let Some((there, back)) = network.path(from, to).zip(network.path(to, from)) else {
             return Routes::default();
@@ -104,7 +104,7 @@ impl Routes {
     }
 }
 
-/// An access link per user, another on the far side where there are any, and the core, both ways.
+/// An access link per user, another on the far side where there are any, and the core, in both directions.
 pub(crate) fn links_in_all(file: &File) -> u64 {
     let far = u64::from(file.receiver_access.is_some());
     let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {

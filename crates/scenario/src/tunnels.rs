@@ -15,14 +15,14 @@ use room::TooSmall;
 
 mod room;
 
-/// Stages on a group's way, in the order in which its packets pass them.
+/// Stages on a group's path, in the order in which its packets pass them.
 struct AttachedStage<'a> {
     /// Where it is in the file.
     path: Vec<String>,
     stage: &'a StageParams,
     /// Of the link that packets come over.
     rate: Option<Rate>,
-    /// It is what an end of tunnels is on the way back of a link with `duplex`.
+    /// It is what an end of tunnels is on the reverse path of a link with `duplex`.
     turned: bool,
 }
 
@@ -34,7 +34,7 @@ struct End {
     errors: Vec<ParameterError>,
 }
 
-/// Every error about tunnels of a file whose ways are known.
+/// Every error about tunnels of a file whose paths are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
     let mut inside: Inside = BTreeMap::new();
@@ -78,7 +78,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (path, End { up, fed, errors }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
-            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (ingress = \
+            "ends tunnels, but no {beginning} is on the path to here, so that there are none: give one (ingress = \
              [\"{beginning}\"]) where packets enter the network"
         );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -92,7 +92,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for ((path, rules), _) in inside.into_iter().filter(|(_, is_in_such)| !is_in_such) {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let message = format!(
-            "looks into tunnels, and no packet is in one here whose ends have ecn_rules = \"{rules}\": put it before an \
+            "looks into tunnels, but no packet here is in a tunnel whose ends have ecn_rules = \"{rules}\": put it before an \
              end of such"
         );
         reader.nested(&path, |reader| {
@@ -104,7 +104,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
 /// Stages that have to stand in tunnels, by place and rules, and whether any packet is in such there.
 type Inside = BTreeMap<(Vec<String>, &'static str), bool>;
 
-/// Whether packets came to the end of a tunnel before, and come to none on another way.
+/// Whether packets came to the end of a tunnel before, and come to none on another path.
 fn loses_tunnels(before: &[AttachedStage], after: &[AttachedStage]) -> bool {
     let is_whole = |path: &[AttachedStage]| {
         let ends = || path.iter().filter_map(|here| here.stage.tunnel_end());
@@ -136,7 +136,7 @@ fn walk(
         let Some(interval) = own.interval else {
             if let Some((before, _)) = open {
                 let message = format!(
-                    "packets of {group} are in a tunnel already, since {}; leave one of the two out",
+                    "packets of {group} are in a tunnel already, since {}; remove one of the two",
                     before.path.join(".")
                 );
                 report(here, message);
@@ -163,7 +163,7 @@ fn walk(
         }
         if let Some((before, _)) = open.filter(|(_, begun)| begun.up != own.up) {
             let message = format!(
-                "the tunnel of {group} begins with {} at {}, and leads the other way: end it with {}",
+                "the tunnel of {group} begins with {} at {}, and leads in the other direction: end it with {}",
                 before.stage.name(),
                 before.path.join("."),
                 end_of(!own.up),
@@ -175,12 +175,11 @@ fn walk(
     if let Some((begins, TunnelEnd { up, .. })) = open {
         let what = if up { "PDN gateway" } else { "eNodeB" };
         let back = match begins.turned {
-            true => ", or, as this is the way back, duplex = false where it begins",
+            true => ", or, as this is the reverse path, duplex = false where it begins",
             false => "",
         };
         let message = format!(
-            "packets of {group} come to no {what} that would end their tunnel: give one (egress = [\"{}\"]) \
-             further on their way{back}",
+            "packets of {group} pass no {what} that would end their tunnel: give one (egress = [\"{}\"]) further along their path{back}",
             end_of(up)
         );
         report(begins, message);
@@ -208,7 +207,7 @@ fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'
     }
 }
 
-/// All stages on a group's way.
+/// All stages on a group's path.
 fn attached<'a>(
     file: &'a File,
     network: &'a Network,
@@ -224,7 +223,7 @@ fn attached<'a>(
     all
 }
 
-/// What stands at the links of a way.
+/// What stands at the links of a path.
 fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<AttachedStage<'a>> {
     let mut all = Vec::new();
     for link in path.iter().map(|number| &network.links[*number as usize]) {
@@ -241,15 +240,15 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
     all
 }
 
-/// Where in the file a stage is: on the way back of a link, ends of tunnels come from the link's other end.
+/// Where in the file a stage is: on the reverse path of a link, ends of tunnels come from the link's other end.
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
-    let as_it_stands = (side, number);
-    let Some(name) = link.name.strip_suffix(".reverse") else { return as_it_stands };
+    let unchanged = (side, number);
+    let Some(name) = link.name.strip_suffix(".reverse") else { return unchanged };
     if !link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels) {
-        return as_it_stands;
+        return unchanged;
     }
     let Some(there) = network.link(name) else {
-        return as_it_stands;
+        return unchanged;
     };
     let (own, far, other) = match side {
         Side::Ingress => (&there.ingress, Side::Egress, &there.egress),
@@ -259,7 +258,7 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
     let replicas = other.iter().enumerate().filter(|(_, stage)| stage.counterpart().is_some());
     let all =
         stays.map(|(number, _)| (side, number)).chain(replicas.map(|(number, _)| (far, number)));
-    all.into_iter().nth(number).unwrap_or(as_it_stands)
+    all.into_iter().nth(number).unwrap_or(unchanged)
 }
 
 /// Where the stages at an end of a link are in the file.
@@ -329,9 +328,9 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
+    fn a_stage_that_looks_into_tunnels_is_in_one_by_its_rules() {
         let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
-        let none = ["links.last.egress.0: looks into tunnels, and no packet is in one here"];
+        let none = ["links.last.egress.0: looks into tunnels, but no packet here is in a tunnel"];
         check_messages(&errors("", auditor, ""), &none);
         check_messages(&errors(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
         let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
@@ -356,7 +355,7 @@ mod tests {
         );
         check_messages(
             &errors(GATEWAY, "", ""),
-            &["line 7: links.core.ingress.0: packets of one come to no eNodeB"],
+            &["line 7: links.core.ingress.0: packets of one pass no eNodeB"],
         );
         let twice = "ingress = [\"pdn-gateway\"]";
         check_messages(
@@ -370,7 +369,7 @@ mod tests {
 
     /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
     #[test]
-    fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_told_with_the_largest() {
+    fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_reported_with_the_largest() {
         let with = |gateway: &str, room: u32| {
             reported(&format!(
                 "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nbuffer = \"{room} B\"\n\
@@ -419,19 +418,20 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
+    fn an_end_of_tunnels_on_the_reverse_path_is_reported_at_its_place_in_the_file() {
         let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
                     rate = \"1 Mb/s\"\negress = [\"mark-counter\", \"enodeb\"]\n";
         let reported = reported(text);
         check_messages(
             &reported,
             &[
-                "line 7: links.core.egress.1: packets of one come to no PDN gateway",
-                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway stands on the way to here",
+                "line 7: links.core.egress.1: packets of one pass no PDN gateway",
+                "line 7: links.core.egress.1: ends tunnels, but no pdn-gateway is on the path to here",
             ],
         );
         assert!(
-            reported[0].ends_with("or, as this is the way back, duplex = false where it begins")
+            reported[0]
+                .ends_with("or, as this is the reverse path, duplex = false where it begins")
         );
     }
 
@@ -441,17 +441,16 @@ mod tests {
         check_messages(&errors(up, top, ""), &[]);
         check_messages(
             &errors("", top, ""),
-            &["links.last.egress.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
+            &["links.last.egress.0: ends tunnels, but no enodeb-uplink is on the path to here"],
         );
         check_messages(
             &errors(up, "", ""),
-            &["links.core.ingress.0: packets of one come to no PDN gateway that would end"],
+            &["links.core.ingress.0: packets of one pass no PDN gateway that would end"],
         );
         check_messages(
             &errors(GATEWAY, top, ""),
             &[
-                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads the other \
-               way: end it with enodeb",
+                "links.last.egress.0: the tunnel of one begins with pdn-gateway at links.core.ingress.0, and leads in the other direction: end it with enodeb",
             ],
         );
         let (early, small) = (
@@ -473,10 +472,10 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
+    fn errors_in_the_shape_of_a_mobile_network_are_reported_at_its_keys() {
         let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
         check_messages(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
-        check_messages(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);
+        check_messages(&mobile(down), &["mobile.gateway.0: packets of one pass no eNodeB"]);
         check_messages(
             &mobile("enodeb = [\"enodeb\"]"),
             &["mobile.enodeb.0: ends tunnels, but no pdn-gateway"],
@@ -503,7 +502,7 @@ mod tests {
         check_messages(
             &mobile("[users.two]\nfrom = \"phones1\"\nto = \"G1\""),
             &[
-                "users.two.to: the way from phones1 back to G1 carries ACKs alone; write mobile.duplex = true",
+                "users.two.to: the reverse path from phones1 to G1 carries only ACKs; write mobile.duplex = true",
             ],
         );
         check_messages(
@@ -512,7 +511,7 @@ mod tests {
         );
     }
 
-    /// Those who receive and those who send, where every eNodeB has tunnels both ways; to a node without any they cannot.
+    /// Those that receive and those that send, where every eNodeB has tunnels in both directions; to a node without any they cannot.
     #[test]
     fn users_walk_with_tunnels_up_from_enodeb_to_enodeb() {
         let both = "duplex = true\ngateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\

@@ -101,7 +101,7 @@ fn tables_that_no_memory_holds_are_refused() {
 }
 
 #[test]
-fn a_run_of_very_many_packets_is_told_with_the_estimate() {
+fn a_run_of_very_many_packets_is_reported_with_the_estimate() {
     let at = |rate: &str, user: &str| {
         let text = bottleneck(user).replace("10 Mb/s", rate).replace("10 s", "10000 s");
         warnings(&text.replace("[users.a]", "[access]\nrate = \"100 Gb/s\"\n[users.a]"))

@@ -44,7 +44,7 @@ fn all_scenarios_have_a_plan_and_resolve_to_the_same_one() {
 }
 
 #[test]
-fn sweeps_stand_in_a_folder_of_their_own() {
+fn sweeps_are_in_a_folder_of_their_own() {
     for (name, text) in files("scenarios") {
         assert!(parse(&name, &text).points().is_empty(), "{name}");
     }
@@ -53,7 +53,7 @@ fn sweeps_stand_in_a_folder_of_their_own() {
     }
 }
 
-/// Editors read the committed file. `UPDATE=1 cargo test` writes it anew.
+/// Editors read the committed file. `UPDATE=1 cargo test` writes it again.
 #[test]
 fn the_committed_schema_is_in_step() {
     let path = root().join("schema/scenario-v1.json");

@@ -121,7 +121,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_no_way_to_overflow_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for deep in [900, 200_000] {
         nested(deep);
     }

@@ -107,7 +107,7 @@ hosts = "up"
 "#;
 
 #[test]
-fn users_at_others_hosts_share_their_link_and_what_stands_there() {
+fn users_at_others_hosts_share_their_link_and_its_stages() {
     let plan = scenario(ONE_HOST).plan();
     let customers: Vec<_> = plan.users.iter().map(|user| user.customer).collect();
     assert_eq!(customers, [0, 1, 0, 1, 0, 1]);
@@ -134,7 +134,7 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
 
 /// A meter is its user's also then.
 #[test]
-fn users_of_a_group_may_share_what_stands_where_they_enter_and_leave() {
+fn users_of_a_group_may_share_stages_at_ingress_and_egress() {
     let stages = [
         ("users.light.meter", r#"{ reference_rate = "0.1 Mb/s" }"#),
         ("users.light.ingress", r#"["mark-counter"]"#),
@@ -164,7 +164,7 @@ fn users_of_a_group_may_share_what_stands_where_they_enter_and_leave() {
 }
 
 #[test]
-fn the_way_back_of_a_bottleneck_may_be_an_equal_link() {
+fn the_reverse_link_of_a_bottleneck_may_be_an_equal_link() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.duplex", "true")]);
     let (there, back) = (link(&plan, "bottleneck"), link(&plan, "bottleneck.reverse"));
     let ends = (back.ends.1, back.ends.0);
@@ -172,7 +172,7 @@ fn the_way_back_of_a_bottleneck_may_be_an_equal_link() {
 }
 
 #[test]
-fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
+fn the_reverse_link_of_a_bottleneck_neither_drops_nor_signals() {
     let plan = scenario(DUMBBELL).plan();
     let back = link(&plan, "bottleneck.reverse");
     assert_eq!((back.rate, back.delay), (Rate::mbps(10), Span::from_millis(20)));

@@ -2,27 +2,27 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::deadlines::{Deadlines, Group};
+use crate::deadlines::{Deadlines, SharedBound};
 use crate::wake::TimerId;
 
 /// Where a receiver waits: in the upper bits one of the lists of [`AckTimers`], below them its place there.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat(u32);
+pub struct AckSlot(u32);
 
 /// Those that stand in lines ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)) come after those of data forth and back.
 const LINES: u32 = 2;
 const PLACE_BITS: u32 = 30;
 
-impl Seat {
+impl AckSlot {
     /// By the place of its connection, where a receiver has no line.
     pub fn of(half: TimerId) -> Self {
-        Seat(u32::from(half.is_backward()) << PLACE_BITS | half.place())
+        AckSlot(u32::from(half.is_backward()) << PLACE_BITS | half.place())
     }
 
     /// In a line.
     pub fn in_line(place: u32) -> Self {
         assert!(place < 1 << PLACE_BITS, "lines have room for {} receivers", 1 << PLACE_BITS);
-        Seat(LINES << PLACE_BITS | place)
+        AckSlot(LINES << PLACE_BITS | place)
     }
 
     /// Whether data flows against the flow; whoever has a line gets what flows with it.
@@ -64,9 +64,9 @@ impl AckTimers {
         self.next
     }
 
-    /// Sets one, or sets it anew. Returns whether it may run out before all others.
+    /// Sets one, or sets it again. Returns whether it may run out before all others.
     #[inline]
-    pub fn set(&mut self, seat: Seat, at: Time) -> bool {
+    pub fn set(&mut self, seat: AckSlot, at: Time) -> bool {
         let lowers = self.lists[seat.list()].set(seat.place(), at);
         if lowers {
             self.next = self.next.min(at);
@@ -76,13 +76,13 @@ impl AckTimers {
 
     /// Stops one.
     #[inline]
-    pub fn clear(&mut self, seat: Seat) {
+    pub fn clear(&mut self, seat: AckSlot) {
         self.lists[seat.list()].clear(seat.place());
     }
 
     /// A receiver stands at a place in its line from now on. Whoever stood there before owes nothing, since one connection of a
     /// flow comes after the other where receivers are served ahead of time.
-    pub fn stand_in_line(&mut self, place: u32, receiver: TimerId) {
+    pub fn join_line(&mut self, place: u32, receiver: TimerId) {
         self.in_line[place as usize] = receiver;
     }
 
@@ -93,7 +93,7 @@ impl AckTimers {
     }
 
     /// Takes whose turn it is first in a line, and when, if that is before `until`.
-    pub fn take_in_line(&mut self, line: Group, until: Time) -> Option<(Time, TimerId)> {
+    pub fn take_in_line(&mut self, line: SharedBound, until: Time) -> Option<(Time, TimerId)> {
         let (at, place) = self.lists[LINES as usize].take_of(line, until)?;
         Some((at, self.in_line[place as usize]))
     }
@@ -131,9 +131,9 @@ mod tests {
     fn each_wakes_its_own_receiver() {
         let ns = Time::from_nanos;
         let mut timers = AckTimers::with_lines(64);
-        timers.stand_in_line(33, TimerId::new(9, false));
+        timers.join_line(33, TimerId::new(9, false));
         let halves = [TimerId::new(3, false), TimerId::new(3, true), TimerId::new(9, false)];
-        let seats = [Seat::of(halves[0]), Seat::of(halves[1]), Seat::in_line(33)];
+        let seats = [AckSlot::of(halves[0]), AckSlot::of(halves[1]), AckSlot::in_line(33)];
         for (seat, at) in seats.into_iter().zip([7, 5, 6]) {
             timers.set(seat, ns(at));
         }

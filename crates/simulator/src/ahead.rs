@@ -14,14 +14,14 @@ pub struct Ahead {
     /// Packets that links have accepted and that leave them later.
     pending: Vec<Pending>,
     /// Drops and marks of packets that arrive later.
-    signals: Vec<(Time, u32, Signal)>,
+    signals: Vec<(Time, u32, LinkSignal)>,
     /// Flows that lose one of their sender's packets later.
     losses: Vec<(Time, u32)>,
 }
 
 /// What a link does to a packet, apart from sending it.
 #[derive(Clone, Copy, Debug)]
-pub enum Signal {
+pub enum LinkSignal {
     /// It is dropped.
     Drop(DropReason),
     /// It is marked.
@@ -30,7 +30,7 @@ pub enum Signal {
 
 /// Drops by reason, and marks.
 #[derive(Clone, Copy, Default)]
-pub struct Signals {
+pub struct SignalCounts {
     pub drops: [u64; 4],
     pub marks: u64,
 }
@@ -42,7 +42,7 @@ impl Ahead {
     }
 
     /// A link drops or marks a packet that arrives at this later time.
-    pub fn signal(&mut self, at: Time, link: u32, signal: Signal) {
+    pub fn signal(&mut self, at: Time, link: u32, signal: LinkSignal) {
         self.signals.push((at, link, signal));
     }
 
@@ -79,13 +79,13 @@ impl Ahead {
     }
 
     /// Drops and marks that are early, of all links that have any, in their order.
-    pub fn signals(&self) -> Vec<(u32, Signals)> {
-        let mut all = std::collections::BTreeMap::<u32, Signals>::new();
+    pub fn signals(&self) -> Vec<(u32, SignalCounts)> {
+        let mut all = std::collections::BTreeMap::<u32, SignalCounts>::new();
         for &(_, link, signal) in &self.signals {
             let of_link = all.entry(link).or_default();
             match signal {
-                Signal::Drop(reason) => of_link.drops[reason as usize] += 1,
-                Signal::Mark => of_link.marks += 1,
+                LinkSignal::Drop(reason) => of_link.drops[reason as usize] += 1,
+                LinkSignal::Mark => of_link.marks += 1,
             }
         }
         all.into_iter().collect()

@@ -32,18 +32,18 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     }
     if plan.scheduler == SchedulerParams::Fifo {
         // Marks of prices count as packets leave.
-        let in_word = plan.price_encoding.is_some_and(|encoding| encoding.is_in_word());
-        let marks_prices = plan.aqm.asks_price().is_some() && !in_word;
+        let in_payload = plan.price_encoding.is_some_and(|encoding| encoding.is_in_payload());
+        let marks_prices = plan.aqm.asks_price().is_some() && !in_payload;
         let judge = judge(plan).filter(|judge| marks_prices || judge.aqm.sees_departures())?;
         return Some(Scheduler::fifo(judge, place.capacity));
     }
     Scheduler::new(plan.scheduler.clone(), &place)
 }
 
-/// Whether packets are told a price at a link whose departures are known in advance, and carry it in their word.
+/// Whether a link whose departures are known in advance writes a price into the payload word of packets.
 pub fn signals_price(plan: &LinkPlan) -> bool {
-    let in_word = plan.price_encoding.is_some_and(|encoding| encoding.is_in_word());
-    in_word && plan.aqm.asks_price().is_some() && !needs_departures(plan)
+    let in_payload = plan.price_encoding.is_some_and(|encoding| encoding.is_in_payload());
+    in_payload && plan.aqm.asks_price().is_some() && !needs_departures(plan)
 }
 
 /// Whether departures from a link are events.

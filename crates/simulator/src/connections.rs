@@ -44,15 +44,15 @@ impl ConnectionId {
         ConnectionId(packet.connection)
     }
 
-    /// Of the word of a packet.
+    /// Unpacks [`Packet::connection`](crate::packet::Packet::connection).
     #[inline]
-    pub fn of_word(word: u32) -> Self {
-        ConnectionId(word)
+    pub fn unpack(packed: u32) -> Self {
+        ConnectionId(packed)
     }
 
     /// As in [`Packet::connection`].
     #[inline]
-    pub fn word(self) -> u32 {
+    pub fn pack(self) -> u32 {
         self.0
     }
 
@@ -105,17 +105,17 @@ impl Connection {
     }
 
     /// Lets the end that did not request the connection send, once it may.
-    pub fn accept(&mut self, world: &mut SimContext) {
+    pub fn accept(&mut self, sim: &mut SimContext) {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
             let outcome = forward.receiver.outcome();
             backward.receiver.on_answer(answered.at());
-            backward.sender.accept(answered, outcome, &mut world.ctx(backward.address));
+            backward.sender.accept(answered, outcome, &mut sim.ctx(backward.address));
         }
         if let Some(answered) = backward.accepted() {
             let outcome = backward.receiver.outcome();
             forward.receiver.on_answer(answered.at());
-            forward.sender.accept(answered, outcome, &mut world.ctx(forward.address));
+            forward.sender.accept(answered, outcome, &mut sim.ctx(forward.address));
         }
     }
 
@@ -182,8 +182,8 @@ impl Connections {
     #[inline]
     pub fn get(&mut self, flow: u32, id: ConnectionId) -> Option<&mut Connection> {
         let connection = self.at(id.place())?;
-        let Address { connection: word, flow: own, .. } = connection.forward.address;
-        (word == id.word() && own == flow).then_some(connection)
+        let Address { connection: packed, flow: own, .. } = connection.forward.address;
+        (packed == id.pack() && own == flow).then_some(connection)
     }
 
     /// The connection that has a place, if one does.
@@ -194,8 +194,8 @@ impl Connections {
 
     /// Asks for an end of a connection: that which sends data, or that which receives it.
     #[inline(always)]
-    pub fn prefetch(&self, word: u32, sends: bool) {
-        let Some(place) = self.places.get(ConnectionId(word).place() as usize) else { return };
+    pub fn prefetch(&self, packed: u32, sends: bool) {
+        let Some(place) = self.places.get(ConnectionId(packed).place() as usize) else { return };
         let forward = offset_of!(Connection, forward);
         let (end, bytes) = match sends {
             true => (offset_of!(Half, sender), size_of::<Sender>()),
@@ -217,8 +217,8 @@ impl Connections {
 
     /// Asks for what such an end refers to.
     #[inline(always)]
-    pub fn prefetch_rest(&self, word: u32, sends: bool) {
-        let place = self.places.get(ConnectionId(word).place() as usize);
+    pub fn prefetch_rest(&self, packed: u32, sends: bool) {
+        let place = self.places.get(ConnectionId(packed).place() as usize);
         let Some(Connection { forward, .. }) = place.and_then(|place| place.as_ref()) else {
             return;
         };
@@ -228,12 +228,12 @@ impl Connections {
         }
     }
 
-    /// All connections of a flow enter the network by other ways.
-    pub fn lead(&mut self, flow: u32, routes: Routes) {
+    /// All connections of a flow enter the network by other paths.
+    pub fn reroute(&mut self, flow: u32, routes: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
-            connection.forward.address.lead(routes);
-            connection.backward.iter_mut().for_each(|half| half.address.lead(routes));
+            connection.forward.address.reroute(routes);
+            connection.backward.iter_mut().for_each(|half| half.address.reroute(routes));
         }
     }
 
@@ -248,7 +248,7 @@ impl Connections {
 
     /// A connection is gone: its place is free.
     pub fn release(&mut self, id: ConnectionId) -> Option<Connection> {
-        let own = |connection: &mut Connection| connection.forward.address.connection == id.word();
+        let own = |connection: &mut Connection| connection.forward.address.connection == id.pack();
         let gone = self.places.get_mut(id.place() as usize)?.take_if(own)?;
         self.free.push(id.place());
         Some(gone)

@@ -57,7 +57,7 @@ pub struct Deadlines {
 
 /// Places next to each other that have a bound in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct SharedBound {
     /// Of how many levels.
     height: u32,
     /// Which of its level.
@@ -69,12 +69,12 @@ const fn blocks(count: usize) -> usize {
     count.div_ceil(BLOCK)
 }
 
-impl Group {
+impl SharedBound {
     /// The group that a place is in among groups with room for so many.
     pub fn of(place: usize, members: usize) -> Self {
-        let mut group = Group { height: 1, number: (place / BLOCK) as u32 };
+        let mut group = SharedBound { height: 1, number: (place / BLOCK) as u32 };
         while group.room() < members {
-            group = Group { height: group.height + 1, number: group.number / BLOCK as u32 };
+            group = SharedBound { height: group.height + 1, number: group.number / BLOCK as u32 };
         }
         group
     }
@@ -113,7 +113,7 @@ impl Deadlines {
     }
 
     /// Where the bound of a group is, as long as there are no more places than now.
-    pub fn bound_at(&self, group: Group) -> u32 {
+    pub fn bound_at(&self, group: SharedBound) -> u32 {
         match self.levels.get(group.height as usize - 1) {
             Some(level) => *level as u32 + group.number,
             None => self.bounds.len() as u32 - 1,
@@ -126,7 +126,7 @@ impl Deadlines {
         self.bounds[bound_at as usize] < Entry::new(until, 0)
     }
 
-    /// Sets a time, or sets it anew. Returns whether it is below a bound that there was, which it may be of all of them.
+    /// Sets a time, or sets it again. Returns whether it is below a bound that there was, which it may be of all of them.
     #[inline]
     pub fn set(&mut self, place: u32, at: Time) -> bool {
         let place = place as usize;
@@ -185,11 +185,11 @@ impl Deadlines {
     /// Takes the first who is due, if that is before `until`: when, and at which place. Of several at the same time, that
     /// of the first place.
     pub fn take_before(&mut self, until: Time) -> Option<(Time, u32)> {
-        self.take_of(Group { height: self.levels.len() as u32, number: 0 }, until)
+        self.take_of(SharedBound { height: self.levels.len() as u32, number: 0 }, until)
     }
 
     /// The same of a group.
-    pub fn take_of(&mut self, group: Group, until: Time) -> Option<(Time, u32)> {
+    pub fn take_of(&mut self, group: SharedBound, until: Time) -> Option<(Time, u32)> {
         let height = self.levels.len().min(group.height as usize);
         let until = Entry::new(until, 0);
         loop {
@@ -265,20 +265,20 @@ mod tests {
 
     #[test]
     fn groups_hold_their_members() {
-        assert_eq!(Group::of(64, 2), Group { height: 1, number: 4 });
-        assert_eq!((Group::of(64, 16).room(), Group::of(64, 17).room()), (16, 256));
-        assert_eq!(Group::of(256, 17), Group { height: 2, number: 1 });
+        assert_eq!(SharedBound::of(64, 2), SharedBound { height: 1, number: 4 });
+        assert_eq!((SharedBound::of(64, 16).room(), SharedBound::of(64, 17).room()), (16, 256));
+        assert_eq!(SharedBound::of(256, 17), SharedBound { height: 2, number: 1 });
         let all = Deadlines::with_places(512);
-        let bound_at = |(place, members)| all.bound_at(Group::of(place, members));
+        let bound_at = |(place, members)| all.bound_at(SharedBound::of(place, members));
         let bounds = [(64, 2), (256, 17), (0, 512)].map(bound_at);
         assert_eq!(bounds, [4, 32 + 1, 34], "32 blocks, two of these, and all");
     }
 
     proptest! {
-        /// Beside a list that is looked through each time: set, set anew for sooner or later, cleared, taken, of all or of a
+        /// Beside a list that is looked through each time: set, set again for sooner or later, cleared, taken, of all or of a
         /// group, with places that come later, so that there are more levels than at first.
         #[test]
-        fn who_is_due_first_is_taken_first(
+        fn the_earliest_is_taken_first(
             most in prop::sample::select(vec![4_u32, 60, 1_100]),
             steps in prop::collection::vec((0..1_100_u32, 0..1_000_u64, 0..8_u32), 0..300),
         ) {
@@ -303,7 +303,7 @@ mod tests {
                         // There is no group before there are places for it.
                         all.set(1_099, Time::NEVER);
                         model[1_099] = Time::NEVER;
-                        let group = Group::of(place as usize, if step == 5 { 2 } else { 17 });
+                        let group = SharedBound::of(place as usize, if step == 5 { 2 } else { 17 });
                         let from = place as usize / group.room() * group.room();
                         let want = first(&model, from, group.room(), at);
                         prop_assert_eq!(all.take_of(group, at), want);

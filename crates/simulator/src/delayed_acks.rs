@@ -1,8 +1,8 @@
 //! Delayed acknowledgements of receivers that are served ahead of time.
 //!
 //! Such a receiver's clock runs ahead of everybody else's: whatever arrives before the segment that it is served is
-//! known. So an acknowledgement that is due before that segment has waited in vain, and leaves first, at the time
-//! when it is due. Receivers that share the first link of their way back have to take turns there, and so
+//! known. So an acknowledgement that is due before that segment has waited spuriously, and leaves first, at the time
+//! when it is due. Receivers that share the first link of their reverse path have to take turns there, and so
 //! they share a *line*: places next to each other among [`Deadlines`](crate::deadlines::Deadlines), which is worked off up
 //! to the segment that one of them is served. A receiver that has its link for itself needs no line, since it knows when its
 //! own is due.
@@ -11,7 +11,7 @@
 
 use tidegate_scenario::plan::Plan;
 
-use crate::deadlines::{Deadlines, Group};
+use crate::deadlines::{Deadlines, SharedBound};
 use crate::topology::EagerDelivery;
 
 /// All lines.
@@ -26,13 +26,13 @@ pub struct DelayedAcks {
 #[derive(Clone, Copy)]
 struct Place {
     /// The line, and where its bound is.
-    line: Group,
+    line: SharedBound,
     bound_at: u32,
     number: u32,
 }
 
 /// Nobody stands there; whose flow has no line has this one.
-const NOBODY: u32 = 0;
+const NO_LINE: u32 = 0;
 
 impl DelayedAcks {
     /// Lines of a plan whose flows are `early` where receivers are served ahead of time.
@@ -49,21 +49,21 @@ impl DelayedAcks {
             return DelayedAcks { of_flow: Vec::new(), places: 0 };
         }
         // The first group has nobody, the others begin where as many as they have room for do.
-        let nobody = Group::of(0, 1);
-        let mut places = nobody.room();
-        let mut line_of_link = vec![(nobody, 0); plan.links.len()];
+        let unused = SharedBound::of(0, 1);
+        let mut places = unused.room();
+        let mut line_of_link = vec![(unused, 0); plan.links.len()];
         for (link, &flows) in flows_of_link.iter().enumerate().filter(|(_, flows)| **flows > 1) {
-            let room = Group::of(0, flows).room();
+            let room = SharedBound::of(0, flows).room();
             let first = places.next_multiple_of(room);
-            line_of_link[link] = (Group::of(first, flows), first as u32);
+            line_of_link[link] = (SharedBound::of(first, flows), first as u32);
             places = first + room;
         }
         let all = Deadlines::with_places(places);
         let place = |line, number| Place { line, bound_at: all.bound_at(line), number };
-        let mut of_flow = vec![place(nobody, NOBODY); plan.flows.len()];
+        let mut of_flow = vec![place(unused, NO_LINE); plan.flows.len()];
         for flow in (0..plan.flows.len()).filter(|flow| is_own(*flow)) {
             let (line, next) = &mut line_of_link[plan.flows[flow].reverse[0] as usize];
-            if *line != nobody {
+            if *line != unused {
                 of_flow[flow] = place(*line, *next);
                 *next += 1;
             }
@@ -83,13 +83,13 @@ impl DelayedAcks {
     }
 
     /// The line of a flow, if it has one.
-    pub fn line_of(&self, flow: u32) -> Option<Group> {
-        self.of_flow.get(flow as usize).filter(|own| own.number != NOBODY).map(|own| own.line)
+    pub fn line_of(&self, flow: u32) -> Option<SharedBound> {
+        self.of_flow.get(flow as usize).filter(|own| own.number != NO_LINE).map(|own| own.line)
     }
 
     /// The place of a flow in its line, if it has one.
     pub fn place_of(&self, flow: u32) -> Option<u32> {
-        self.of_flow.get(flow as usize).map(|own| own.number).filter(|number| *number != NOBODY)
+        self.of_flow.get(flow as usize).map(|own| own.number).filter(|number| *number != NO_LINE)
     }
 }
 
@@ -107,19 +107,19 @@ mod tests {
              receiver_access = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
-        let feeders = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
+        let topology = TopologyAnalysis::of(&plan, Receivers::AheadOfTime);
         DelayedAcks::of(
             &plan,
             &EagerDelivery::of(
                 &plan,
-                &feeders,
+                &topology,
                 crate::applications::AnyApplication::will_listen_or_overlap,
             ),
         )
     }
 
     #[test]
-    fn who_shares_the_first_link_back_shares_a_line() {
+    fn receivers_that_share_the_first_reverse_link_share_a_line() {
         let linux = lines("linux");
         let places: Vec<_> = (0..5).filter_map(|flow| linux.place_of(flow)).collect();
         assert_eq!(places.len(), 4, "one flow has its link for itself");
@@ -128,7 +128,7 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), 2, "each user of two flows has one");
         for (flow, place) in (0..5).filter_map(|flow| Some((flow, linux.place_of(flow)?))) {
-            assert_eq!(linux.line_of(flow), Some(Group::of(place as usize, 2)));
+            assert_eq!(linux.line_of(flow), Some(SharedBound::of(place as usize, 2)));
         }
         let classic = lines("classic");
         assert_eq!([0, 4].map(|flow| classic.place_of(flow)), [None; 2], "nothing is delayed");

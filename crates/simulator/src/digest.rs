@@ -48,8 +48,8 @@ impl Digest {
         let more = packet.flags & DECLARED;
         if more != 0 {
             // A ticket says where options lie, which depends on the order in which others have left.
-            let word = if packet.has(flags::OPTIONS) { 0 } else { packet.word };
-            self.mix(more.into(), word.into());
+            let payload = if packet.has(flags::OPTIONS) { 0 } else { packet.payload };
+            self.mix(more.into(), payload.into());
         }
     }
 

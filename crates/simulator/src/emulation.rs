@@ -2,7 +2,7 @@
 //!
 //! Links, AQMs, meters and probes are those of a simulation. Their clock is whatever the caller
 //! says, so the very same code stands between real hosts in real time, and anything that a
-//! scenario can say about a network is emulated without another word.
+//! scenario says about a network can be emulated.
 
 use core::cmp::Reverse;
 
@@ -14,21 +14,21 @@ use crate::contents::Contents;
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
-use crate::network::{Ledger, Network, Routes};
+use crate::network::{Network, PacketTotals, Routes};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::readings::Counted;
 use crate::series::Series;
-use crate::stages::{self, Header, StageCounts};
+use crate::stages::{self, CongestionHeader, StageCounts};
 use crate::tables;
 
 mod queues;
 mod tunnels;
 
 pub use queues::ForQueue;
-pub use tunnels::{Asked, Judged, NodePlace};
+pub use tunnels::{Asked, NodePlace, NodeVerdict};
 
 /// A packet that has reached the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub struct Delivery {
     pub direction: Direction,
     /// When it was due there.
     pub at: Time,
-    /// What its header is to say: what its sender wrote, and marks and stages on the way.
-    pub header: Header,
+    /// What its header is to say: what its sender wrote, and marks and stages in transit.
+    pub header: CongestionHeader,
     /// Where the node outside stands to which it has come; `None` at the end of its route.
     pub place: Option<NodePlace>,
 }
@@ -51,7 +51,7 @@ pub struct Delivery {
 pub struct Emulation<'a, C: Contents> {
     plan: &'a Plan,
     network: Network<C>,
-    /// Something on the way asks packets for their activity.
+    /// Something on the path asks packets for their activity.
     reads_activity: bool,
     /// Those of the flows, as they are now, and those of the plan's moves.
     routes: Vec<Routes>,
@@ -111,7 +111,7 @@ pub struct Emulated {
     /// Packets times links over the whole time.
     pub hops: u64,
     /// Packets by what became of them, over the whole time.
-    pub ledger: Ledger,
+    pub ledger: PacketTotals,
 }
 
 impl<'a, C: Contents> Emulation<'a, C> {
@@ -153,7 +153,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         direction: Direction,
         packet: u64,
         len: u16,
-        header: Header,
+        header: CongestionHeader,
         at: Time,
     ) {
         let routes = self.routes[flow as usize];
@@ -165,14 +165,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
         let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
         if self.reads_activity && direction == Direction::Forward {
-            packet.word = self.network.contents.activity(packet.number).to_bits();
+            packet.payload = self.network.contents.activity(packet.number).to_bits();
         }
         self.network.send(PackedPacket::of(&packet), at.max(self.now));
     }
 
     /// When something happens next.
     pub fn next_time(&mut self) -> Time {
-        if !self.network.left.is_empty() {
+        if !self.network.exited.is_empty() {
             return self.now;
         }
         self.network.transit.next_time().min(self.next_own())
@@ -203,8 +203,8 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.moves.last().map_or(Time::NEVER, |number| self.plan.moves[*number].at)
     }
 
-    /// A flow takes its other way. What is under way goes on as it went.
-    fn lead(&mut self) {
+    /// A flow takes its other path. What is under way goes on as it went.
+    fn advance_due(&mut self) {
         let number = self.moves.pop().expect("a move is due");
         self.routes[self.plan.moves[number].flow] = self.routes[self.plan.flows.len() + number];
     }
@@ -214,7 +214,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// # Panics
     /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
     pub fn advance(&mut self) -> Option<Delivery> {
-        if let Some(delivery) = self.left() {
+        if let Some(delivery) = self.exited() {
             return Some(delivery);
         }
         // As in a simulation: at equal times readings come first and samples last.
@@ -226,7 +226,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
         if self.next_move() <= arrival.min(self.series.next()) {
             self.now = self.next_move();
-            self.lead();
+            self.advance_due();
             return None;
         }
         if self.series.next() < arrival {
@@ -236,7 +236,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             return None;
         }
         self.now = arrival;
-        let Some((at, packed)) = self.network.advance() else { return self.left() };
+        let Some((at, packed)) = self.network.advance() else { return self.exited() };
         Some(self.delivered(at, packed))
     }
 
@@ -302,7 +302,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let ledger = network.ledger;
         assert_eq!(
             ledger.injected,
-            ledger.delivered + ledger.dropped + network.under_way(),
+            ledger.delivered + ledger.dropped + network.in_transit(),
             "every packet is delivered, dropped or still under direction"
         );
         let (before, after) = (before?, last.filter(|_| is_over)?);

@@ -6,17 +6,17 @@ use tidegate_scenario::plan::Plan;
 use crate::ack_timers::AckTimers;
 use crate::applications::site::Site;
 use crate::applications::{
-    Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
+    AnyApplication, ApplicationEvent, Datagram, FlowRecord, Route, System, TransferRecord, add,
 };
 #[cfg(test)]
 use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
-use crate::event_queue::Prospect;
+use crate::event_queue::TimerStatus;
 use crate::memory::prefetch;
 use crate::network::{Network, Routes};
 use crate::output::ApplicationTable;
 use crate::packet::{PackedPacket, Packet, flags};
-use crate::tcp::sender::{Declared, Met, SenderCounts};
+use crate::tcp::sender::{CongestionGauges, DeclarationTotals, SenderCounts};
 use crate::tcp::{Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
@@ -30,7 +30,7 @@ pub struct Endpoints<'a> {
     /// Those of the flows, as they are now, and those of the plan's moves.
     routes: Vec<Routes>,
     applications: Vec<AnyApplication>,
-    accounts: Vec<Account>,
+    accounts: Vec<FlowRecord>,
     connections: Connections,
     /// Transfers that are finished, with their flows.
     pub records: Vec<(u32, TransferRecord)>,
@@ -63,7 +63,7 @@ impl<'a> Endpoints<'a> {
             seed,
             routes,
             awaited: applications.iter().filter(|own| own.is_awaited()).count(),
-            accounts: applications.iter().map(|_| Account::default()).collect(),
+            accounts: applications.iter().map(|_| FlowRecord::default()).collect(),
             applications,
             connections: Connections::with_capacity(tcp_flows),
             records: Vec::new(),
@@ -72,12 +72,12 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// A flow of the plan's moves takes its other way, with all its connections.
-    pub fn lead(&mut self, moved: usize) {
+    /// A flow of the plan's moves takes its other path, with all its connections.
+    pub fn reroute(&mut self, moved: usize) {
         let flow = self.plan.moves[moved].flow;
         let routes = self.routes[self.plan.flows.len() + moved];
         self.routes[flow] = routes;
-        self.connections.lead(flow as u32, routes);
+        self.connections.reroute(flow as u32, routes);
     }
 
     /// A flow of the plan's offers pays something else, over all its connections; those that it opens later see to
@@ -107,23 +107,23 @@ impl<'a> Endpoints<'a> {
 
     /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
     #[inline]
-    pub fn deliver(&mut self, packed: &PackedPacket, mut world: SimContext) -> u64 {
-        let packet = &packed.packet(world.now);
-        let line = world.network.delayed_acks.bound_at(packet.flow);
-        if line.is_some_and(|line| world.timers.acks.is_line_due(line, world.now)) {
-            self.acknowledge_before(packet, &mut world);
+    pub fn deliver(&mut self, packed: &PackedPacket, mut sim: SimContext) -> u64 {
+        let packet = &packed.packet(sim.now);
+        let line = sim.network.delayed_acks.bound_at(packet.flow);
+        if line.is_some_and(|line| sim.timers.acks.is_line_due(line, sim.now)) {
+            self.acknowledge_before(packet, &mut sim);
         }
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
         let connection = self.connections.get(packet.flow, id);
-        let Some(connection) = connection else { return self.deliver_elsewhere(packed, world) };
+        let Some(connection) = connection else { return self.deliver_elsewhere(packed, sim) };
         let listened = connection.listened;
         let Some(half) = connection.half(backward) else { return 0 };
-        let mut ctx = world.ctx(half.address);
+        let mut ctx = sim.ctx(half.address);
         if packet.has(flags::ACK) {
             let before = half.sender.una();
             half.sender.on_ack(packed, &mut ctx);
             if half.sender.has_all_acknowledged() && half.sender.una() > before {
-                self.acknowledged(packet.flow, id, backward, &mut world);
+                self.acknowledged(packet.flow, id, backward, &mut sim);
             }
             if packet.flags & (flags::CE | flags::SYN) == flags::CE {
                 self.note_marked_ack(packet.flow, id, backward);
@@ -134,9 +134,9 @@ impl<'a> Endpoints<'a> {
         half.on_data(packed, &mut ctx);
         let bytes = half.received_bytes() - before;
         if listened && bytes > 0 {
-            connection.accept(&mut world);
+            connection.accept(&mut sim);
             let at = if backward { End::Sender } else { End::Receiver };
-            self.tell(packet.flow, Event::Arrived(at, id, bytes), &mut world);
+            self.notify(packet.flow, ApplicationEvent::Arrived(at, id, bytes), &mut sim);
         }
         if backward { 0 } else { bytes }
     }
@@ -144,11 +144,11 @@ impl<'a> Endpoints<'a> {
     /// Before a segment is delivered ahead of time, acknowledgements leave that are due before, of all receivers
     /// that share its receiver's line.
     #[inline(never)]
-    fn acknowledge_before(&mut self, packet: &Packet, world: &mut SimContext) {
-        let line = world.network.delayed_acks.line_of(packet.flow);
+    fn acknowledge_before(&mut self, packet: &Packet, sim: &mut SimContext) {
+        let line = sim.network.delayed_acks.line_of(packet.flow);
         let Some(line) = line.filter(|_| !packet.has(flags::ACK)) else { return };
-        while let Some((at, receiver)) = world.timers.acks.take_in_line(line, world.now) {
-            let SimContext { network, timers, .. } = world;
+        while let Some((at, receiver)) = sim.timers.acks.take_in_line(line, sim.now) {
+            let SimContext { network, timers, .. } = sim;
             self.wake_receiver(receiver, &mut SimContext { now: at, network, timers });
         }
     }
@@ -161,9 +161,9 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Asks for the ways of a packet's flow.
+    /// Asks for the paths of a packet's flow.
     #[inline(always)]
-    pub fn prefetch_way(&self, packed: &PackedPacket) {
+    pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.routes[packed.flow() as usize]);
     }
 
@@ -178,7 +178,7 @@ impl<'a> Endpoints<'a> {
             network.prefetch_links(forward);
         } else {
             network.prefetch_links(reverse);
-            acks.prefetch(ConnectionId::of_word(packed.connection()).place());
+            acks.prefetch(ConnectionId::unpack(packed.connection()).place());
         }
     }
 
@@ -190,10 +190,10 @@ impl<'a> Endpoints<'a> {
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.
     #[cold]
-    fn deliver_elsewhere(&mut self, packed: &PackedPacket, mut world: SimContext) -> u64 {
-        let packet = packed.packet(world.now);
+    fn deliver_elsewhere(&mut self, packed: &PackedPacket, mut sim: SimContext) -> u64 {
+        let packet = packed.packet(sim.now);
         if packet.has(flags::OPTIONS) {
-            world.network.options.take(packet.word);
+            sim.network.options.take(packet.payload);
         }
         if ConnectionId::of(&packet) != ConnectionId::NONE {
             return 0;
@@ -202,7 +202,7 @@ impl<'a> Endpoints<'a> {
         if self.applications[packet.flow as usize].listens() {
             let at = if backward { End::Sender } else { End::Receiver };
             let datagram = Datagram { number: packet.number, marked: packet.has(flags::CE) };
-            self.tell(packet.flow, Event::Heard(at, datagram), &mut world);
+            self.notify(packet.flow, ApplicationEvent::Received(at, datagram), &mut sim);
         }
         if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
     }
@@ -219,40 +219,34 @@ impl<'a> Endpoints<'a> {
 
     /// Everything that was handed over at one end of a connection has been acknowledged.
     #[cold]
-    fn acknowledged(
-        &mut self,
-        flow: u32,
-        id: ConnectionId,
-        backward: bool,
-        world: &mut SimContext,
-    ) {
+    fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, sim: &mut SimContext) {
         let at = if backward { End::Receiver } else { End::Sender };
-        self.tell(flow, Event::Acknowledged(at, id), world);
-        self.close_if_done(flow, id, world);
+        self.notify(flow, ApplicationEvent::Acknowledged(at, id), sim);
+        self.close_if_done(flow, id, sim);
     }
 
     /// Closes a connection over which everything has been said. It stays to answer what arrives late, and
     /// the one that was closed before is gone.
-    fn close_if_done(&mut self, flow: u32, id: ConnectionId, world: &mut SimContext) {
+    fn close_if_done(&mut self, flow: u32, id: ConnectionId, sim: &mut SimContext) {
         let connection = self.connections.get(flow, id);
         let Some(connection) = connection.filter(|own| own.is_done() && !own.closed) else {
             return;
         };
         connection.closed = true;
-        let left = connection.forward.sender.leaves();
+        let left = connection.forward.sender.undeclared();
         let account = &mut self.accounts[flow as usize];
-        if left != Met::default() {
+        if left != CongestionGauges::default() {
             account.past_mut().left += left;
         }
         let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
             account.past_mut().add(&gone.forward.sender);
         }
-        self.tell(flow, Event::Closed(id), world);
+        self.notify(flow, ApplicationEvent::Closed(id), sim);
     }
 
     /// Tells an application what has happened.
-    pub fn tell(&mut self, flow: u32, event: Event, world: &mut SimContext) {
+    pub fn notify(&mut self, flow: u32, event: ApplicationEvent, sim: &mut SimContext) {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
@@ -268,14 +262,14 @@ impl<'a> Endpoints<'a> {
             records: &mut self.records,
             ended: &mut self.ended,
             site: &mut self.sites[self.plan.users[plan.user].group],
-            world,
+            sim,
         };
         application.on_event(event, &mut system);
         if awaited && !application.is_awaited() {
             self.awaited -= 1;
         }
         while let Some(id) = self.ended.pop() {
-            self.close_if_done(flow, id, world);
+            self.close_if_done(flow, id, sim);
         }
     }
 
@@ -291,9 +285,9 @@ impl<'a> Endpoints<'a> {
     /// What is known of a wake-up that comes at `at`: what it would look after is mostly set for later by
     /// then, so that it can come at that time instead.
     #[inline]
-    pub fn foresee(&mut self, wake: Wake, at: Time) -> Prospect {
-        let Wake::Retransmit(half) = wake else { return Prospect::Due };
-        self.half(TimerId(half)).map_or(Prospect::Void, |half| half.sender.foresee(at))
+    pub fn foresee(&mut self, wake: Wake, at: Time) -> TimerStatus {
+        let Wake::Retransmit(half) = wake else { return TimerStatus::Due };
+        self.half(TimerId(half)).map_or(TimerStatus::Void, |half| half.sender.foresee(at))
     }
 
     /// Asks for the timer of a sender.
@@ -310,16 +304,16 @@ impl<'a> Endpoints<'a> {
     }
 
     /// The timer of a sending end fires.
-    pub fn wake_sender(&mut self, timer: TimerId, world: &mut SimContext) {
+    pub fn wake_sender(&mut self, timer: TimerId, sim: &mut SimContext) {
         if let Some(half) = self.half(timer) {
-            half.sender.on_timer(&mut world.ctx(half.address));
+            half.sender.on_timer(&mut sim.ctx(half.address));
         }
     }
 
     /// The timer of a receiving end fires.
-    pub fn wake_receiver(&mut self, timer: TimerId, world: &mut SimContext) {
+    pub fn wake_receiver(&mut self, timer: TimerId, sim: &mut SimContext) {
         if let Some(half) = self.half(timer) {
-            half.on_wake_of_receiver(&mut world.ctx(half.address));
+            half.on_wake_of_receiver(&mut sim.ctx(half.address));
         }
     }
 
@@ -336,7 +330,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// What each flow's sender has declared so far; none where nobody declares anything.
-    pub fn declared(&self) -> Vec<Declared> {
+    pub fn declared(&self) -> Vec<DeclarationTotals> {
         if !self.plan.flows.iter().any(|flow| flow.declares()) {
             return Vec::new();
         }

@@ -3,9 +3,9 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
-use crate::applications::{AnyApplication, Event};
+use crate::applications::{AnyApplication, ApplicationEvent};
 use crate::endpoints::Endpoints;
-use crate::event_queue::{Prospect, Timers};
+use crate::event_queue::{TimerStatus, Timers};
 use crate::intervals;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
@@ -34,7 +34,7 @@ struct Ahead {
 
 /// With so many flows or more, what packets need is asked for before they come.
 const MANY: usize = 1 << 15;
-/// So many packets before: where it is on its way and whose it is; what it finds there; and what that refers to.
+/// So many packets before: where it is in transit and whose it is; what it finds there; and what that refers to.
 const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
 
 /// A run under way.
@@ -119,8 +119,8 @@ impl<'a> Engine<'a> {
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
-            ledger.delivered + ledger.dropped + self.network.under_way(),
-            "every packet is delivered, dropped or still under way"
+            ledger.delivered + ledger.dropped + self.network.in_transit(),
+            "every packet is delivered, dropped or still in transit"
         );
         tables::collect(self.finished(intervals, applications), &before, &after)
     }
@@ -232,8 +232,8 @@ impl<'a> Engine<'a> {
         let Engine { network, ends, reached, timers, .. } = self;
         let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
         if let Some(packed) = first {
-            network.prefetch_way(packed);
-            ends.prefetch_way(packed);
+            network.prefetch_path(packed);
+            ends.prefetch_path(packed);
         }
         if let Some(packed) = second {
             let ends_there = network.prefetch_links(packed.hop());
@@ -315,22 +315,22 @@ impl<'a> Engine<'a> {
         }
         let wake = timers.next_wake().expect("a timer is due");
         match ends.foresee(wake, *now) {
-            Prospect::Later(at) => return timers.put_off(wake, at),
+            TimerStatus::Later(at) => return timers.put_off(wake, at),
             prospect => {
                 timers.pop_planned();
-                if prospect == Prospect::Void {
+                if prospect == TimerStatus::Void {
                     return;
                 }
             }
         }
-        let mut world = SimContext { now: *now, network, timers };
+        let mut sim = SimContext { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),
-            Wake::Move(number) => ends.lead(number as usize),
+            Wake::Move(number) => ends.reroute(number as usize),
             Wake::Offer(number) => ends.offer(number as usize),
-            Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
-            Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
-            Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),
+            Wake::Start(flow) => ends.notify(flow, ApplicationEvent::Start, &mut sim),
+            Wake::Application(flow) => ends.notify(flow, ApplicationEvent::Wake, &mut sim),
+            Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut sim),
             Wake::DelayedAck(_) => unreachable!("receivers have timers of their own"),
         }
     }
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
 }
 
 #[cfg(test)]
-mod short_way_tests;
+mod fast_path_tests;
 
 #[cfg(test)]
 mod tests;

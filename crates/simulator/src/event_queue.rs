@@ -13,7 +13,7 @@ use core::cmp::Reverse;
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
-use crate::ack_timers::{AckTimers, Seat};
+use crate::ack_timers::{AckSlot, AckTimers};
 use crate::in_order::{InOrder, time_of, wake_of};
 use crate::wake::{TimerId, Wake};
 
@@ -48,7 +48,7 @@ pub struct Timers {
 
 /// What is known of a wake-up before it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prospect {
+pub enum TimerStatus {
     /// It is to come.
     Due,
     /// It is to come at this time instead.
@@ -94,9 +94,9 @@ impl Timers {
         self.next = self.next.min(at);
     }
 
-    /// Sets the timer of a receiver, or sets it anew.
+    /// Sets the timer of a receiver, or sets it again.
     #[inline]
-    pub fn set_ack(&mut self, seat: Seat, at: Time) {
+    pub fn set_ack(&mut self, seat: AckSlot, at: Time) {
         if self.acks.set(seat, at) {
             self.next = self.next.min(at);
         }
@@ -138,7 +138,7 @@ impl Timers {
 
     /// The day of the next timer begins: `prospect` says what is known by now of each of its timers, and hears whom
     /// one of those after it wakes.
-    pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time, Option<Wake>) -> Prospect) {
+    pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time, Option<Wake>) -> TimerStatus) {
         self.day = day_of(self.planned);
         let place = place_of(self.day);
         self.booked &= !(1 << place);
@@ -152,12 +152,12 @@ impl Timers {
         for (number, &key) in keys.iter().enumerate() {
             let (wake, after) = (wake_of(key), keys.get(number + AFTER));
             match prospect(wake, time_of(key), after.copied().map(wake_of)) {
-                Prospect::Due => self.today.push(key),
-                Prospect::Later(at) => {
+                TimerStatus::Due => self.today.push(key),
+                TimerStatus::Later(at) => {
                     let key = self.today.key(at, wake);
                     self.add(key);
                 }
-                Prospect::Void => {}
+                TimerStatus::Void => {}
             }
         }
         // Its room serves again, unless that is much.
@@ -194,7 +194,7 @@ impl Timers {
         self.today.first().map(wake_of)
     }
 
-    /// Sets the next timer of today anew, for whom it would wake.
+    /// Sets the next timer of today again, for whom it would wake.
     #[inline]
     pub fn put_off(&mut self, wake: Wake, at: Time) {
         self.today.pop();
@@ -232,7 +232,7 @@ impl Timers {
             if self.planned == Time::NEVER {
                 return None;
             }
-            self.begin_day(|_, _, _| Prospect::Due);
+            self.begin_day(|_, _, _| TimerStatus::Due);
         }
         let key = self.today.pop()?;
         self.find_next();
@@ -290,14 +290,14 @@ mod tests {
                             match own.2 % 4 {
                                 0 => {
                                     model.remove(&own);
-                                    Prospect::Void
+                                    TimerStatus::Void
                                 }
                                 1 => {
                                     model.remove(&own);
                                     model.insert(set_for(later, own.2));
-                                    Prospect::Later(later)
+                                    TimerStatus::Later(later)
                                 }
-                                _ => Prospect::Due,
+                                _ => TimerStatus::Due,
                             }
                         });
                     }

@@ -14,7 +14,7 @@ use crate::event_queue::Timers;
 use crate::network::Network;
 pub use crate::packet::ReceivedBytes;
 use crate::packet::{MAX_SACK_BLOCKS, Options, PackedPacket, Packet, SackBlocks, flags};
-pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, Outcome, handshake};
+pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, HandshakeOutcome, handshake};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 pub use crate::tcp::sender::kernel::Kernel;
 use crate::tcp::{Address, HEADER_BYTES, Half, HostContext, SimContext, TIMESTAMP_BYTES};
@@ -68,7 +68,7 @@ pub enum Sent {
         /// The timestamp that it echoes.
         echo: Time,
         /// What it says of marks.
-        marks: Marks,
+        marks: AckMarks,
         /// What has arrived beyond, or come twice.
         blocks: Blocks,
     },
@@ -76,7 +76,7 @@ pub enum Sent {
 
 /// What an acknowledgement says of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct AckMarks {
     /// Classic feedback: congestion is echoed, in ECE. Accurate: the counter of packets.
     pub ace: Ace,
     /// Accurate feedback: the counters of bytes.
@@ -91,7 +91,7 @@ pub struct Acknowledgement {
     /// When what it echoes was sent; without timestamps nobody asks.
     pub echo: Time,
     /// What it says of marks.
-    pub marks: Marks,
+    pub marks: AckMarks,
     /// Its own timestamp is later than those before.
     pub newer: bool,
     /// What has arrived beyond, where the peer sends SACK blocks.
@@ -100,7 +100,7 @@ pub struct Acknowledgement {
 
 /// A segment of data that arrives.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arrival {
+pub struct SegmentArrival {
     /// Its number.
     pub number: u64,
     /// Payload, bytes.
@@ -165,7 +165,7 @@ impl Host {
         self.out.sender.refuse_segments();
     }
 
-    /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].
+    /// Moves the clock on. Wake-ups in between are the caller's to let happen, by [`Host::wake`].
     pub fn at(&mut self, now: Time) -> &mut Self {
         self.now = self.now.max(now);
         self
@@ -203,7 +203,7 @@ impl Host {
 
     /// The handshake is over, and has ended in `outcome`; the request or answer that this acknowledges was
     /// sent at `sent`.
-    pub fn answered(&mut self, sent: Time, outcome: Outcome) {
+    pub fn answered(&mut self, sent: Time, outcome: HandshakeOutcome) {
         self.sending(|connection, ctx| connection.sender.on_answer(sent, outcome, ctx));
     }
 
@@ -222,7 +222,7 @@ impl Host {
         self.out.sender.has_seen_option()
     }
 
-    /// With which acknowledgements that option goes, on a way that may not let it pass.
+    /// With which acknowledgements that option goes, on a path that may not let it pass.
     pub fn send_options(&mut self, when: OptionPlan) {
         self.back.receiver.send_options(when);
     }
@@ -261,7 +261,7 @@ impl Host {
             packet.flags |=
                 flags::OPTIONS | if reported.blocks.is_some() { flags::SACK } else { 0 };
             let options = Options { sack, received_bytes, ..Options::default() };
-            packet.word = self.network.options.put(options);
+            packet.payload = self.network.options.put(options);
         }
         self.on_ack(packet);
     }
@@ -271,7 +271,7 @@ impl Host {
     }
 
     /// A segment of data arrives.
-    pub fn receive(&mut self, arrival: &Arrival) {
+    pub fn receive(&mut self, arrival: &SegmentArrival) {
         let flag = |holds: bool, flag: u32| if holds { flag } else { 0 };
         let packet = Packet {
             at: self.now,
@@ -288,11 +288,11 @@ impl Host {
 
     /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that
     /// says of marks, where they are counted.
-    pub fn acknowledge_on_the_way(&mut self) -> Option<Marks> {
+    pub fn acknowledge_in_transit(&mut self) -> Option<AckMarks> {
         let receiver = &mut self.back.receiver;
         let marks = receiver.counts_marks().then(|| {
             let (ace, fitted, _) = receiver.echo_marks(None, self.now);
-            Marks { ace, received: fitted.map(|fitted| fitted.bytes) }
+            AckMarks { ace, received: fitted.map(|fitted| fitted.bytes) }
         });
         receiver.on_ack_sent();
         marks
@@ -312,12 +312,12 @@ impl Host {
     fn reported(&mut self, packet: &Packet) -> Sent {
         if packet.has(flags::ACK) {
             let options =
-                packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+                packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.payload));
             let options = options.unwrap_or_default();
             return Sent::Ack {
                 next: packet.number,
                 echo: packet.stamp,
-                marks: Marks { ace: Ace::of(packet), received: options.received_bytes },
+                marks: AckMarks { ace: Ace::of(packet), received: options.received_bytes },
                 blocks: options.sack.into_iter().filter(|(start, end)| start < end).collect(),
             };
         }

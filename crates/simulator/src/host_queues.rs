@@ -56,7 +56,7 @@ impl HostQueues {
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.
     #[inline]
-    pub fn leave(&mut self, host: u32, now: Time, jitter_ns: u64) -> Time {
+    pub fn release(&mut self, host: u32, now: Time, jitter_ns: u64) -> Time {
         match self {
             HostQueues::Few(hosts) => {
                 let host = &mut hosts[host as usize];
@@ -91,7 +91,7 @@ impl HostQueues {
     }
 
     /// When a packet enters that leaves at `now`, without jitter.
-    pub fn follow(&mut self, host: u32, now: Time) -> Time {
+    pub fn release_next(&mut self, host: u32, now: Time) -> Time {
         match self {
             HostQueues::Few(hosts) => hosts[host as usize].enter(now),
             HostQueues::Many { hosts, .. } => hosts[host as usize].enter(now),
@@ -116,9 +116,9 @@ mod tests {
         for step in 0..300 {
             let (host, now) = (step % 3, Time::from_nanos(100 * u64::from(step)));
             let jitter_ns = if step % 5 == 0 { 0 } else { 1_000_000 };
-            let times = [&mut few, &mut many].map(|hosts| hosts.leave(host, now, jitter_ns));
+            let times = [&mut few, &mut many].map(|hosts| hosts.release(host, now, jitter_ns));
             assert_eq!(times[0], times[1], "step {step}");
-            assert_eq!(few.follow(host, now), many.follow(host, now));
+            assert_eq!(few.release_next(host, now), many.release_next(host, now));
         }
     }
 }

@@ -96,8 +96,8 @@ pub enum Written {
     Nothing,
     /// A mark.
     Mark,
-    /// Another word: see [`Link::told`].
-    Word,
+    /// A price, in the payload word: see [`Link::reported`].
+    Payload,
 }
 
 impl Link {

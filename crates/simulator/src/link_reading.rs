@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
-use crate::ahead::{Ahead, Signals, Unsent};
+use crate::ahead::{Ahead, SignalCounts, Unsent};
 use crate::link::Link;
 
 use crate::probe::{Accepted, LinkProbe, Monitor};
@@ -19,7 +19,7 @@ pub struct LinkReadings {
     /// What links have accepted and not sent yet, where they have any such, in the order of links.
     unsent: Vec<(u32, Unsent)>,
     /// Drops and marks that were counted too early, where there are any, in the order of links.
-    early: Vec<(u32, Signals)>,
+    early: Vec<(u32, SignalCounts)>,
 }
 
 /// The counters of a link at a point in time.
@@ -29,7 +29,7 @@ pub struct LinkReading<'a> {
     pub accepted: Accepted,
     more: Option<&'a More>,
     unsent: Option<&'a Unsent>,
-    early: Signals,
+    early: SignalCounts,
 }
 
 /// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
@@ -57,7 +57,7 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms and extremes anew; `ahead` has what was counted of later than `now`.
+    /// Reads links at `now`, and starts their histograms and extremes again; `ahead` has what was counted of later than `now`.
     pub fn take(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
         let readings = LinkReadings::in_passing(links, ahead, now);
         for link in links {
@@ -90,7 +90,7 @@ impl LinkReadings {
         let place = self.unsent.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let unsent = place.ok().map(|place| &self.unsent[place].1);
         let place = self.early.binary_search_by_key(&(link as u32), |(number, _)| *number);
-        let early = place.map_or(Signals::default(), |place| self.early[place].1);
+        let early = place.map_or(SignalCounts::default(), |place| self.early[place].1);
         LinkReading { accepted: self.accepted.at(link), more, unsent, early }
     }
 
@@ -175,7 +175,7 @@ impl<'a> LinkReading<'a> {
 
 impl TimePassed {
     fn of(link: &mut Link, now: Time) -> Self {
-        let [packets, bytes, busy] = link.time_to_come(now);
+        let [packets, bytes, busy] = link.remaining_time(now);
         let [packets_so_far, bytes_so_far] = link.time_so_far(now);
         let monitor = link.monitor().expect("monitored");
         TimePassed {

@@ -2,7 +2,7 @@
 //!
 //! What such a network is kept in fits no cache, and what an event needs next follows from what it has just got:
 //! the processor would wait for each line of it, one after the other. Which packets come next is known, so
-//! what they will need can be on its way meanwhile ([`prefetch`]). And since it looks all over that memory, where a
+//! what they will need can be in transit meanwhile ([`prefetch`]). And since it looks all over that memory, where a
 //! page of it lies takes the processor as long to find as what is there; large pages are few ([`large_list`]).
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A packet, and what it says: as hosts know it ([`Packet`]), and as it lies in a pipe ([`PackedPacket`]).
+//! A packet as hosts see it ([`Packet`]) and as links store it ([`PackedPacket`]).
 
 use core::num::NonZero;
 
@@ -18,14 +18,14 @@ pub struct Packet {
     pub stamp: Time,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Data: an activity, as the bits of an `f32`, or what it carries of prices
-    /// ([`tidegate_mechanisms::price::Encoding::write`]). Acknowledgement: what it tells of those
+    /// Payload word. Data: an activity, as the bits of an `f32`, or the prices of the path
+    /// ([`tidegate_mechanisms::price::Encoding::write`]). Acknowledgement: the prices that the receiver returns
     /// ([`tidegate_mechanisms::price::Gathered::take`]). With [`flags::OPTIONS`]: the ticket of its options,
-    /// which have that as well.
-    pub word: u32,
-    /// Where it is on its way: an index into the network's hops.
+    /// which hold the payload word.
+    pub payload: u32,
+    /// Its next hop: an index into the network's hops.
     pub hop: u32,
-    /// The connection it belongs to, in the words of [`crate::connections::ConnectionId`].
+    /// The connection it belongs to, packed by [`crate::connections::ConnectionId::pack`].
     pub connection: u32,
     /// Bytes on the wire.
     pub len: u16,
@@ -33,7 +33,7 @@ pub struct Packet {
     pub flags: u32,
 }
 
-/// What a packet says in one bit each.
+/// The flags of a packet.
 pub mod flags {
     macro_rules! flags {
         ($($(#[doc = $meaning:literal])* $name:ident;)+) => {
@@ -62,7 +62,7 @@ pub mod flags {
         SACK;
         /// TCP: pushed, the last of a burst or a transfer.
         PSH;
-        /// It has options, which wait in a store; `word` is their ticket.
+        /// It has options, which wait in a store; `payload` is their ticket.
         OPTIONS;
         /// It travels against its flow: from the flow's receiver to the flow's sender.
         BACK;
@@ -120,15 +120,15 @@ pub struct PackedPacket {
     stamp: u64,
     /// Flow, hop and length.
     place: u64,
-    /// Word and connection.
-    connection_and_word: u64,
+    /// Payload word and connection.
+    connection_and_payload: u64,
 }
 
 /// A number, and a time in a run, leave room for flags.
 const NARROW: u32 = 48;
 /// Flows and hops.
 const PLACE: u32 = 24;
-/// So many flows and so many hops can be told apart.
+/// So many flows and so many hops can be distinguished.
 pub const MAX_PLACES: usize = 1 << PLACE;
 const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW && MAX_PLACES == MAX_ROUTE_STEPS);
 
@@ -140,14 +140,14 @@ impl PackedPacket {
     /// A packet, packed.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
-        let &Packet { at: _, number, stamp, flow, word, hop, connection, len, flags } = packet;
+        let &Packet { at: _, number, stamp, flow, payload, hop, connection, len, flags } = packet;
         let [flow, hop, flags] = [flow, hop, flags].map(u64::from);
         debug_assert!(number | stamp.as_nanos() <= below(NARROW) && flow | hop <= below(PLACE));
         PackedPacket {
             number: flags << NARROW | number,
             stamp: (flags >> 16) << NARROW | stamp.as_nanos(),
             place: u64::from(len) << (2 * PLACE) | hop << PLACE | flow,
-            connection_and_word: u64::from(connection) << 32 | u64::from(word),
+            connection_and_payload: u64::from(connection) << 32 | u64::from(payload),
         }
     }
 
@@ -159,7 +159,7 @@ impl PackedPacket {
             number: self.number(),
             stamp: self.stamp(),
             flow: self.flow(),
-            word: self.word(),
+            payload: self.payload(),
             hop: self.hop(),
             connection: self.connection(),
             len: self.len(),
@@ -191,10 +191,10 @@ impl PackedPacket {
         (self.place >> (2 * PLACE)) as u16
     }
 
-    /// See [`Packet::word`].
+    /// See [`Packet::payload`].
     #[inline(always)]
-    pub fn word(&self) -> u32 {
-        self.connection_and_word as u32
+    pub fn payload(&self) -> u32 {
+        self.connection_and_payload as u32
     }
 
     /// See [`Packet::flags`].
@@ -218,17 +218,17 @@ impl PackedPacket {
     /// See [`Packet::connection`].
     #[inline(always)]
     pub fn connection(&self) -> u32 {
-        (self.connection_and_word >> 32) as u32
+        (self.connection_and_payload >> 32) as u32
     }
 
     /// The activity that it shows; 0 if it carries none, or in a tunnel, where that is in the inner header.
     #[inline]
     pub fn activity(&self) -> f32 {
         const NONE: u32 = flags::ACK | flags::OPTIONS | flags::TUNNEL;
-        if self.has(NONE) { 0.0 } else { f32::from_bits(self.word()) }
+        if self.has(NONE) { 0.0 } else { f32::from_bits(self.payload()) }
     }
 
-    /// Whether its word is what it carries of prices, where those travel so.
+    /// Whether its payload word holds prices, if the encoding puts them there.
     #[inline]
     pub fn carries_prices(&self) -> bool {
         !self.has(flags::ACK | flags::REPORT | flags::OPTIONS | flags::TUNNEL)
@@ -239,7 +239,7 @@ impl PackedPacket {
     #[inline]
     pub fn re_inserted(&self) -> Option<bool> {
         match self.flags() & (flags::TUNNEL | flags::OPTIONS) {
-            flags::TUNNEL => TunnelHeader::of_word(self.word()).re_inserted,
+            flags::TUNNEL => TunnelHeader::unpack(self.payload()).re_inserted,
             both if both & flags::TUNNEL != 0 => Some(false),
             _ => None,
         }
@@ -257,27 +257,27 @@ impl PackedPacket {
         self.number |= u64::from(flags::CE) << NARROW;
     }
 
-    /// Writes into the word.
+    /// Replaces the payload word.
     #[inline(always)]
-    pub fn set_word(&mut self, word: u32) {
-        self.connection_and_word = self.connection_and_word & !below(32) | u64::from(word);
+    pub fn set_payload(&mut self, payload: u32) {
+        self.connection_and_payload = self.connection_and_payload & !below(32) | u64::from(payload);
     }
 
     /// Writes what stages may write.
     #[inline(always)]
-    pub fn rewrite(&mut self, Rewritten { word_and_flags, len }: Rewritten) {
-        let flags = word_and_flags >> 32;
+    pub fn rewrite(&mut self, Rewritten { payload_and_flags, len }: Rewritten) {
+        let flags = payload_and_flags >> 32;
         self.number = self.number() | flags << NARROW;
         self.stamp = self.stamp & below(NARROW) | flags >> 16 << NARROW;
         self.place = self.place & below(2 * PLACE) | u64::from(len.get()) << (2 * PLACE);
-        self.set_word(word_and_flags as u32);
+        self.set_payload(payload_and_flags as u32);
     }
 }
 
-/// What stages may write into a packet: its word, its flags and its length, if it goes on, in two registers.
+/// What stages may write into a packet: payload word, flags and length, in two registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rewritten {
-    word_and_flags: u64,
+    payload_and_flags: u64,
     len: NonZero<u16>,
 }
 
@@ -287,9 +287,9 @@ impl Rewritten {
     /// # Panics
     /// If nothing is left of the packet.
     #[inline(always)]
-    pub fn new(word: u32, flags: u32, len: u16) -> Self {
+    pub fn new(payload: u32, flags: u32, len: u16) -> Self {
         let len = NonZero::new(len).expect("a packet has a length");
-        Rewritten { word_and_flags: u64::from(flags) << 32 | u64::from(word), len }
+        Rewritten { payload_and_flags: u64::from(flags) << 32 | u64::from(payload), len }
     }
 }
 
@@ -318,11 +318,11 @@ impl ReceivedBytes {
     }
 }
 
-/// What few acknowledgements say.
+/// Options that few packets have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// What stands in the packet's word otherwise.
-    pub word: u32,
+    /// The payload word of a packet without options.
+    pub payload: u32,
     /// With [`flags::SACK`]: the blocks.
     pub sack: SackBlocks,
     /// Accurate feedback: bytes received.
@@ -333,7 +333,7 @@ pub struct Options {
     pub tunnel: Option<TunnelHeader>,
 }
 
-/// What the header of a tunnel says, but for the inner ECN field, which is in the flags.
+/// Header of a tunnel, without the inner ECN field, which is in the packet's flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TunnelHeader {
     /// Which tunnel.
@@ -344,13 +344,14 @@ pub struct TunnelHeader {
     pub re_inserted: Option<bool>,
 }
 
-/// A packet that has nothing else to say carries the header of its tunnel in its word, if the tunnel's number is below
-/// this one's power of two.
+/// Bits of a tunnel number that fits into the payload word. A packet with no other payload carries its tunnel's header
+/// there.
 const NARROW_TEID: u32 = 14;
 
 impl TunnelHeader {
-    /// In a word: two bits for what is re-inserted, the tunnel, the number in it.
-    pub fn to_word(self) -> Option<u32> {
+    /// Packs the header: two bits for `re_inserted`, then the tunnel, then the sequence number. `None` if the tunnel's
+    /// number is too large.
+    pub fn pack(self) -> Option<u32> {
         let TunnelHeader { teid, sequence, re_inserted } = self;
         let re_inserted = match re_inserted {
             None => 0,
@@ -361,22 +362,22 @@ impl TunnelHeader {
         (teid >> NARROW_TEID == 0).then_some(place << u16::BITS | u32::from(sequence))
     }
 
-    /// Of the word of a packet that is in a tunnel and has no options.
+    /// Unpacks the payload word of a packet that is in a tunnel and has no options.
     #[inline]
-    pub fn of_word(word: u32) -> Self {
-        let re_inserted = match word >> (NARROW_TEID + u16::BITS) {
+    pub fn unpack(payload: u32) -> Self {
+        let re_inserted = match payload >> (NARROW_TEID + u16::BITS) {
             0 => None,
             more => Some(more == 2),
         };
-        let teid = (word >> u16::BITS) & ((1 << NARROW_TEID) - 1);
-        TunnelHeader { teid, sequence: word as u16, re_inserted }
+        let teid = (payload >> u16::BITS) & ((1 << NARROW_TEID) - 1);
+        TunnelHeader { teid, sequence: payload as u16, re_inserted }
     }
 }
 
 impl Options {
     /// Of packets without any.
     pub const NONE: Options = Options {
-        word: 0,
+        payload: 0,
         sack: [(0, 0); MAX_SACK_BLOCKS],
         received_bytes: None,
         received_at: None,
@@ -388,19 +389,19 @@ impl Options {
 /// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone, many of them one.
 #[derive(Default)]
 pub struct OptionStore {
-    single: Shelf<(u32, u32)>,
-    blocks: Shelf<Blocks>,
+    single: Slab<(u32, u32)>,
+    blocks: Slab<Blocks>,
     /// What has more than blocks.
-    others: Shelf<Options>,
+    others: Slab<Options>,
 }
 
-/// The bit of a ticket that tells that it is one of the others.
+/// Bit of a ticket: the options are in `others`.
 const OTHER: u32 = 1 << 31;
-/// That which tells that it is a single block.
+/// Bit of a ticket: the options are a single SACK block.
 const SINGLE: u32 = 1 << 30;
 
 impl OptionStore {
-    /// Leaves options here and returns the ticket.
+    /// Stores options and returns their ticket.
     #[inline(always)]
     pub fn put(&mut self, options: Options) -> u32 {
         match Blocks::of(&options) {
@@ -410,11 +411,13 @@ impl OptionStore {
         }
     }
 
-    /// The word of a packet, wherever it is: what it carries of an activity or a price.
-    pub fn word_of(&self, packed: &PackedPacket) -> u32 {
-        match packed.word() {
-            word if !packed.has(flags::OPTIONS | flags::TUNNEL) => word,
-            ticket if packed.has(flags::OPTIONS) && ticket & OTHER != 0 => self.other(ticket).word,
+    /// Payload word of a packet, whether in the packet or in its options: an activity or prices.
+    pub fn payload_of(&self, packed: &PackedPacket) -> u32 {
+        match packed.payload() {
+            payload if !packed.has(flags::OPTIONS | flags::TUNNEL) => payload,
+            ticket if packed.has(flags::OPTIONS) && ticket & OTHER != 0 => {
+                self.other(ticket).payload
+            }
             _ => 0,
         }
     }
@@ -424,27 +427,27 @@ impl OptionStore {
     }
 
     /// Writes it.
-    pub fn set_word_of(&mut self, packed: &mut PackedPacket, word: u32) {
+    pub fn set_payload_of(&mut self, packed: &mut PackedPacket, payload: u32) {
         if !packed.has(flags::OPTIONS | flags::TUNNEL) {
-            return packed.set_word(word);
+            return packed.set_payload(payload);
         }
         let options = self.take_from(packed);
-        let ticket = self.put(Options { word, ..options });
+        let ticket = self.put(Options { payload, ..options });
         let (flags, len) = (packed.flags() | flags::OPTIONS, packed.len());
         packed.rewrite(Rewritten::new(ticket, flags, len));
     }
 
     /// The header of the tunnel that a packet is in.
     pub fn tunnel_of(&self, packed: &PackedPacket) -> Option<TunnelHeader> {
-        match packed.word() {
+        match packed.payload() {
             _ if !packed.has(flags::TUNNEL) => None,
-            header if !packed.has(flags::OPTIONS) => Some(TunnelHeader::of_word(header)),
+            header if !packed.has(flags::OPTIONS) => Some(TunnelHeader::unpack(header)),
             ticket if ticket & OTHER != 0 => self.other(ticket).tunnel,
             _ => None,
         }
     }
 
-    /// A packet enters a tunnel, leaves it, or has something written into its header. Returns its word and
+    /// Sets or removes the tunnel header of a packet. Returns its payload word and
     /// whether that is a ticket.
     #[inline]
     pub fn set_tunnel_of(
@@ -452,11 +455,11 @@ impl OptionStore {
         packed: &PackedPacket,
         tunnel: Option<TunnelHeader>,
     ) -> (u32, bool) {
-        let carries_nothing = packed.has(flags::TUNNEL) || packed.word() == 0;
+        let carries_nothing = packed.has(flags::TUNNEL) || packed.payload() == 0;
         if !packed.has(flags::OPTIONS) && carries_nothing {
-            let word = tunnel.map_or(Some(0), TunnelHeader::to_word);
-            if let Some(word) = word {
-                return (word, false);
+            let payload = tunnel.map_or(Some(0), TunnelHeader::pack);
+            if let Some(payload) = payload {
+                return (payload, false);
             }
         }
         self.set_tunnel_beside(packed, tunnel)
@@ -474,19 +477,19 @@ impl OptionStore {
             || options.received_bytes.is_some()
             || options.received_at.is_some();
         if tunnel.is_none() && !has_others {
-            return (options.word, false);
+            return (options.payload, false);
         }
         (self.put(Options { tunnel, ..options }), true)
     }
 
     /// Takes what a packet says, wherever it is.
     fn take_from(&mut self, packed: &PackedPacket) -> Options {
-        match packed.word() {
+        match packed.payload() {
             ticket if packed.has(flags::OPTIONS) => self.take(ticket),
             header if packed.has(flags::TUNNEL) => {
-                Options { tunnel: Some(TunnelHeader::of_word(header)), ..Options::NONE }
+                Options { tunnel: Some(TunnelHeader::unpack(header)), ..Options::NONE }
             }
-            word => Options { word, ..Options::NONE },
+            payload => Options { payload, ..Options::NONE },
         }
     }
 
@@ -525,10 +528,10 @@ impl Blocks {
     /// Of options that are nothing else.
     #[inline(always)]
     fn of(options: &Options) -> Option<Self> {
-        let Options { word, sack, received_bytes, received_at, tunnel } = options;
+        let Options { payload, sack, received_bytes, received_at, tunnel } = options;
         let all = sack.iter().fold(0, |all, (start, end)| all | start | end);
         let others = received_bytes.is_some() || received_at.is_some() || tunnel.is_some();
-        let alone = *word == 0 && !others;
+        let alone = *payload == 0 && !others;
         let low = |(start, end): (u64, u64)| (start as u32, end as u32);
         (alone && all >> u32::BITS == 0).then(|| Blocks(sack.map(low)))
     }
@@ -545,18 +548,18 @@ impl Blocks {
 }
 
 /// Things in numbered places that are used again.
-struct Shelf<T> {
+struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Shelf { places: Vec::new(), free: Vec::new() }
+        Slab { places: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T: Copy> Shelf<T> {
+impl<T: Copy> Slab<T> {
     #[inline]
     fn put(&mut self, thing: T) -> u32 {
         if let Some(place) = self.free.pop() {

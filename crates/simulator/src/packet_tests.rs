@@ -8,13 +8,13 @@ fn a_packet_stays_small() {
 }
 
 #[test]
-fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
+fn a_packet_is_unpacked_as_it_was_packed() {
     let packet = Packet {
         at: Time::from_nanos(7),
         number: below(NARROW),
         stamp: Time::from_nanos(below(NARROW) - 1),
         flow: 0x00ab_cdef,
-        word: 0x1234_5678,
+        payload: 0x1234_5678,
         hop: 0x00fe_dcba,
         connection: 0x8765_4321,
         len: 0xfedc,
@@ -24,16 +24,16 @@ fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
     assert_eq!(packed.packet(packet.at), packet);
     packed.step();
     packed.mark();
-    packed.set_word(9);
+    packed.set_payload(9);
     let changed =
-        Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
+        Packet { payload: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
     assert_eq!(packed.packet(packet.at), changed);
-    let (word, flags, len) = (11, 0x0123_4567, 0x1a2b_u16);
-    packed.rewrite(Rewritten::new(word, flags, len));
-    assert_eq!(packed.packet(packet.at), Packet { word, flags, len, ..changed });
+    let (payload, flags, len) = (11, 0x0123_4567, 0x1a2b_u16);
+    packed.rewrite(Rewritten::new(payload, flags, len));
+    assert_eq!(packed.packet(packet.at), Packet { payload, flags, len, ..changed });
 }
 
-/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other way round.
+/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other direction.
 #[test]
 fn an_option_that_is_cut_short_lacks_its_last_counters() {
     for (ect_1_first, want) in
@@ -70,7 +70,7 @@ fn options_come_out_as_they_went_in() {
         let plain = Options { sack, ..Options::default() };
         let more = [
             plain,
-            Options { word: 3, ..plain },
+            Options { payload: 3, ..plain },
             Options { received_bytes, ..plain },
             Options { received_at: Some(Time::from_nanos(9)), ..plain },
         ];
@@ -80,16 +80,16 @@ fn options_come_out_as_they_went_in() {
 }
 
 #[test]
-fn a_word_can_be_written_beside_options() {
+fn a_payload_word_can_be_written_beside_options() {
     let mut store = OptionStore::default();
     let sack = [(1, 2), (0, 0), (0, 0)];
-    let word = store.put(Options { sack, ..Options::default() });
+    let payload = store.put(Options { sack, ..Options::default() });
     let flags = flags::ACK | flags::OPTIONS;
-    let mut packed = PackedPacket::of(&Packet { word, flags, len: 52, ..Packet::default() });
-    assert_eq!(store.word_of(&packed), 0);
-    store.set_word_of(&mut packed, 7);
-    assert_eq!(store.word_of(&packed), 7);
-    assert_eq!(store.take(packed.word()), Options { word: 7, sack, ..Options::default() });
+    let mut packed = PackedPacket::of(&Packet { payload, flags, len: 52, ..Packet::default() });
+    assert_eq!(store.payload_of(&packed), 0);
+    store.set_payload_of(&mut packed, 7);
+    assert_eq!(store.payload_of(&packed), 7);
+    assert_eq!(store.take(packed.payload()), Options { payload: 7, sack, ..Options::default() });
 }
 
 /// Whatever else a packet says, and whichever tunnel it is in.
@@ -105,28 +105,31 @@ fn a_tunnel_is_read_as_it_was_written_and_leaves_what_was_there() {
     for header in headers {
         for (signal, blocks) in [(0, false), (7, false), (0, true), (7, true)] {
             let mut store = OptionStore::default();
-            let options = Options { word: signal, sack, ..Options::default() };
-            let (word, flags) = match blocks {
+            let options = Options { payload: signal, sack, ..Options::default() };
+            let (payload, flags) = match blocks {
                 true => (store.put(options), flags::ACK | flags::SACK | flags::OPTIONS),
                 false => (signal, 0),
             };
-            let mut packed = PackedPacket::of(&Packet { word, flags, ..Packet::default() });
+            let mut packed = PackedPacket::of(&Packet { payload, flags, ..Packet::default() });
             let write = |store: &mut OptionStore, packed: &mut PackedPacket, tunnel: Option<_>| {
-                let (word, is_ticket) = store.set_tunnel_of(packed, tunnel);
+                let (payload, is_ticket) = store.set_tunnel_of(packed, tunnel);
                 let other = packed.flags() & !(flags::OPTIONS | flags::TUNNEL);
                 let ticket = if is_ticket { flags::OPTIONS } else { 0 };
                 let flags = other | ticket | if tunnel.is_some() { flags::TUNNEL } else { 0 };
-                packed.rewrite(Rewritten::new(word, flags, 1500));
+                packed.rewrite(Rewritten::new(payload, flags, 1500));
             };
             write(&mut store, &mut packed, Some(header));
-            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (Some(header), signal));
-            store.set_word_of(&mut packed, 9);
-            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (Some(header), 9));
+            assert_eq!(
+                (store.tunnel_of(&packed), store.payload_of(&packed)),
+                (Some(header), signal)
+            );
+            store.set_payload_of(&mut packed, 9);
+            assert_eq!((store.tunnel_of(&packed), store.payload_of(&packed)), (Some(header), 9));
             write(&mut store, &mut packed, None);
-            assert_eq!((store.tunnel_of(&packed), store.word_of(&packed)), (None, 9));
+            assert_eq!((store.tunnel_of(&packed), store.payload_of(&packed)), (None, 9));
             assert_eq!(packed.has(flags::OPTIONS), blocks);
             if blocks {
-                assert_eq!(store.take(packed.word()), Options { word: 9, ..options });
+                assert_eq!(store.take(packed.payload()), Options { payload: 9, ..options });
             }
         }
     }

@@ -126,7 +126,7 @@ fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 /// Words that are kept of a sparse stream: with what else is known of a host they fill a cache line.
 const FEW: usize = 10;
 
-/// A [`Stream`] with few numbers in stock, made anew when they are used up.
+/// A [`Stream`] with few numbers in stock, made again when they are used up.
 pub struct SparseStream {
     stream: u64,
     /// Words made so far.

@@ -6,7 +6,7 @@ use crate::link_reading::LinkReadings;
 use crate::packet::{Packet, flags};
 use crate::stages::StageCounts;
 use crate::tally::Tally;
-use crate::tcp::sender::{Declared, SenderCounts};
+use crate::tcp::sender::{DeclarationTotals, SenderCounts};
 
 /// What has reached a flow's receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Readings {
     /// By flow.
     pub sent: Tally<SenderCounts>,
     /// By flow.
-    pub declared: Tally<Declared>,
+    pub declared: Tally<DeclarationTotals>,
     /// Of stages.
     pub stages: StageCounts,
 }

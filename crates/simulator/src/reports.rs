@@ -7,9 +7,9 @@ use tidegate_mechanisms::stage::Report;
 /// Where the reports of a stage enter the network, and those that are under way.
 #[derive(Default)]
 pub struct Reports {
-    /// First hop of their way: by flow, by the hop at which the stage stands, and by who takes them.
+    /// First hop of their path: by flow, by the hop at which the stage stands, and by who takes them.
     paths: BTreeMap<(u32, u32, &'static str), u32>,
-    under_way: Vec<Report>,
+    in_transit: Vec<Report>,
     free: Vec<u32>,
 }
 
@@ -27,16 +27,16 @@ impl Reports {
     /// Leaves what a report says here and returns the ticket.
     pub fn put(&mut self, report: Report) -> u64 {
         let ticket = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(Report::default());
-            (self.under_way.len() - 1) as u32
+            self.in_transit.push(Report::default());
+            (self.in_transit.len() - 1) as u32
         });
-        self.under_way[ticket as usize] = report;
+        self.in_transit[ticket as usize] = report;
         ticket.into()
     }
 
     /// Takes what a report says, once.
     pub fn take(&mut self, ticket: u64) -> Report {
         self.free.push(ticket as u32);
-        self.under_way[ticket as usize].clone()
+        self.in_transit[ticket as usize].clone()
     }
 }

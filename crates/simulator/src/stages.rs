@@ -1,4 +1,4 @@
-//! The stages of a network: which stand where, and what they have counted.
+//! The stages of a network: where they are, and what they have counted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,54 +11,56 @@ use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportPath};
 use crate::output::StageTable;
 use crate::random::{Stream, stream_label};
 use handover::UserLocation;
-pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
+pub use sight::{
+    CongestionHeader, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn,
+};
 
 mod handover;
 mod sight;
 
-/// All stages, and the places where they stand.
+/// All stages and their places.
 #[derive(Default)]
 pub struct Stages {
     all: Vec<StageInstance>,
-    /// Those of them that have levels to sample.
+    /// Stages that have levels to sample.
     with_levels: Vec<u32>,
-    rows: Vec<StageChain>,
-    /// By row, its only stage: side by side, since every packet asks.
-    alone: Vec<FastPath>,
+    chains: Vec<StageChain>,
+    /// Fast path of each chain, in an array of its own, since every packet reads it.
+    fast_paths: Vec<FastPath>,
     known: HashMap<Vec<Vec<u32>>, u32>,
-    /// Reports that have just been made, and the kind of stage that takes them.
+    /// Reports made by the last packet, and the kind of stage that receives them.
     pub pending_reports: Vec<(&'static str, Box<Report>)>,
-    /// Why the last packet was dropped that was.
+    /// Reason of the last drop.
     pub reason: &'static str,
-    /// At which stage users are whose stages hand them over to each other.
+    /// Current stage of each user that stages hand over to each other.
     at: UserLocation,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
-    /// Those of them that ask for what the link's queue drops, with the link before them.
+    /// Stages that observe the drops of a link's queue: (link, stage).
     observers: Vec<(u32, u32)>,
 }
 
-/// Stages that packets pass one after the other in one place.
+/// The stages that packets pass one after the other in one place.
 struct StageChain {
-    turns: Vec<RoundRobin>,
+    positions: Vec<RoundRobin>,
     /// One of them writes more than a signal.
     writes_header: bool,
-    /// The stage that takes the reports that come here.
-    taker: Option<u32>,
-    /// The link behind which it is passed ahead of time, though it counts.
+    /// The stage that receives the reports that end here.
+    sink: Option<u32>,
+    /// The link behind which packets pass this chain ahead of time, although it counts.
     passed_ahead: Option<u32>,
 }
 
-/// The only stage of a row, if there is a way to pass it that asks for less than all that can be said of a packet.
+/// How to pass a chain of one tunnel end without the full view of a packet.
 #[derive(Clone, Copy)]
 pub enum FastPath {
-    /// There is none.
+    /// Not possible.
     No,
-    /// Tunnels begin or end at this one.
+    /// Tunnels begin or end at this stage.
     Crosses(u32),
-    /// Tunnels begin at this one, which is passed on time and reports nothing.
+    /// Tunnels begin at this stage, which is passed on time and reports nothing.
     BeginsTunnels(u32),
-    /// Tunnels end at this one.
+    /// Tunnels end at this stage.
     EndsTunnels(u32),
 }
 
@@ -67,13 +69,13 @@ struct StageInstance {
     name: String,
     stage: AnyStage,
     params: StageParams,
-    /// There are others to which it hands users over.
+    /// Other stages exist to which it hands users over.
     hands_over: bool,
     rng: Stream,
     drops: BTreeMap<(u32, &'static str), u64>,
 }
 
-/// Stages that packets pass in turn, mostly one.
+/// Replicas of a stage that packets visit in rotation; mostly one.
 struct RoundRobin {
     stages: Vec<u32>,
     next: usize,
@@ -86,7 +88,7 @@ enum LinkEnd {
     Far,
 }
 
-/// Where a stage is, such as `heavy.0.ingress`: its name without its position there.
+/// Place of a stage, such as `heavy.0.ingress`: its name without the position.
 fn place_of(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((place, position)) if position.bytes().all(|byte| byte.is_ascii_digit()) => place,
@@ -94,13 +96,13 @@ fn place_of(name: &str) -> &str {
     }
 }
 
-/// Whether anything stands in front of the link with this place on a route, or behind the last one.
+/// Whether stages are in front of this hop's link, or behind the last link.
 pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     flow.stages_at(plan, direction, hop).next().is_some()
 }
 
-/// Whether packets may pass there ahead of time. Behind the end of a link their ways part, and a stage that
-/// some pass ahead of time and others when they arrive would see them out of order.
+/// Whether packets may pass the stages of a hop ahead of time. Paths diverge behind the end of a link, and a stage
+/// that some packets pass ahead of time and others on arrival would see them out of order.
 pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
     last.is_none_or(|link| plan.links[link].egress.is_empty())
@@ -108,7 +110,7 @@ pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: us
 }
 
 impl Stages {
-    /// Those of a plan, before the first packet.
+    /// Creates the stages of a plan.
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let mut stages = Stages::default();
         for stage in &plan.stages {
@@ -125,10 +127,10 @@ impl Stages {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
                 };
                 let own: Vec<u32> = all.iter().enumerate().map(named).collect();
-                let hears = |(&at, params): (&u32, &StageParams)| {
+                let observes = |(&at, params): (&u32, &StageParams)| {
                     params.observes_drops().then_some((number as u32, at))
                 };
-                stages.observers.extend(own.iter().zip(all).filter_map(hears));
+                stages.observers.extend(own.iter().zip(all).filter_map(observes));
                 if !own.is_empty() {
                     stages.of_links.insert((number as u32, end), own);
                 }
@@ -139,19 +141,19 @@ impl Stages {
         stages
     }
 
-    /// All know where they stand among those of their kind.
+    /// Gives each stage its index among the stages of its kind.
     fn init(&mut self) {
         let mut counts: BTreeMap<&'static str, u32> = BTreeMap::new();
         let mut places = Vec::new();
-        for standing in &self.all {
-            let count = counts.entry(standing.params.name()).or_default();
+        for instance in &self.all {
+            let count = counts.entry(instance.params.name()).or_default();
             places.push(*count);
             *count += 1;
         }
         let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
-        for (standing, place) in self.all.iter_mut().zip(places) {
-            standing.stage.init(place, &count);
-            standing.hands_over = standing.params.hands_over() && count(standing.params.name()) > 1;
+        for (instance, place) in self.all.iter_mut().zip(places) {
+            instance.stage.init(place, &count);
+            instance.hands_over = instance.params.hands_over() && count(instance.params.name()) > 1;
         }
     }
 
@@ -167,41 +169,41 @@ impl Stages {
         number
     }
 
-    /// The name of the random stream of the next stage: where it is, its kind, and its position among those of its kind
-    /// there. Stages of other kinds in the same place make no difference.
+    /// Name of the next stage's random stream: place, kind, and position among the stages of that kind there. Stages of
+    /// other kinds do not change it.
     fn stream_name(&self, name: &str, kind: &str) -> String {
         let place = place_of(name);
         let same =
             |other: &&StageInstance| place_of(&other.name) == place && other.params.name() == kind;
-        // Those of one place follow each other.
+        // The stages of one place are adjacent.
         let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
         let label = stream_label(place);
         format!("stage/{label}/{kind}/{}", before.filter(same).count())
     }
 
-    /// Whether there are none.
+    /// Whether the network has no stages.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether tunnels end at one of them.
+    /// Whether tunnels end at any stage.
     pub fn end_tunnels(&self) -> bool {
-        self.all.iter().any(|standing| standing.params.ends_tunnels())
+        self.all.iter().any(|instance| instance.params.ends_tunnels())
     }
 
-    /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
-    /// if nothing stands there.
-    pub fn row(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
+    /// The chain of stages in front of this hop's link, or behind the last link; `None` if there are no stages.
+    pub fn chain(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
         let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_attachments(direction, hop).map(|stand| stand.replicas.clone());
+        let own =
+            flow.own_attachments(direction, hop).map(|attachment| attachment.replicas.clone());
         let after = self.at(flow, direction, hop, LinkEnd::Beginning);
-        let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
-        (!row.is_empty()).then(|| self.add_row(row))
+        let chain: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
+        (!chain.is_empty()).then(|| self.add_chain(chain))
     }
 
-    /// The stages at an end of the link with this place on a route, if there is one.
+    /// The stages at one end of the link at this place on a route.
     fn at(
         &self,
         flow: &FlowPlan,
@@ -214,46 +216,45 @@ impl Stages {
         all.into_iter().flatten().map(|stage| vec![*stage]).collect()
     }
 
-    /// The row in front of the first link of a way of reports.
-    pub fn first_row(
+    /// The chain in front of the first link of a report path.
+    pub fn first_chain(
         &mut self,
         flow: &FlowPlan,
         direction: Direction,
         place: usize,
     ) -> Option<u32> {
-        let row = self.at(flow, direction, place, LinkEnd::Beginning);
-        (!row.is_empty()).then(|| self.add_row(row))
+        let chain = self.at(flow, direction, place, LinkEnd::Beginning);
+        (!chain.is_empty()).then(|| self.add_chain(chain))
     }
 
-    /// The row at the end of a way of reports, and who takes them there.
-    pub fn last_row(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
+    /// The chain at the end of a report path, with the stage that receives the reports.
+    pub fn last_chain(&mut self, flow: &FlowPlan, report: &ReportPath, last: usize) -> u32 {
         let &ReportPath { direction, kind, to, .. } = report;
         let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
-        let own = flow.own_attachments(direction, to).map(|stand| stand.replicas.clone());
+        let own = flow.own_attachments(direction, to).map(|attachment| attachment.replicas.clone());
         let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
-        let taker =
-            there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
-        let row = self.at(flow, direction.opposite(), last, LinkEnd::Far);
-        self.push_row(row, taker)
+        let sink = there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
+        let chain = self.at(flow, direction.opposite(), last, LinkEnd::Far);
+        self.push_chain(chain, sink)
     }
 
-    fn push_row(&mut self, row: Vec<Vec<u32>>, taker: Option<u32>) -> u32 {
-        let number = self.rows.len() as u32;
+    fn push_chain(&mut self, chain: Vec<Vec<u32>>, sink: Option<u32>) -> u32 {
+        let number = self.chains.len() as u32;
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
-        let writes_header = row.iter().flatten().any(writes);
-        let alone = match &row[..] {
-            [turns] if turns.len() == 1 => self.fast_path_of(turns[0]),
+        let writes_header = chain.iter().flatten().any(writes);
+        let fast_path = match &chain[..] {
+            [position] if position.len() == 1 => self.fast_path_of(position[0]),
             _ => FastPath::No,
         };
-        self.alone.push(alone);
-        let turns = row.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
-        self.rows.push(StageChain { turns, writes_header, taker, passed_ahead: None });
+        self.fast_paths.push(fast_path);
+        let positions = chain.into_iter().map(|stages| RoundRobin { stages, next: 0 }).collect();
+        self.chains.push(StageChain { positions, writes_header, sink, passed_ahead: None });
         number
     }
 
-    /// The way to pass a stage that is alone in its row.
+    /// The fast path of a stage that is alone in its chain.
     fn fast_path_of(&self, stage: u32) -> FastPath {
         let params = &self.all[stage as usize].params;
         match params.tunnel_end() {
@@ -266,52 +267,52 @@ impl Stages {
         }
     }
 
-    fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
-        // Whose turn it is goes by flow.
-        let takes_turns = row.iter().any(|stages| stages.len() > 1);
-        if !takes_turns && let Some(known) = self.known.get(&row) {
+    fn add_chain(&mut self, chain: Vec<Vec<u32>>) -> u32 {
+        // Chains with replicas are not shared: each has its own rotation.
+        let alternates = chain.iter().any(|stages| stages.len() > 1);
+        if !alternates && let Some(known) = self.known.get(&chain) {
             return *known;
         }
-        let number = self.push_row(row.clone(), None);
-        self.known.insert(row, number);
+        let number = self.push_chain(chain.clone(), None);
+        self.known.insert(chain, number);
         number
     }
 
-    /// Lets packets pass a row ahead of time, behind a link.
-    pub fn pass_ahead(&mut self, row: u32, link: u32) {
-        self.rows[row as usize].passed_ahead = Some(link);
+    /// Lets packets pass a chain ahead of time, behind a link.
+    pub fn pass_ahead(&mut self, chain: u32, link: u32) {
+        self.chains[chain as usize].passed_ahead = Some(link);
     }
 
-    /// The link behind which packets pass a row ahead of time, if they do.
+    /// The link behind which packets pass a chain ahead of time, if they do.
     #[inline]
-    pub fn passed_ahead(&self, row: u32) -> Option<u32> {
-        self.rows[row as usize].passed_ahead
+    pub fn passed_ahead(&self, chain: u32) -> Option<u32> {
+        self.chains[chain as usize].passed_ahead
     }
 
-    /// Takes all ends of tunnels for any.
+    /// Lets packets cross all tunnel ends by the general code.
     #[cfg(test)]
-    pub fn close_short_ways(&mut self) {
-        for alone in &mut self.alone {
-            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *alone {
-                *alone = FastPath::Crosses(stage);
+    pub fn disable_fast_paths(&mut self) {
+        for fast_path in &mut self.fast_paths {
+            if let FastPath::BeginsTunnels(stage) | FastPath::EndsTunnels(stage) = *fast_path {
+                *fast_path = FastPath::Crosses(stage);
             }
         }
     }
 
-    /// The only stage of a row.
+    /// The fast path of a chain.
     #[inline]
-    pub fn alone(&self, row: u32) -> FastPath {
-        self.alone[row as usize]
+    pub fn fast_path_in(&self, chain: u32) -> FastPath {
+        self.fast_paths[chain as usize]
     }
 
-    /// The only stage of a row, if it lets packets pass on the fast path.
-    pub fn has_fast_path(&self, row: u32) -> Option<u32> {
-        let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
-        let &[stage] = &turns.stages[..] else { return None };
+    /// The only stage of a chain, if packets may pass it on the fast path.
+    pub fn has_fast_path(&self, chain: u32) -> Option<u32> {
+        let [position] = &self.chains.get(chain as usize)?.positions[..] else { return None };
+        let &[stage] = &position.stages[..] else { return None };
         self.all[stage as usize].params.capabilities().has_fast_path.then_some(stage)
     }
 
-    /// A packet of this size and user with these flags passes a stage on the fast path, if that is enough.
+    /// Passes a packet through a stage on the fast path, if its summary is enough.
     #[inline(always)]
     pub fn fast_path(
         &mut self,
@@ -321,26 +322,26 @@ impl Stages {
         user: u32,
         flags: u32,
     ) -> FastVerdict {
-        let Header { ecn, declared } = header_of(flags);
+        let CongestionHeader { ecn, declared } = header_of(flags);
         let fast_path = PacketSummary { now, len: Bytes::new(len.into()), user, ecn, declared };
         self.all[stage as usize].stage.fast_path(&fast_path)
     }
 
-    /// A packet crosses an end of tunnels. Returns whether it goes on. Inlined, so that a caller that knows some of
-    /// the packet does without what follows from that.
+    /// Passes a packet through a tunnel end. Returns whether it goes on. Inlined, so that the compiler removes what a
+    /// caller knows of the packet.
     #[inline(always)]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
-        self.come(number, packet.user);
+        self.follow_user(number, packet.user);
         let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
             Passage::On => true,
-            other => self.follow(number, packet.user, other),
+            other => self.apply(number, packet.user, other),
         }
     }
 
-    /// A stage has dropped a packet, or reports. Returns whether the packet goes on.
+    /// Records the drop or the report of a stage. Returns whether the packet goes on.
     #[inline(never)]
-    fn follow(&mut self, number: u32, user: u32, passage: Passage) -> bool {
+    fn apply(&mut self, number: u32, user: u32, passage: Passage) -> bool {
         let StageInstance { drops, params, .. } = &mut self.all[number as usize];
         match passage {
             Passage::On => true,
@@ -351,49 +352,49 @@ impl Stages {
             }
             Passage::Report(mut report) => {
                 report.from = number;
-                let kind = params.reports_to().expect("a stage that reports says to whom");
+                let kind = params.reports_to().expect("a stage that reports names its receiver");
                 self.pending_reports.push((kind, report));
                 true
             }
         }
     }
 
-    /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a
-    /// signal into packets.
-    pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
-        for place in 0..self.rows[row as usize].turns.len() {
-            let turns = &mut self.rows[row as usize].turns[place];
-            let number = turns.stages[turns.next];
-            turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
-            self.come(number, packet.user);
+    /// Passes a packet through a chain. If it goes on, returns whether a stage writes more than a signal.
+    pub fn pass(&mut self, chain: u32, packet: &mut Passing) -> Option<bool> {
+        for place in 0..self.chains[chain as usize].positions.len() {
+            let position = &mut self.chains[chain as usize].positions[place];
+            let number = position.stages[position.next];
+            position.next =
+                if position.next + 1 < position.stages.len() { position.next + 1 } else { 0 };
+            self.follow_user(number, packet.user);
             let StageInstance { stage, rng, .. } = &mut self.all[number as usize];
-            let goes_on = match stage.pass(packet, || rng.unit()) {
+            let passes = match stage.pass(packet, || rng.unit()) {
                 Passage::On => true,
-                other => self.follow(number, packet.user, other),
+                other => self.apply(number, packet.user, other),
             };
-            if !goes_on {
+            if !passes {
                 return None;
             }
         }
-        Some(self.rows[row as usize].writes_header)
+        Some(self.chains[chain as usize].writes_header)
     }
 
-    /// Whether somebody asks for what the queue of a link drops.
+    /// Whether a stage observes the drops of a link's queue.
     pub fn observe_drops_at(&self, link: u32) -> bool {
         self.observers.iter().any(|(of, _)| *of == link)
     }
 
-    /// The queue of a link has dropped a packet.
-    pub fn hear_drop(&mut self, link: u32, packet: &Passing) {
+    /// Notifies the observers of a link's queue of a drop.
+    pub fn observe_drop(&mut self, link: u32, packet: &Passing) {
         for (_, at) in self.observers.iter().filter(|(of, _)| *of == link) {
-            self.all[*at as usize].stage.hear_drop(packet);
+            self.all[*at as usize].stage.observe_drop(packet);
         }
     }
 
-    /// The stage of a row at which tunnels begin or end, or that takes reports of such.
-    pub fn stands_outside(&self, row: u32) -> Option<u32> {
-        let StageChain { turns, taker, .. } = self.rows.get(row as usize)?;
-        let mut all = turns.iter().flat_map(|turns| &turns.stages).chain(taker).copied();
+    /// The stage of a chain at which tunnels begin or end, or that receives reports of tunnels.
+    pub fn outside_node(&self, chain: u32) -> Option<u32> {
+        let StageChain { positions, sink, .. } = self.chains.get(chain as usize)?;
+        let mut all = positions.iter().flat_map(|position| &position.stages).chain(sink).copied();
         all.find(|at| self.all[*at as usize].params.is_of_tunnels())
     }
 
@@ -402,15 +403,16 @@ impl Stages {
         self.all[number as usize].params.ends_tunnels()
     }
 
-    /// Whether tunnels that begin at a stage say in their headers what the inner ConEx option does.
+    /// Whether tunnels that begin at a stage copy the inner ConEx option into their headers.
     pub fn copies_declarations(&self, number: u32) -> bool {
         let end = self.all[number as usize].params.tunnel_end();
         end.is_some_and(|end| end.copies_declarations)
     }
 
-    /// To which kind of stage those of a row report.
-    pub fn reports_to(&self, row: u32) -> Option<&'static str> {
-        let mut all = self.rows[row as usize].turns.iter().flat_map(|turns| &turns.stages);
+    /// The kind of stage to which a chain reports.
+    pub fn reports_to(&self, chain: u32) -> Option<&'static str> {
+        let mut all =
+            self.chains[chain as usize].positions.iter().flat_map(|position| &position.stages);
         all.find_map(|at| self.all[*at as usize].params.reports_to())
     }
 
@@ -419,20 +421,20 @@ impl Stages {
         &self.all[number as usize].name
     }
 
-    /// A report has come to a stage.
-    pub fn tell(&mut self, number: u32, report: &Report) {
+    /// Delivers a report to a stage.
+    pub fn notify(&mut self, number: u32, report: &Report) {
         self.all[number as usize].stage.take(report);
         self.send_after(number, report.user);
     }
 
-    /// A report has come to the end of a row. Returns whether a stage there has taken it.
-    pub fn take(&mut self, row: u32, report: impl FnOnce() -> Report) -> bool {
-        let Some(taker) = self.rows[row as usize].taker else { return false };
-        self.tell(taker, &report());
+    /// Delivers a report at the end of its path. Returns whether the chain has a receiver for it.
+    pub fn take(&mut self, chain: u32, report: impl FnOnce() -> Report) -> bool {
+        let Some(sink) = self.chains[chain as usize].sink else { return false };
+        self.notify(sink, &report());
         true
     }
 
-    /// What has been counted so far.
+    /// All counts so far.
     pub fn counts(&self) -> StageCounts {
         let mut counts = BTreeMap::new();
         for (number, StageInstance { stage, drops, .. }) in self.all.iter().enumerate() {
@@ -451,7 +453,7 @@ impl Stages {
         StageCounts(counts)
     }
 
-    /// What stages have for a user now: the stage's name, what, and how much of it.
+    /// Visits the levels of a user: name of the stage, name of the level, value.
     pub fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&str, &'static str, f64)) {
         for &number in &self.with_levels {
             let StageInstance { name, stage, .. } = &self.all[number as usize];
@@ -459,7 +461,7 @@ impl Stages {
         }
     }
 
-    /// The table of what was counted between two readings.
+    /// The table of counts between two readings.
     pub fn table(&self, plan: &Plan, before: &StageCounts, after: &StageCounts) -> StageTable {
         let mut table = StageTable::default();
         for (key, count) in &after.0 {
@@ -479,9 +481,9 @@ impl Stages {
     }
 }
 
-/// What a stage remembers, which is no count: it is told as it is at the end.
+/// State of a stage, in bytes. It is no counter: the table has its value at the end.
 const STATE: &str = "state_bytes";
 
-/// What stages have counted until some time: by stage, user and what.
+/// Counts up to a point in time, by stage, user and name.
 #[derive(Clone, Default)]
 pub struct StageCounts(BTreeMap<(usize, u32, String), u64>);

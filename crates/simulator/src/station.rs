@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Scheduler};
+use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
 use tidegate_mechanisms::bottleneck::{DropReason, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
@@ -126,7 +126,7 @@ impl Station {
             rng: Stream::new(seed, format_args!("link/{}/aqm", plan.name)),
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
-            signals_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
+            signals_price: plan.price_encoding.filter(Encoding::is_in_payload).zip(asks_price),
             packet_store: Slots::default(),
             sending: None,
             idle_since: Time::ZERO,
@@ -160,7 +160,7 @@ impl Station {
             declares: packed.re_inserted(),
             arrived: now,
         };
-        let line = Line {
+        let line = TransmitterState {
             now,
             idle: if self.is_idle() { now.since(self.idle_since) } else { Span::ZERO },
             in_transmission: self
@@ -183,15 +183,15 @@ impl Station {
         }
     }
 
-    /// A packet that carries prices learns of the one that is asked here; acknowledgements have other things in their
-    /// word.
+    /// Writes the queue's price into a packet that carries prices. The payload word of an acknowledgement is the
+    /// receiver's feedback.
     fn signal_price(&mut self, handle: u32) {
         let Station { signals_price, scheduler, rng, packet_store, .. } = self;
         let packed = &mut packet_store.slots[handle as usize].packed;
         if let Some(((encoding, _), price)) = signals_price.zip(scheduler.price())
             && packed.carries_prices()
         {
-            packed.set_word(encoding.write(packed.word(), price, || rng.unit()));
+            packed.set_payload(encoding.write(packed.payload(), price, || rng.unit()));
         }
     }
 
@@ -355,7 +355,7 @@ impl Station {
     }
 
     /// What the packet in transmission was counted for in advance: packet-ns and byte-ns.
-    pub fn time_to_come(&self, now: Time) -> [u128; 2] {
+    pub fn remaining_time(&self, now: Time) -> [u128; 2] {
         let Some(sending) = self.sending else { return [0; 2] };
         let rest = u128::from(sending.departs.since(now).as_nanos());
         [rest, rest * u128::from(sending.len)]

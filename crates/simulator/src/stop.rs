@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_room_tells_group_key_and_time() {
+    fn a_run_without_room_reports_group_key_and_time() {
         let text = "version = 1\nbottleneck.rate = \"1 Mb/s\"\nusers.a.flows = 1\n[users.b]\n\
                     traffic = { kind = \"short-flows\", size = \"1 kB\", every = \"1 s\" }\n";
         let plan = Scenario::parse(text, &[]).expect("is valid").plan();

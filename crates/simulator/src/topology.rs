@@ -1,5 +1,4 @@
-//! What follows from the routes of a plan, before anything moves: which link feeds which, where a
-//! packet needs no event, and which packets wait in one lane.
+//! Analysis of a plan's routes: which links feed which, where packets need no event, and which links share a lane.
 
 use std::collections::HashMap;
 
@@ -13,9 +12,9 @@ use crate::stages::{is_order_only, is_staged};
 /// When receivers are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Receivers {
-    /// As soon as it is known what arrives, and when, where that makes no difference to anyone.
+    /// As soon as the arrival and its time are known, where that changes no result.
     AheadOfTime,
-    /// When it arrives.
+    /// When the packet arrives.
     OnArrival,
 }
 
@@ -26,8 +25,8 @@ pub struct Hop {
     pub link: u32,
     /// The packet passes stages before this link.
     pub staged: bool,
-    /// Packets that wait behind it for their arrival there may come along: see [`PacketTrain`].
-    pub leads: bool,
+    /// Packets that wait behind it for the same arrival may move in one event: see [`PacketTrain`].
+    pub leads_train: bool,
     /// What comes after it.
     pub then: NextHop,
 }
@@ -48,37 +47,37 @@ pub enum NextHop {
     Nothing,
 }
 
-/// What comes into a link over one other, and beside that nothing but reports of stages that are passed ahead of time.
-/// When a report comes is known some time before, so that with a packet all those can pass that are before any report.
+/// Packets that enter a link from one other link, where the only other input is reports of stages that are passed ahead of
+/// time. The time of a report is known in advance, so that all packets before it can move in one event.
 #[derive(Clone, Copy)]
 pub struct PacketTrain {
-    /// The link over which packets come.
+    /// The link from which packets arrive.
     pub over: u32,
-    /// That from whose end reports come.
+    /// Link at whose egress the reports are generated.
     pub reports: u32,
-    /// What makes a report is an event so long before, or longer.
+    /// Least time between the event that causes a report and the report.
     pub notice: Span,
 }
 
 /// Which link feeds which, over all routes.
 pub struct TopologyAnalysis {
-    /// A number for the links before this one: the same for the same set of links.
+    /// Number of the set of upstream links.
     origin: Vec<u32>,
-    /// The only link before this one; `None` when there are several, or a host.
+    /// The only upstream link; `None` if there are several, or a host.
     only: Vec<Option<u32>>,
-    /// Links that hosts feed, and nothing else.
+    /// Links fed by hosts only.
     hosts_alone: Vec<bool>,
-    /// Ways of stages' reports.
+    /// Paths of stages' reports.
     pub reports: Vec<ReportPath>,
-    /// Links behind which packets pass stages that count, ahead of time.
+    /// Links behind which packets pass counting stages ahead of time.
     passed_ahead: Vec<bool>,
-    /// Packets that may come along with one another, by the link that they enter.
+    /// Packet trains, by the link that they enter.
     pub trains: Vec<Option<PacketTrain>>,
 }
 
-/// From where packets come to a link.
+/// A source of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Feeder {
+enum Upstream {
     /// A host that sends.
     Host,
     /// Another link.
@@ -88,7 +87,7 @@ enum Feeder {
 }
 
 impl TopologyAnalysis {
-    /// Of a plan.
+    /// Analyses a plan.
     ///
     /// # Panics
     /// If a route is empty.
@@ -97,10 +96,10 @@ impl TopologyAnalysis {
         for flow in plan.paths() {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
-                let mut previous = Feeder::Host;
+                let mut previous = Upstream::Host;
                 for &link in route {
                     before[link as usize].push(previous);
-                    previous = Feeder::Link(link);
+                    previous = Upstream::Link(link);
                 }
             }
         }
@@ -108,11 +107,11 @@ impl TopologyAnalysis {
         for report in &reports {
             let route = report.direction.opposite().route(plan.path(report.path).1);
             let first = report.links.as_ref().map(|links| route[links.start] as usize);
-            first.into_iter().for_each(|first| before[first].push(Feeder::Stage));
+            first.into_iter().for_each(|first| before[first].push(Upstream::Stage));
         }
-        for feeders in &mut before {
-            feeders.sort_unstable();
-            feeders.dedup();
+        for upstream in &mut before {
+            upstream.sort_unstable();
+            upstream.dedup();
         }
         let passed_ahead = match receivers {
             Receivers::AheadOfTime => passed_ahead(plan, &before, &reports),
@@ -121,11 +120,11 @@ impl TopologyAnalysis {
         let punctual = punctual(plan, &passed_ahead);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only: Vec<Option<u32>> = (before.iter().enumerate())
-            .map(|(number, feeders)| match feeders[..] {
+            .map(|(number, upstream)| match upstream[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs. Packets that may have been told a price arrive.
-                [Feeder::Link(only)] => {
+                [Upstream::Link(only)] => {
                     let reported = signals_price(&plan.links[only as usize]);
                     let watched = plan.links[number].monitored || stations[number] || reported;
                     (!watched && !punctual[number]).then_some(only)
@@ -138,8 +137,9 @@ impl TopologyAnalysis {
             link.monitored || stations[number] || signals_price(link) || punctual[number]
         };
         let mut trains = vec![None; before.len()];
-        for (number, feeders) in before.iter().enumerate().filter(|(number, _)| !watched(*number)) {
-            if let [Feeder::Link(over), Feeder::Stage] = feeders[..]
+        for (number, upstream) in before.iter().enumerate().filter(|(number, _)| !watched(*number))
+        {
+            if let [Upstream::Link(over), Upstream::Stage] = upstream[..]
                 && !signals_price(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
@@ -154,27 +154,27 @@ impl TopologyAnalysis {
         if trains.iter().all(Option::is_none) {
             trains = Vec::new();
         }
-        let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
+        let hosts_alone = before.iter().map(|upstream| upstream[..] == [Upstream::Host]).collect();
         let mut known = HashMap::new();
-        let mut number = |feeders| {
+        let mut number = |upstream| {
             let next = known.len() as u32;
-            *known.entry(feeders).or_insert(next)
+            *known.entry(upstream).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
         TopologyAnalysis { origin, only, hosts_alone, reports, passed_ahead, trains }
     }
 
-    /// Whether packets come along with one another into a link.
+    /// Whether packets enter a link in trains.
     fn has_train(&self, link: u32) -> bool {
         self.trains.get(link as usize).is_some_and(Option::is_some)
     }
 
-    /// Whether hosts feed a link, and nothing else does.
+    /// Whether a link is fed by hosts only.
     pub fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
         self.hosts_alone[link as usize]
     }
 
-    /// Whether packets pass what stands behind a link ahead of time, though that counts.
+    /// Whether packets pass the counting stages behind a link ahead of time.
     pub fn is_passed_ahead(&self, link: u32) -> bool {
         self.passed_ahead[link as usize]
     }
@@ -186,7 +186,7 @@ impl TopologyAnalysis {
     /// The lane of each link, in which its packets wait for their arrival. Links share one where little
     /// tells them apart: the same rates and delays since the last event, from the same place.
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
-        // Reports leave from there at their time.
+        // Reports depart from there at the time of the arrival.
         let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
         for flow in plan.paths() {
@@ -241,12 +241,12 @@ impl TopologyAnalysis {
             _ => NextHop::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop { link, staged: staged(i), leads: false, then: after(i) })
+            .map(|(i, &link)| Hop { link, staged: staged(i), leads_train: false, then: after(i) })
             .collect();
         let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
-        hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
+        hops.push(Hop { link: NO_LINK, staged: ends_staged, leads_train: false, then });
         for place in 1..route.len() {
-            hops[place].leads = self.has_train(route[place])
+            hops[place].leads_train = self.has_train(route[place])
                 && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
@@ -255,7 +255,7 @@ impl TopologyAnalysis {
 }
 
 impl TopologyAnalysis {
-    /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
+    /// The hops of a report path, the last of them at the receiver; none if no links lead there.
     pub fn report_hops(&self, plan: &Plan, report: &ReportPath) -> Vec<Hop> {
         let Some(links) = report.links.clone() else { return Vec::new() };
         let (flow, direction) = (plan.path(report.path).1, report.direction.opposite());
@@ -269,9 +269,9 @@ impl TopologyAnalysis {
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
             let is_chained = next.is_some_and(|next| self.chained(link, next));
             let then = if is_chained { NextHop::Link } else { NextHop::Event };
-            Hop { link, staged, leads: false, then }
+            Hop { link, staged, leads_train: false, then }
         };
-        let end = Hop { link: NO_LINK, staged: true, leads: false, then: NextHop::Host };
+        let end = Hop { link: NO_LINK, staged: true, leads_train: false, then: NextHop::Host };
         links.clone().map(hop).chain([end]).collect()
     }
 }
@@ -309,7 +309,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// Links behind which stages stand that packets may pass ahead of the time at which they are there, until counters are
 /// read next. All that comes over such a link goes on over one other, which nothing else feeds, so that what stands
 /// between the two sees all of it, in order.
-fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportPath]) -> Vec<bool> {
+fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
     let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
@@ -324,7 +324,7 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportPath]) -> 
         for (place, &link) in route.iter().enumerate() {
             passed[link as usize] &= route.get(place + 1).is_some_and(|&next| {
                 let next_plan = &plan.links[next as usize];
-                before[next as usize][..] == [Feeder::Link(link)]
+                before[next as usize][..] == [Upstream::Link(link)]
                     && !next_plan.monitored
                     && !needs_departures(next_plan)
                     && flow.stages_at(plan, direction, place + 1).all(passes)
@@ -358,18 +358,18 @@ pub struct EagerDelivery {
 }
 
 impl EagerDelivery {
-    /// Whether a way is one of them; those of moves are not.
+    /// Whether a path is delivered early; paths of moves are not.
     pub fn is(&self, path: usize) -> bool {
         self.flows.get(path).is_some_and(|early| *early)
     }
 
-    /// None.
+    /// No path is delivered early.
     pub fn of_none(plan: &Plan) -> Self {
         EagerDelivery { flows: vec![false; plan.flows.len()] }
     }
 
-    /// Those of a plan, whose applications react like this.
-    pub fn of(plan: &Plan, feeders: &TopologyAnalysis, reacts: Reacts) -> Self {
+    /// The early deliveries of a plan, given how its applications react.
+    pub fn of(plan: &Plan, topology: &TopologyAnalysis, reacts: Reacts) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         let on_time = |flow: &FlowPlan| {
             is_order_only(plan, flow, Direction::Forward, flow.forward.len())
@@ -384,7 +384,7 @@ impl EagerDelivery {
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
-            // Whoever acts on what arrives does so when it arrives.
+            // An application that acts on arrivals does so at their time.
             let (listens, overlaps) = reacts(flow);
             let at_once = match &flow.tcp {
                 Some(_) => !listens && !overlaps,
@@ -392,15 +392,15 @@ impl EagerDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            // A packet that may have been told a price arrives.
+            // A packet into which a price may be written needs an arrival event.
             let reported = signals_price(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
                 && same
                 && !reported
-                && feeders.is_fed_by_hosts_alone(first as u32);
+                && topology.is_fed_by_hosts_alone(first as u32);
         }
-        // Nor where flows come and go.
+        // Not where flows move.
         for moved in &plan.moves {
             for path in [&moved.path, &plan.flows[moved.flow]] {
                 ordered[path.reverse[0] as usize] = false;
@@ -409,7 +409,7 @@ impl EagerDelivery {
         let flows = (plan.flows.iter())
             .map(|flow| {
                 // Not from the first link on: a sender must not meet its receiver in one call.
-                let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
+                let has_event = flow.forward.windows(2).any(|w| !topology.chained(w[0], w[1]));
                 ordered[flow.reverse[0] as usize] && has_event && on_time(flow)
             })
             .collect();

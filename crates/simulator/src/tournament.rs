@@ -1,7 +1,7 @@
 //! The smallest of a fixed number of keys, each of which may change at any time.
 //!
 //! A tree of groups of four, in which every key but the topmost is the smallest of the group below
-//! it. A key that changes plays its way up again: three comparisons a level, no branch that has to be
+//! it. A key that changes plays its path up again: three comparisons a level, no branch that has to be
 //! guessed, and no book of who stands where, as a heap would need.
 
 /// A tournament of keys, of which the largest, `u64::MAX`, stands for none.

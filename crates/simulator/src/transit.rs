@@ -1,10 +1,10 @@
-//! Packets on their way: where they wait, and which of them arrives next.
+//! Packets in transit: where they wait, and which of them arrives next.
 //!
 //! A link never reorders, so of the packets in its pipe only the first can be next. Links that are
 //! alike (same rates and delays since the last event, from the same place) seldom overtake each
 //! other either, so they share a *lane*, one sorted pipe for all of them, and only the first packet
 //! of a lane is in the event queue: a handful of entries for any number of users. A packet that would
-//! overtake many in its lane waits apart. Which way it takes makes no difference to when it arrives.
+//! overtake many in its lane waits apart. Which direction it takes makes no difference to when it arrives.
 //!
 //! What arrives at the same time goes by the number of its link; events of stations come before.
 
@@ -129,7 +129,7 @@ impl Transit {
         self.firsts.smallest().min(self.apart.first())
     }
 
-    /// A packet is on its way to the far end of a link.
+    /// A packet is in transit to the far end of a link.
     #[inline(always)]
     pub fn send(&mut self, link: u32, at: Time, packed: PackedPacket) {
         let arrival = arrival(at, link as usize + self.stations);

@@ -1,6 +1,6 @@
-//! Whom a wake-up wakes, in a word.
+//! Targets of timers, packed into 32 bits.
 
-/// Whom a timer wakes.
+/// Target of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// A flow starts, or starts its next transfer.
@@ -11,9 +11,9 @@ pub enum Wake {
     DelayedAck(u32),
     /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
     Application(u32),
-    /// A flow takes another way: a number of [`tidegate_scenario::plan::Plan::moves`].
+    /// A flow changes its path: an index into [`tidegate_scenario::plan::Plan::moves`].
     Move(u32),
-    /// A flow offers to pay something else: a number of [`tidegate_scenario::plan::Plan::offers`].
+    /// A flow changes its willingness to pay: an index into [`tidegate_scenario::plan::Plan::offers`].
     Offer(u32),
     /// Time series.
     Sample,
@@ -22,7 +22,7 @@ pub enum Wake {
 const KIND_SHIFT: u32 = 29;
 
 impl Wake {
-    /// In a word.
+    /// Packs the target into 32 bits.
     pub fn pack(self) -> u32 {
         let (kind, id) = match self {
             Wake::Start(id) => (0, id),
@@ -37,7 +37,7 @@ impl Wake {
         kind << KIND_SHIFT | id
     }
 
-    /// Of a word.
+    /// Unpacks a target.
     pub fn unpack(word: u32) -> Self {
         let id = word & ((1 << KIND_SHIFT) - 1);
         match word >> KIND_SHIFT {

@@ -27,7 +27,7 @@ fn a_rate_that_goes_on_and_off_is_sent_for_its_share_of_the_time() {
     let output = run(&plan_with(ON_OFF, &[]), 1);
     assert_eq!(output.flows.packets_delivered[0], 5_000);
     for (half_second, &bps) in output.group_series.throughput_bps.iter().enumerate() {
-        // But for the two or three packets that are on their way at the ends.
+        // But for the two or three packets that are in transit at the ends.
         let want = if half_second % 8 < 2 { 6e6 } else { 0.0 };
         assert!((bps - want).abs() < 0.1e6, "in half second {half_second}: {bps}");
     }
@@ -219,10 +219,10 @@ fn videos_stall_beside_greedy_flows_and_not_without() {
     assert!(startup.iter().all(|startup| (0.2..10.0).contains(startup)), "{startup:?}");
 }
 
-/// Whoever asks first has his own connection request there and back before he can ask, 81 ms in all with the
+/// Whoever asks first has its own connection request there and back before it can ask, 81 ms in all with the
 /// question's way; a server that opens the connection has 40 ms less to wait. The rest is the same.
 #[test]
-fn a_player_that_asks_waits_one_way_longer() {
+fn a_player_that_requests_waits_one_one_way_delay_longer() {
     let text = include_str!("../../../scenarios/video.toml");
     let startup = |request: &str| {
         let traffic =

@@ -46,7 +46,7 @@ const BYTES: (&str, &str) = ("tcp.conex", "\"rfc7786\"");
 const IN_FLIGHT: f64 = 150.0;
 
 #[test]
-fn each_mark_is_declared_once_but_for_what_is_on_its_way() {
+fn each_mark_is_declared_once_but_for_what_is_in_flight() {
     for conex in [SIGNALS, BYTES] {
         let marked = [
             conex,
@@ -73,7 +73,7 @@ proptest! {
 
     /// Any round trip, window, number of flows, and way to be told of marks.
     #[test]
-    fn what_is_declared_of_marks_is_what_was_met_but_for_what_is_on_its_way(
+    fn what_is_declared_of_marks_is_what_was_met_but_for_what_is_in_flight(
         (flows, window, delay_ms) in (1..6u32, 4..60u32, 1..60u32),
         feedback in select(vec!["\"dctcp\"", "\"accurate\""]),
         conex in select(vec![SIGNALS, BYTES]),
@@ -106,7 +106,7 @@ proptest! {
 /// What RFC 7786 counts as lost is what is sent again. What is lost of declarations is declared again, so
 /// that as much arrives.
 #[test]
-fn each_loss_is_declared_once_but_for_what_is_on_its_way() {
+fn each_loss_is_declared_once_but_for_what_is_in_flight() {
     for recovery in ["\"sack\"", "\"rack\"", "\"newreno\""] {
         for (conex, place) in [(SIGNALS, "ingress"), (BYTES, "egress")] {
             let output = with(&[conex, ("tcp.loss_recovery", recovery)]);
@@ -136,7 +136,7 @@ fn declarations_change_nothing_in_a_network_that_does_not_look() {
 
 /// RFC 7713, section 3.3: what each flow has declared, by kind, is what passes the stage at its user's door.
 #[test]
-fn what_each_flow_declares_is_told_by_kind() {
+fn what_each_flow_declares_is_reported_by_kind() {
     let jitter = ("host_jitter", "\"off\"");
     for conex in [SIGNALS, BYTES] {
         let output =
@@ -221,10 +221,10 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
-/// Whoever washes himself white begins a flow when another's credit is used up: he declares nothing, and in each flow gives
+/// Whoever washes itself white begins a flow when another's credit is used up: it declares nothing, and in each flow gives
 /// credit for what is in flight, and nothing for what uses it up.
 #[test]
-fn who_whitewashes_goes_when_his_credit_is_used_up() {
+fn a_sender_that_whitewashes_goes_when_its_credit_is_used_up() {
     let with_traffic = |traffic: &str| {
         with(&[
             ("tcp.conex", r#"{ kind = "rfc7786", credit = "half-flight", cheat = "whitewash" }"#),
@@ -330,7 +330,7 @@ fn re_ecn(conex: &str, more: &[(&str, &str)]) -> RunOutput {
     with(&options)
 }
 
-/// As many packets are positive as were marked, but for those on their way; what is lost is declared as well, or
+/// As many packets are positive as were marked, but for those in transit; what is lost is declared as well, or
 /// what was declared on it again.
 #[test]
 fn positive_packets_answer_marks_one_by_one() {

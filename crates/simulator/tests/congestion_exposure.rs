@@ -59,10 +59,10 @@ fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
     rows.map(|row| table.value[row]).sum()
 }
 
-/// The paper's purpose, section IV-B: without a policer a user gets as much as he has flows, 36 times; with
-/// one he is held, and those with one flow are not touched.
+/// The paper's purpose, section IV-B: without a policer a user gets as much as it has flows, 36 times; with
+/// one it is held, and those with one flow are not touched.
 #[test]
-fn a_user_with_36_flows_is_held_by_what_his_senders_declare() {
+fn a_user_with_36_flows_is_held_by_what_its_senders_declare() {
     assert!(unfairness(&with(&[&UNPOLICED])) > 25.0);
     let policed = with(&[]);
     let left = unfairness(&policed);
@@ -81,7 +81,7 @@ fn observing_changes_nothing() {
     assert!(count(&observed, "heavy", "ingress", "over_allowance_packets") > 1_000);
 }
 
-/// A policer of users who declare nothing takes nothing: packet for packet as without.
+/// A policer of users that declare nothing takes nothing: packet for packet as without.
 #[test]
 fn without_congestion_policers_and_auditors_change_nothing() {
     let calm = [
@@ -149,13 +149,13 @@ proptest! {
              curve = \"{curve}\", charge_credit = false }}]"
         );
         let declare = ("tcp.conex", conex);
-        // Who gives no credit is warned of auditors: without marks they cannot tell him from a liar.
+        // Who gives no credit is warned of auditors: without marks they cannot tell it from a liar.
         let auditors = if conex.contains("per-signal") { "[]" } else { "[\"conex-auditor\"]" };
         let looked_at = [declare, ("users.one.ingress", &policer), ("users.one.egress", auditors)];
         let plain = run(&plan_with(&text, &[]), seed);
         let declared = run(&plan_with(&text, &[declare]), seed);
         let watched = run(&plan_with(&text, &looked_at), seed);
-        // A timer that fires in vain is taken for a loss, and declared.
+        // A timer that fires spuriously is taken for a loss, and declared.
         prop_assume!(plain.flows.retransmits.iter().all(|&again| again == 0));
         prop_assert_eq!(plain.flows.losses.iter().sum::<u64>(), 0, "{}", text);
         prop_assert_eq!(format!("{:?}", plain.flows), format!("{:?}", declared.flows), "{}", text);
@@ -166,7 +166,7 @@ proptest! {
 }
 
 /// The same flows, where a fifth of all acknowledgements is lost.
-const LOSSY_WAY_BACK: &str = r#"
+const LOSSY_REVERSE_PATH: &str = r#"
 version = 1
 warm_up = "0 s"
 duration = "60 s"
@@ -243,7 +243,8 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
     let short =
         ("users.light.traffic", r#"{ kind = "transfer", size = "300 kB", pause = "50 ms" }"#);
     // Where ACKs are lost, runs differ by more.
-    let lossy = |more| (1..=6).map(|seed| run(&plan_with(LOSSY_WAY_BACK, more), seed)).collect();
+    let lossy =
+        |more| (1..=6).map(|seed| run(&plan_with(LOSSY_REVERSE_PATH, more), seed)).collect();
     for (what, outputs) in [
         ("long flows", vec![with(&[&AUDITED, &UNPOLICED])]),
         ("drop-tail", vec![with(&[&AUDITED, &UNPOLICED, &[("bottleneck.aqm", "\"drop-tail\"")]])]),
@@ -294,7 +295,7 @@ fn honest_and_cheat(text: &str, overrides: &[(&str, &str)]) -> [f64; 2] {
 
 /// Lies that are found out at once: nothing declared, next to nothing, or credit alone.
 #[test]
-fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
+fn a_sender_that_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
     for cheat in ["\"never\"", "\"credit-alone\"", "{ kind = \"understate\", share = 0.1 }"] {
         let lies = format!("{{ kind = \"rfc7786\", cheat = {cheat} }}");
         let [honest, audited] = honest_and_cheat(AUDIT, &[("users.cheat.tcp.conex", &lies)]);
@@ -327,7 +328,7 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
 
 /// Where nothing is marked, an auditor near the sender sees what is sent again.
 #[test]
-fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
+fn a_sender_that_declares_half_of_its_losses_loses_more_near_the_sender() {
     let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
     let cheats = [("users.cheat.tcp.conex", half), ("users.honest.egress", "[]")];
@@ -344,7 +345,7 @@ fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
 /// So does one that the queue itself tells, or that stands before the end of tunnels, or behind all queues: what these drop is
 /// to be declared, too.
 #[test]
-fn who_declares_half_of_his_losses_loses_more_wherever_they_show() {
+fn a_sender_that_declares_half_of_its_losses_loses_more_wherever_they_show() {
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
     let everywhere = |end: &str, stages: &'static str| {
         ["honest", "cheat", "light"].map(|user| (format!("users.{user}.{end}"), stages))

@@ -35,9 +35,9 @@ fn vegas_keeps_alpha_to_beta_segments_waiting_and_loses_none() {
 }
 
 /// J. Mo et al., "Analysis and comparison of TCP Reno and Vegas", INFOCOM 1999: Reno fills the buffer, whose
-/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to give way to.
+/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to yield to.
 #[test]
-fn vegas_gives_way_beside_reno_the_more_the_larger_the_buffer() {
+fn vegas_yields_beside_reno_the_more_the_larger_the_buffer() {
     let share = |buffer| {
         let two = format!("{SCENARIO}\n[users.other]\ntcp = {{ congestion_control = \"reno\" }}\n");
         let output = run(&plan_with(&two, &[("bottleneck.buffer", buffer)]), 1);
@@ -74,7 +74,7 @@ fn ledbat_keeps_the_queue_at_its_target_where_it_is_alone() {
 
 /// It yields to whoever makes a longer queue, and no longer where the queue cannot be as long as its target.
 #[test]
-fn ledbat_gives_way_where_the_queue_is_longer_than_its_target() {
+fn ledbat_yields_where_the_queue_is_longer_than_its_target() {
     let share = |buffer| {
         let target = ("users.background.tcp.congestion_control.target", "\"50 ms\"");
         let output = ledbat(&[("bottleneck.buffer", buffer), target]);

@@ -54,7 +54,7 @@ fn runs_on_two_threads_at_once_are_those_on_one() {
 }
 
 /// A receiver may be served when its packet leaves the last queue. That must be the same to everyone
-/// concerned as serving it on arrival, and to those who look on: with and without samples.
+/// concerned as serving it on arrival, and to those that look on: with and without samples.
 fn assert_serving_ahead_changes_nothing(plan: &Plan, seed: u64) {
     let step = tidegate_mechanisms::units::Span::from_millis(100);
     let plan = Plan { sample_interval: Some(step), ..plan.clone() };

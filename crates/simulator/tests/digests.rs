@@ -1,5 +1,5 @@
 //! What each scenario file of the repository does, as a digest: a change that moves packets shows here, and
-//! says why in the change log. `UPDATE=1 cargo test` writes the list anew.
+//! says why in the change log. `UPDATE=1 cargo test` writes the list again.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first three seconds: enough for slow start, losses and repairs, and quick enough for a test.
+/// The first three seconds: enough for slow start, losses and retransmissions, and quick enough for a test.
 fn beginning(plan: Plan) -> Plan {
     let second = Span::from_secs(1);
     Plan {

@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::LinkTable;
-use tidegate_simulator::{Contents, Direction, Emulated, Emulation, Header, run};
+use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulated, Emulation, run};
 
 /// Two senders at constant rates, together above the link's, one with a meter and twice the other.
 const SCENARIO: &str = r#"
@@ -31,12 +31,12 @@ meter = { reference_rate = "5 Mb/s" }
 
 /// Keeps one activity per packet, as a header would.
 #[derive(Default)]
-struct Shelf {
+struct Slab {
     activities: Vec<f32>,
     discarded: u64,
 }
 
-impl Contents for Shelf {
+impl Contents for Slab {
     const OUTSIDE: bool = true;
 
     fn set_activity(&mut self, packet: u64, activity: f32) -> f32 {
@@ -76,7 +76,7 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         sends.extend(times.map(|at| (at, flow as u32, len.get() as u16)));
     }
     sends.sort_by_key(|&(at, flow, _)| (at, flow));
-    let mut emulation = Emulation::new(plan, 1, Shelf::default());
+    let mut emulation = Emulation::new(plan, 1, Slab::default());
     let mut delivered = 0;
     for (at, flow, len) in sends {
         while emulation.next_time() <= at {
@@ -85,7 +85,7 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
         let packet_store = emulation.contents();
         packet_store.activities.push(0.0);
         let number = packet_store.activities.len() as u64 - 1;
-        emulation.inject(flow, Direction::Forward, number, len, Header::default(), at);
+        emulation.inject(flow, Direction::Forward, number, len, CongestionHeader::default(), at);
     }
     while emulation.next_time() <= end {
         delivered += u64::from(emulation.advance().is_some());
@@ -136,7 +136,7 @@ fn the_parts_of_a_measurement_are_those_of_a_simulation_and_leave_the_whole_as_i
 }
 
 #[test]
-fn the_keeper_of_packets_hears_of_every_end() {
+fn the_packet_store_is_notified_of_every_end() {
     let (emulated, delivered, discarded) = emulate(&plan());
     assert_eq!((emulated.ledger.delivered, emulated.ledger.dropped), (delivered, discarded));
     assert!(discarded > 0);
@@ -144,7 +144,7 @@ fn the_keeper_of_packets_hears_of_every_end() {
 
 /// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
 #[test]
-fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
+fn stages_report_to_each_other_and_to_no_other() {
     let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\
                   egress = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
     let text = SCENARIO.replace("buffer = \"60 packets\"\n", stages);
@@ -164,9 +164,9 @@ fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
 #[test]
 fn there_is_no_result_before_the_end() {
     let plan = plan();
-    assert_eq!(Emulation::new(&plan, 1, Shelf::default()).finish(), None);
+    assert_eq!(Emulation::new(&plan, 1, Slab::default()).finish(), None);
     let parts = plan_in_parts();
-    let mut emulation = Emulation::new(&parts, 1, Shelf::default());
+    let mut emulation = Emulation::new(&parts, 1, Slab::default());
     while emulation.next_time() < Time::ZERO + Span::from_secs(4) {
         emulation.advance();
     }

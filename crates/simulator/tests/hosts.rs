@@ -137,7 +137,7 @@ hosts = "first"
     }
 }
 
-/// A host with jitter lets go of packets in order, data and acknowledgements alike: nobody sees a hole.
+/// A host with jitter releases packets in order, data and acknowledgements alike: nobody sees a hole.
 #[test]
 fn what_leaves_a_host_leaves_in_order() {
     let roomy = [

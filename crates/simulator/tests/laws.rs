@@ -1,20 +1,20 @@
 //! Laws that hold for every run, whatever the scenario, and so for scenarios that nobody has seen: they are
-//! drawn anew each time but where a seed is given, as in `make test`. That every packet is accounted for,
+//! drawn again each time but where a seed is given, as in `make test`. That every packet is accounted for,
 //! the engine asserts itself at the end of each.
+
+mod stages;
 
 use crate::common;
 
 use common::scenarios::{any_scenario, exact};
 use common::{link, plan};
 use proptest::prelude::*;
+use stages::{all_stages, dropped_by_stages, policers_take_no_more_than_they_may, stages_mark};
 use std::collections::BTreeSet;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::stage::conex_policer::Buckets;
-use tidegate_mechanisms::stage::{
-    ConexPolicerParams, PolicerCurve, StageParams, Tunnel, TunnelReport,
-};
-use tidegate_mechanisms::units::{Span, TokenRate, Tokens};
+use tidegate_mechanisms::stage::{Tunnel, TunnelReport};
+use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, Traffic};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
@@ -134,7 +134,7 @@ fn seconds(plan: &Plan) -> f64 {
 
 fn largest_packet_bits(plan: &Plan) -> f64 {
     let own = plan.flows.iter().map(|flow| 8.0 * flow.packet_size.as_f64()).fold(0.0, f64::max);
-    if !stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
+    if !all_stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
         return own;
     }
     // Reports have 71 B, and 4 B for each packet that is listed.
@@ -159,7 +159,7 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
         let most = rates_bps(planned).1 * seconds(plan) + largest_packet_bits(plan);
         assert!(departed <= most, "{}: {departed} bits, at most {most}", planned.name);
         // What of a flow arrives in the time measured has left this link in a time as long, give or take
-        // what had been waiting behind it; other flows' in a time that began as much earlier as their way
+        // what had been waiting behind it; other flows' in a time that began as much earlier as their path
         // from there is longer.
         let crossing = |flow: &usize| plan.flows[*flow].forward.contains(&(number as u32));
         let flows: Vec<usize> = (0..plan.flows.len()).filter(crossing).collect();
@@ -173,11 +173,11 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             flows.iter().flat_map(|&flow| behind(flow)).map(|link| link.name.as_str()).collect();
         let links = plan.links.iter().filter(|link| names.contains(link.name.as_str()));
         let waiting: f64 = links.map(|link| buffer_bits(plan, link)).sum();
-        let way_s = |flow: usize| -> f64 {
+        let path_s = |flow: usize| -> f64 {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
-        let paths = flows.iter().map(|&flow| way_s(flow));
+        let paths = flows.iter().map(|&flow| path_s(flow));
         let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
@@ -247,7 +247,7 @@ fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Mean backlog × time is the sum of the sojourn times, but for those who were there at the
+/// Mean backlog × time is the sum of the sojourn times, but for those that were there at the
 /// beginning or still are at the end, and for what packets had waited when they were lost.
 fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
     for (number, planned) in monitored(plan) {
@@ -304,79 +304,6 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Whether stages may mark packets as well.
-fn stages_mark(plan: &Plan) -> bool {
-    let of_links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
-    let of_users = plan.stages.iter().map(|stage| &stage.params);
-    of_links.chain(of_users).any(StageParams::writes_header)
-}
-
-/// Stages and their names in tables.
-fn stages(plan: &Plan) -> Vec<(String, &StageParams)> {
-    let mut all: Vec<_> =
-        plan.stages.iter().map(|stage| (stage.name.clone(), &stage.params)).collect();
-    for link in &plan.links {
-        for (end, row) in [("ingress", &link.ingress), ("egress", &link.egress)] {
-            let named = |(i, params)| (format!("{}.{end}.{i}", link.name), params);
-            all.extend(row.iter().enumerate().map(named));
-        }
-    }
-    all
-}
-
-/// Of a bucket no more tokens are taken than came in, the depth and what it may owe.
-fn policers_take_no_more_than_they_may(plan: &Plan, output: &RunOutput) {
-    let table = &output.stages;
-    for (name, params) in stages(plan) {
-        let StageParams::ConexPolicer(params) = params else { continue };
-        let taken = (0..table.value.len()).filter(|&row| {
-            table.stage[row] == name && table.count[row].starts_with("tokens_taken")
-        });
-        let taken = taken.map(|row| (table.user[row], table.value[row] as f64));
-        let most = most_tokens(params, seconds(plan));
-        let (mut all, mut users) = (0.0, 0);
-        for (user, taken) in taken {
-            assert!(taken <= most, "{name} took {taken} of user {user}, not {most}");
-            (all, users) = (all + taken, users + 1);
-        }
-        let buckets = if params.buckets == Buckets::One { 1.min(users) } else { users };
-        assert!(all <= f64::from(buckets) * most, "{name} took {all} of {buckets} buckets");
-    }
-}
-
-/// r t + d + e, in the bucket's unit: packets, or bytes.
-fn most_tokens(params: &ConexPolicerParams, seconds: f64) -> f64 {
-    let count = |tokens: Tokens| match tokens {
-        Tokens::Packets { thousandths } => thousandths as f64 / 1e3,
-        Tokens::Bytes(bytes) => bytes.as_f64(),
-    };
-    let per_second = match params.fill_rate {
-        TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec as f64 / 1e3,
-        TokenRate::Bits(rate) => rate.as_bps() as f64 / 8.0,
-    };
-    let depth = count(params.depth);
-    let owed = match (params.floor, params.curve) {
-        (Some(floor), _) => count(floor),
-        (None, PolicerCurve::Mild) => depth / 10.0,
-        (None, _) => depth,
-    };
-    // Counts are whole at either end.
-    per_second * seconds + depth + owed + 1.0
-}
-
-/// What stages have dropped, but for those of links that lead back.
-fn dropped_by_stages(plan: &Plan, output: &RunOutput, back: &BTreeSet<u32>) -> u64 {
-    let leads_back = |stage: &str| {
-        let of =
-            |number: &u32| stage.starts_with(&format!("{}.e", plan.links[*number as usize].name));
-        back.iter().any(of)
-    };
-    let table = &output.stages;
-    let drops = (0..table.value.len())
-        .filter(|&row| table.count[row].starts_with("dropped: ") && !leads_back(&table.stage[row]));
-    drops.map(|row| table.value[row]).sum()
-}
-
 /// Drops by every reason there is.
 fn reasons(links: &LinkTable) -> [&Vec<u64>; 4] {
     [&links.drops_full, &links.drops_aqm, &links.drops_wire, &links.drops_policer]
@@ -399,14 +326,14 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
     let back: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.reverse.clone()).collect();
     let there: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.forward.clone()).collect();
     if back.is_disjoint(&there) {
-        let on_the_way = |column: &Vec<u64>| -> u64 {
+        let forward_total = |column: &Vec<u64>| -> u64 {
             there.iter().map(|&number| column[number as usize]).sum()
         };
-        let drops: u64 = reasons(links).map(on_the_way).iter().sum();
+        let drops: u64 = reasons(links).map(forward_total).iter().sum();
         let lost: u64 = output.flows.losses.iter().sum();
         let drops = drops + dropped_by_stages(plan, output, &back);
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
-        // A report that is dropped on the way of data is no loss of a flow's, nor is the ACK of a request for a page.
+        // A report that is dropped on the path of data is no loss of a flow's, nor is the ACK of a request for a page.
         let alone =
             plan.report_paths().iter().all(|direction| direction.direction == Direction::Forward)
                 && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
@@ -415,7 +342,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         }
         // A packet can be marked by several links, and before the measurement.
         if plan.warm_up == Span::ZERO && !stages_mark(plan) {
-            assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));
+            assert!(output.flows.marks.iter().sum::<u64>() <= forward_total(&links.marks));
         }
     }
 }
@@ -524,7 +451,7 @@ traffic = {{ kind = "transfer", size = "1 MB", write_size = "4096 B", write_inte
 }
 
 /// Bursts of 200 packets put 2.4 s of queue in the way at once: short transfers send requests and
-/// segments again in vain, which arrive when the next transfer has begun. Nobody takes them for its
+/// segments again spuriously, which arrive when the next transfer has begun. Nobody takes them for its
 /// own: each transfer needs its two round trips, and none hangs.
 #[test]
 fn late_packets_of_a_transfer_leave_the_next_alone() {
@@ -548,8 +475,8 @@ traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
     for seed in 1..=5 {
         let output = tidegate_simulator::run(&plan, seed);
         transfers_take_their_time(&plan, &output);
-        let in_vain = output.flows.retransmits.iter().sum::<u64>();
-        assert!(in_vain > 20, "only {in_vain} in vain");
+        let spurious = output.flows.retransmits.iter().sum::<u64>();
+        assert!(spurious > 20, "only {spurious} in vain");
         let last = output.transfers.start_s.iter().copied().fold(0.0, f64::max);
         assert!(last > 50.0, "the last transfer began after {last} s");
     }
@@ -600,10 +527,10 @@ proptest! {
     #![proptest_config(exact(200))]
 
     /// On a way that never reorders, what was sent before something that has arrived is lost: unless
-    /// a timer guessed, RACK repairs no more than what the queue and the wire have lost, lost
+    /// a timer guessed, RACK retransmits no more than what the queue and the wire have lost, lost
     /// retransmissions included, however often one is lost.
     #[test]
-    fn rack_repairs_nothing_in_vain(
+    fn rack_retransmits_nothing_spuriously(
         (flows, buffer, delay_ms) in (1..12u32, 2..80u32, 1..60u32),
         loss in prop_oneof![Just(0.0), 0.0..0.1],
         seed in 0..1000u64,

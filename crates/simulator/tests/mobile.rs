@@ -130,7 +130,7 @@ fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
     }
 }
 
-/// Equal links lead both ways, and each node of a tunnel's stands at its place in both: nobody's ACKs are lost or out of a tunnel.
+/// Equal links lead in both directions, and each node of a tunnel's stands at its place in both: nobody's ACKs are lost or out of a tunnel.
 #[test]
 fn a_duplex_link_turns_the_ends_of_its_tunnels_round() {
     const BOTH: &str = r#"
@@ -170,8 +170,8 @@ to = "G1"
     }
 }
 
-/// Phones that download and phones that upload, in tunnels both ways.
-const BOTH_WAYS: &str = r#"
+/// Phones that download and phones that upload, in tunnels in both directions.
+const BOTH_DIRECTIONS: &str = r#"
 version = 1
 warm_up = "0 s"
 duration = "20 s"
@@ -198,20 +198,22 @@ from = "phones1"
 to = "G1"
 "#;
 
-/// Who walks takes the tunnels of another eNodeB both ways, be it data or ACKs that he sends. What was under way goes on in the one before,
+/// Who walks takes the tunnels of another eNodeB in both directions, be it data or ACKs that it sends. What was under way goes on in the one before,
 /// both are reported on, and each report is believed.
 #[test]
-fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
+fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
     let step =
         |at: u32, key: &str, node: u32| format!(r#"{{ at = "{at} s", {key} = "phones{node}" }}"#);
     let moves = |key: &str| {
         let steps = [(5, 2), (10, 1), (15, 2)].map(|(at, node)| step(at, key, node));
         format!("[{}]", steps.join(", "))
     };
-    let still = run(&plan(BOTH_WAYS), 1);
+    let still = run(&plan(BOTH_DIRECTIONS), 1);
     let (to, from) = (moves("to"), moves("from"));
-    let walks =
-        run(&plan_with(BOTH_WAYS, &[("users.down.moves", &to), ("users.up.moves", &from)]), 1);
+    let walks = run(
+        &plan_with(BOTH_DIRECTIONS, &[("users.down.moves", &to), ("users.up.moves", &from)]),
+        1,
+    );
     let goodput = |output: &RunOutput, users: std::ops::Range<usize>| {
         output.flows.goodput_bps[users].iter().sum::<f64>()
     };
@@ -253,7 +255,7 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
 
 /// `scenarios/handover-up.toml`, as its comment has it, with buckets of users and of flows.
 #[test]
-fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
+fn a_moving_sender_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = file("scenarios/handover-up.toml");
     let with = |before: &str, after: &str| {
         assert!(text.contains(before));
@@ -268,14 +270,14 @@ fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own()
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// Whatever was met in a tunnel that he has left is re-inserted where he is.
+/// Whatever was met in a tunnel that it has left is re-inserted where it is.
 #[test]
-fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
+fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
-    let left_by = |handover: &str, seed: u64| {
+    let counts_with = |handover: &str, seed: u64| {
         let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);
         let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
-        let output = run(&plan_with(BOTH_WAYS, &set), seed);
+        let output = run(&plan_with(BOTH_DIRECTIONS, &set), seed);
         let all = |what: &str| {
             ["n1-r1.ingress.0", "n2-r1.ingress.0"].map(|begins| sum(&output, begins, what))
         };
@@ -287,9 +289,9 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
         left
     };
     // Marks that were reported last; with nothing handed over, all that a first eNodeB heard of too late.
-    let [keep, anew] =
-        ["keep", "anew"].map(|handover| (1..=5).map(|seed| left_by(handover, seed)).sum::<u64>());
-    assert!(3 * keep < anew, "{keep} left where they are handed over, {anew} where not");
+    let [keep, afresh] = ["keep", "anew"]
+        .map(|handover| (1..=5).map(|seed| counts_with(handover, seed)).sum::<u64>());
+    assert!(3 * keep < afresh, "{keep} left where they are handed over, {afresh} where not");
 }
 
 /// Two groups that flood at one gateway, where nothing is full: a bucket of 4 Mb/s for the family, and one for each of the others.

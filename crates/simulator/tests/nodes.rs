@@ -4,7 +4,9 @@ use tidegate_mechanisms::stage::{Ecn, Tunnel};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::{Asked, Contents, Delivery, Direction, Emulation, Header, NodePlace};
+use tidegate_simulator::{
+    Asked, CongestionHeader, Contents, Delivery, Direction, Emulation, NodePlace,
+};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -70,8 +72,11 @@ fn places(emulation: &Emulation<'_, Bare>) -> [NodePlace; 2] {
     *emulation.tunnels().first().expect("there is a tunnel")
 }
 
-const PLAIN: Asked =
-    Asked { len: 1500, header: Header { ecn: Ecn::NotEct, declared: NOTHING }, tunnel: None };
+const PLAIN: Asked = Asked {
+    len: 1500,
+    header: CongestionHeader { ecn: Ecn::NotEct, declared: NOTHING },
+    tunnel: None,
+};
 const NOTHING: tidegate_mechanisms::stage::Declared = tidegate_mechanisms::stage::Declared {
     conex: false,
     loss: false,
@@ -94,8 +99,11 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     let judged = emulation.judge(begin, PLAIN, there.at);
     let tunnel = judged.tunnel.expect("it has entered one");
     assert_eq!((tunnel.teid, tunnel.sequence, judged.ecn), (1, 0, Ecn::Ect0));
-    let outer =
-        Asked { len: 1544, header: Header { ecn: judged.ecn, ..PLAIN.header }, tunnel: None };
+    let outer = Asked {
+        len: 1544,
+        header: CongestionHeader { ecn: judged.ecn, ..PLAIN.header },
+        tunnel: None,
+    };
     assert!(emulation.go_on(begin, 8, outer, there.at).is_none());
     let out = next(&mut emulation);
     assert_eq!((out.packet, out.place.map(|place| place.node)), (8, Some(end.node)));
@@ -111,7 +119,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
 
 /// What a node drops is a loss of the flow's and a count of the stage's; reports go back to the gateway.
 #[test]
-fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
+fn drops_of_a_node_are_counted_and_messages_go_in_both_directions() {
     let plan = plan();
     let mut emulation = Emulation::new(&plan, 1, Bare);
     let [begin, end] = places(&emulation);
@@ -128,7 +136,7 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
     assert!(emulation.send_back(end, 5, Asked { len: 71, ..PLAIN }, at(30)));
     let back = next(&mut emulation);
     assert_eq!((back.packet, back.place.map(|place| place.node)), (5, Some(begin.node)));
-    emulation.tell(begin.node, &report);
+    emulation.notify(begin.node, &report);
     emulation.send_on(begin, 6, Asked { len: 42, ..PLAIN }, back.at);
     let answer = next(&mut emulation);
     assert_eq!((answer.packet, answer.place.map(|place| place.node)), (6, Some(end.node)));
@@ -153,7 +161,7 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
 
 /// Who walks is in another tunnel from then on; what is under way goes on in the one before.
 #[test]
-fn a_user_who_has_moved_takes_the_tunnel_to_where_he_is() {
+fn a_user_that_has_moved_takes_the_tunnel_of_its_current_enodeb() {
     let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\negress = [\"enodeb\"]\n\
                  [links.far-back]\nfrom = \"M\"\nto = \"G\"\nrate = \"10 Mb/s\"\nduplex = false\n\
                  [links.far-cell]\nfrom = \"M\"\nto = \"others\"\nrate = \"100 Mb/s\"\n";

@@ -238,7 +238,7 @@ fn reno_fills_a_long_fat_pipe_one_segment_a_round_trip() {
     }
 }
 
-/// 400 hosts let go of a packet at once, each after up to 20 s: three in four of them after the first 5 s, ± 29
+/// 400 hosts release a packet at once, each after up to 20 s: three in four of them after the first 5 s, ± 29
 /// in 999 of 1,000 cases.
 #[test]
 fn a_host_jitter_of_many_seconds_is_not_cut() {

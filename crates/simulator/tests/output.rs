@@ -5,7 +5,7 @@ use tidegate_simulator::output::{RunOutput, SCHEMA};
 
 /// A column is called by its unit, so that nobody has to look it up.
 #[test]
-fn a_columns_name_tells_its_unit() {
+fn a_columns_name_has_its_unit() {
     for table in SCHEMA {
         for column in table.columns {
             let named = [("_bps", "bit/s"), ("_s", "s"), ("_bytes", "B"), ("_packets", "packets")]
@@ -38,7 +38,7 @@ fn names_keep_their_units_and_types() {
 }
 
 #[test]
-fn a_run_has_the_tables_that_the_schema_tells() {
+fn a_run_has_the_tables_of_the_schema() {
     let tables = RunOutput::default().into_tables();
     let always = SCHEMA.iter().filter(|schema| schema.only.is_none());
     assert!(tables.iter().map(|(schema, _)| schema.name).eq(always.map(|schema| schema.name)));

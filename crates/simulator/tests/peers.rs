@@ -5,7 +5,7 @@
 //! range from the least to the largest figure of a simulator: of ns-2 over its seeds, and of a single
 //! run with an interval taken from ns-2's spread.
 //!
-//! Three traits of a research TCP make it so; a sender without them sends next to nothing in vain and
+//! Three traits of a research TCP make it so; a sender without them sends next to nothing spuriously and
 //! has a higher goodput than any of the others: `each_trait_of_a_research_tcp_shows`.
 
 use crate::common;
@@ -186,20 +186,20 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.quirks.whole_threshold", "false"),
 ];
 
-/// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again in vain, in Mb/s (nearly nothing
+/// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again spuriously, in Mb/s (nearly nothing
 /// by a sender that keeps its scoreboard and is careful with its timer); with marks, how full the link
 /// is if no window falls below two segments.
 #[test]
 fn each_trait_of_a_research_tcp_shows() {
     let (keep, careful) =
         (("tcp.after_timeout", "keep-scoreboard"), ("tcp.rearm_on_retransmit", "true"));
-    let in_vain = |traits: &[(&str, &str)]| {
+    let spurious = |traits: &[(&str, &str)]| {
         let drops = [traits, &[("tcp.ecn", "false")], &BY_THE_RFCS].concat();
         let measured = measure("S2-drop", S2, &drops, 5);
         measured.throughput_mbps.value - measured.goodput_mbps.value
     };
     let (neither, timer, back, both) =
-        (in_vain(&[keep, careful]), in_vain(&[keep]), in_vain(&[careful]), in_vain(&[]));
+        (spurious(&[keep, careful]), spurious(&[keep]), spurious(&[careful]), spurious(&[]));
     println!("in vain {neither:.2}, {timer:.2}, {back:.2}, {both:.2} Mb/s");
     assert!(neither < 0.2);
     assert!((0.8..1.3).contains(&timer));

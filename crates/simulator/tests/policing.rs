@@ -1,4 +1,4 @@
-//! Congestion policing queues with TCP: five flows against one, and a customer who comes and goes.
+//! Congestion policing queues with TCP: five flows against one, and a customer that comes and goes.
 
 use crate::common;
 

@@ -77,7 +77,7 @@ fn both_variants_of_sbrm_settle_where_the_marks_cost_what_is_paid() {
 /// The optimum of Σ w ln x over two links: whoever takes both has a third of either, whatever round trips and however
 /// prices travel.
 #[test]
-fn whoever_takes_two_links_pays_for_both() {
+fn a_flow_over_two_links_pays_for_both() {
     let one_bit = r#"{ kind = "one-bit", base = 1.06 }"#;
     // For prices of 0.4 and 0.8: one bit is set in about half of all packets at either.
     let four_bit =
@@ -114,7 +114,7 @@ fn what_is_not_ecn_capable_passes_a_price_unmarked() {
 /// What senders take for the price of their path is what its links ask together, up to what has changed since, and of
 /// so many flows of each group as the scenario says it is sampled.
 #[test]
-fn series_tell_what_links_ask_and_what_senders_know() {
+fn series_report_what_links_ask_and_what_senders_know() {
     let options = [("sample_interval", "10 ms"), ("sampled_flows", "2"), ("warm_up", "0 s")];
     let quoted: Vec<_> = options.map(|(key, value)| (key, format!("\"{value}\""))).into();
     let mut more: Vec<_> = quoted.iter().map(|(key, value)| (*key, value.as_str())).collect();

@@ -65,13 +65,13 @@ fn the_balance_of_honest_flows_is_their_credit() {
         let (positive, negative) = (of("positive_bytes"), of("negative_bytes"));
         assert!(negative > 50e3 && of("credit_bytes") > 0.0, "{user}: {negative}");
         let lost = output.flows.losses[user as usize] as f64 * 1500.0;
-        let on_its_way = 60.0 * 1500.0;
-        assert!(positive - negative <= lost && negative - positive < on_its_way, "{user}");
+        let in_flight = 60.0 * 1500.0;
+        assert!(positive - negative <= lost && negative - positive < in_flight, "{user}");
         assert_eq!(of("dropped: negative balance") + of("dropped: nothing declared"), 0.0);
     }
 }
 
-/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a repair or a timeout
+/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a retransmission or a timeout
 /// moves on by many segments, but duplicates have told of their marks.
 #[test]
 fn losses_without_congestion_are_not_declared() {
@@ -91,9 +91,9 @@ fn losses_without_congestion_are_not_declared() {
     }
 }
 
-/// Whoever declares nothing of his marks has next to nothing behind a dropper, and without one more than others.
+/// Whoever declares nothing of its marks has next to nothing behind a dropper, and without one more than others.
 #[test]
-fn who_declares_nothing_has_nothing_behind_a_dropper() {
+fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
     let audited = with(&[cheat]);
     assert!(mbps(&audited, 4..5) < 0.1, "{}", mbps(&audited, 4..5));
@@ -101,9 +101,9 @@ fn who_declares_nothing_has_nothing_behind_a_dropper() {
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
-/// Whoever declares only while little of his is in flight has less than honest users have.
+/// Whoever declares only while little of its is in flight has less than honest users have.
 #[test]
-fn who_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
+fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     let slow = r#"{ kind = "re-ecn", cheat = { kind = "while-slow", flight = "8 kB" } }"#;
     let output = with(&[("users.other.tcp.conex", slow)]);
     let (own, others) = (mbps(&output, 4..5), mbps(&output, 0..4) / 4.0);

@@ -1,12 +1,12 @@
 //! Loss detection takes it that links never reorder. One mechanism can: RFC 6057's scheduler, when it
-//! releases a customer whose packets still wait behind all others. What he sends from then on overtakes
+//! releases a customer whose packets still wait behind all others. What it sends from then on overtakes
 //! them. Here is how that comes about, and how little of it senders meet.
 
 use crate::common;
 
 use common::plan_with;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::{Contents, Direction, Emulation, Header, run};
+use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulation, run};
 
 /// Packets without content.
 struct Bare;
@@ -42,8 +42,8 @@ traffic = { kind = "cbr", rate = "1 Mb/s" }
 traffic = { kind = "cbr", rate = "1 Mb/s" }
 "#;
 
-/// The first customer fills the first period, so that in the second he is served last. What he sends
-/// there, the other's packets keep waiting; in the third he is released, and what he sends then leaves
+/// The first customer fills the first period, so that in the second it is served last. What it sends
+/// there, the other's packets keep waiting; in the third it is released, and what it sends then leaves
 /// before it, unless that has left meanwhile.
 fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
     let plan = plan_with(PORT, &[]);
@@ -72,13 +72,13 @@ fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
         }
         let number = numbers[flow as usize];
         numbers[flow as usize] += 1;
-        emulation.inject(flow, Direction::Forward, number, 1500, Header::default(), at);
+        emulation.inject(flow, Direction::Forward, number, 1500, CongestionHeader::default(), at);
     }
     arrived
 }
 
 #[test]
-fn a_released_customer_overtakes_his_own_waiting_packets() {
+fn a_released_customer_overtakes_its_own_waiting_packets() {
     // 1,600 packets of the other take until 2.65 s: ten overtake five.
     let arrived = order_of_arrival(5, 1600);
     let (waited, released): (Vec<u64>, Vec<u64>) = ((950..955).collect(), (955..965).collect());
@@ -92,7 +92,7 @@ fn a_released_customer_overtakes_his_own_waiting_packets() {
 /// priority, and the buffer has room for all that waits. Counted in the engine, 0.6 to 0.8 % of the heavy
 /// user's packets came after later ones there, all in four seconds of 300. With a buffer of 50 packets none
 /// did, since newcomers take the places of those that wait. What is sent again beyond what is lost, timeouts
-/// in vain included, is below 4 % in the one case and below a thousandth in the other.
+/// spuriously included, is below 4 % in the one case and below a thousandth in the other.
 #[test]
 fn senders_hardly_notice_that_the_scheduler_reorders() {
     let text = r#"
@@ -117,8 +117,9 @@ traffic = { kind = "cbr", rate = "0.8 Mb/s" }
                 let flows = run(&plan, seed).flows;
                 let heavy = |column: &[u64]| column[..10].iter().sum::<u64>();
                 let (again, lost) = (heavy(&flows.retransmits), heavy(&flows.losses));
-                let in_vain = again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
-                assert!(in_vain <= at_most, "{recovery}, {buffer}, seed {seed}: {in_vain}");
+                let spurious =
+                    again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
+                assert!(spurious <= at_most, "{recovery}, {buffer}, seed {seed}: {spurious}");
             }
         }
     }

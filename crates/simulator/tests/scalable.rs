@@ -9,7 +9,7 @@ use tidegate_simulator::run;
 
 const SCENARIO: &str = include_str!("../../../scenarios/dctcp-step-marking.toml");
 
-/// Packets on the way at 1 Gb/s without a queue: there 0.2 ms and the transmission of a packet (at
+/// Packets on the path at 1 Gb/s without a queue: there 0.2 ms and the transmission of a packet (at
 /// the access link 1.2 µs, at the bottleneck 12 µs), back 0.2 ms and that of an ACK.
 const PIPE_PACKETS: f64 = (400.0 + 13.2 + 0.6) / 12.0;
 /// The other of the two flows sends next to nothing.
@@ -111,7 +111,7 @@ const ACCURATE: &str = include_str!("../../../scenarios/accurate-ecn.toml");
 /// As long as every ACK arrives, counters tell DCTCP what marked and unmarked segments acknowledged apart do,
 /// with or without the option.
 #[test]
-fn whoever_is_told_of_marks_by_counters_gets_what_others_do() {
+fn a_sender_with_mark_counters_gets_what_others_do() {
     for option in ["each", "changes", "off"] {
         let plan = plan_with(ACCURATE, &[("tcp.accurate_option", option)]);
         for output in runs(&plan, 1..=2) {
@@ -128,14 +128,14 @@ fn whoever_is_told_of_marks_by_counters_gets_what_others_do() {
 /// queue holds, stays.
 #[test]
 fn reno_answers_to_counted_marks_as_to_echoes() {
-    let told_by = |feedback| {
+    let with_feedback = |feedback| {
         let more = [("tcp.ecn", "true"), ("tcp.feedback", feedback), ("duration", "40 s")];
         let output = run(&plan_with(include_str!("../../../scenarios/s2-red-ecn.toml"), &more), 1);
         let row = link(&output, "bottleneck");
         let share = output.links.marks[row] as f64 / output.links.arrivals[row] as f64;
         (share, output.links.mean_backlog_packets[row])
     };
-    let (echoed, counted) = (told_by("classic"), told_by("accurate"));
+    let (echoed, counted) = (with_feedback("classic"), with_feedback("accurate"));
     println!("marked share and backlog: echoed {echoed:?}, counted {counted:?}");
     assert!((counted.0 / echoed.0 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");
     assert!((counted.1 / echoed.1 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");

@@ -1,4 +1,4 @@
-//! Stages on the way: what they see, where they stand, and that they stand in nobody's way.
+//! Stages on the path: what they see, where they stand, and that they stand in nobody's way.
 
 use crate::common;
 
@@ -136,9 +136,9 @@ ingress = [{ kind = "mark-counter" }]
 egress = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-counter" }]
 "#;
 
-/// Reports cross the way back: as many more packets as there were reports, all but those still under way.
+/// Reports cross the reverse path: as many more packets as there were reports, all but those still under way.
 #[test]
-fn reports_are_packets_that_take_their_time_on_the_way_back() {
+fn reports_are_packets_with_a_delay_on_the_reverse_path() {
     let with = run(&plan_with(REPORTED, &[]), 1);
     let back = |output: &RunOutput| {
         let place = output.links.name.iter().position(|name| name == "back").expect("is there");
@@ -154,7 +154,7 @@ fn reports_are_packets_that_take_their_time_on_the_way_back() {
             count(&with, egress, &format!("{what}_packets")),
             count(&with, ingress, &format!("reported_{what}_packets")),
         );
-        // What has passed since the latest report left, up to 100 ms and the way back ago.
+        // What has passed since the latest report left, up to 100 ms and the reverse path ago.
         assert!(known <= there && there - known < 150, "{what}: {known} of {there} known");
         assert!(known > 0);
     }

@@ -24,7 +24,7 @@ flows = 10
 count = 10
 "#;
 
-/// A single customer's packets leave in the order they came, so that round robin over him alone is
+/// A single customer's packets leave in the order they came, so that round robin over it alone is
 /// first come, first served: what is computed in advance and what is an event must agree in all that
 /// hosts see, to the last bit. The buffer differs in whom it drops (the last packet of the longest
 /// queue is the arriving one), not in what is left.
@@ -144,7 +144,7 @@ fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
 }
 
 /// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
-/// the first the one is served last, and what does not fit is his. Nobody else loses a packet.
+/// the first the one is served last, and what does not fit is its. Nobody else loses a packet.
 #[test]
 fn the_heavy_user_of_a_busy_port_bears_the_congestion_of_the_next_period() {
     let text = r#"
@@ -355,8 +355,8 @@ fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
         let of_flows = output.flows.marks.iter().sum::<u64>();
         assert!(of_flows > 50, "{mechanism}: {of_flows} marks");
         // 5 ms of 10 Mb/s.
-        let under_way = links.marks[row] - of_flows;
-        assert!(under_way <= 5, "{mechanism}: {under_way} of {of_flows}");
+        let in_transit = links.marks[row] - of_flows;
+        assert!(in_transit <= 5, "{mechanism}: {in_transit} of {of_flows}");
         assert!(links.drops_wire[row] > 50, "{mechanism}");
     }
 }

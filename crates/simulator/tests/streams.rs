@@ -228,7 +228,7 @@ fn a_call_that_ends_leaves_no_event_behind() {
 /// A gateway that refuses whoever asks: of few sources most are in a call, and what they begin passes as part of it; of
 /// many none is.
 #[test]
-fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
+fn a_gateway_detects_a_new_call_by_the_silence_before_it() {
     let with = |sources: u32, silence: &str| {
         let gateway =
             format!("{{ kind = \"gateway\", sources = {sources}, silence = \"{silence}\" }}");
@@ -247,7 +247,7 @@ fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
 }
 
 /// Twenty flows of a site, of which each has a call now and then, on a path that marks too much: whoever knows of that lets
-/// none begin, until what he knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
+/// none begin, until what it knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
 /// blocks what begins within 5 s of them: a third. Of the flows of a gateway one is always the next to try, and all others
 /// know of it: one in twelve begins.
 #[test]
@@ -277,7 +277,7 @@ fn flows_of_a_site_share_what_their_gateway_knows() {
 /// Room for 20 calls of 200 kb/s by load, which is what its measurement has of them: as many as a counter lets in, less
 /// what videos vary by.
 #[test]
-fn who_measures_the_load_keeps_it_within_its_limit() {
+fn admission_by_measured_load_keeps_it_within_its_limit() {
     let overrides = [(
         "users.site.traffic.admission",
         "{ kind = \"measured-sum\", limit = \"4 Mb/s\", sample = \"500 ms\", window = \"2 s\" }",
@@ -292,7 +292,7 @@ fn who_measures_the_load_keeps_it_within_its_limit() {
 /// Calls for which w/p = 400 kb/s: the second of their two qualities, once targets are above its 200 kb/s. Without marks for
 /// it none would be better than the first.
 #[test]
-fn calls_choose_their_quality_by_what_all_of_them_are_told() {
+fn calls_choose_their_quality_by_what_all_of_them_are_reported() {
     let better = "better = [{ rate = \"200 kb/s\" }]";
     let with = |willingness: &str| {
         let price =
@@ -312,7 +312,7 @@ fn calls_choose_their_quality_by_what_all_of_them_are_told() {
     assert!(rich > 0.5, "{rich}");
 }
 
-/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those who hear nothing from their
+/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those that hear nothing from their
 /// receiver end, whoever admitted them, and so do those that begin after that; who gets no reports goes on.
 #[test]
 fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {

@@ -6,7 +6,7 @@ use common::plan_with;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a way back that loses reports.
+/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a reverse path that loses reports.
 const MOBILE: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -103,7 +103,7 @@ fn a_packet_is_longer_in_the_tunnel_alone() {
 /// What ends of tunnels remember is told once a stage, as it is at the end, whatever part of the run is measured; policers
 /// and droppers of flows have theirs in bytes, too.
 #[test]
-fn what_a_stage_remembers_is_told_in_bytes() {
+fn what_a_stage_remembers_is_reported_in_bytes() {
     let policed = "[{ kind = \"pdn-gateway\", policers = [{ buckets = \"by-flow\", \
                    fill_rate = \"5 Mb/s\", depth = \"1 MB\", round_trip = \"50 ms\" }] }]";
     let states = |options: &[(&str, &str)]| {
@@ -149,7 +149,7 @@ fn a_tunnel_without_congestion_changes_nothing_but_length() {
 
 /// A fifth of all reports are lost; the last that came has told everything up to its number.
 #[test]
-fn what_reports_have_told_is_what_the_enodeb_has_counted() {
+fn reports_have_what_the_enodeb_has_counted() {
     let output = run(&plan_with(MOBILE, &[]), 1);
     let (sent, taken) = (all(&output, ENODEB, "reports_sent"), all(&output, GATEWAY, "reports"));
     assert!(
@@ -207,7 +207,7 @@ fn marks_leave_the_tunnel_by_the_rules() {
 
 /// Radio losses are told of apart from congestion, and repeated attempts take most of them away.
 #[test]
-fn the_radio_loses_packets_that_reports_tell_apart() {
+fn reports_distinguish_losses_of_the_radio() {
     let radio = |attempts: u32| {
         let enodeb = format!(
             "[{{ kind = \"enodeb\", interval = \"50 ms\", radio_loss = 0.05, radio_attempts = {attempts} }}]"
@@ -279,7 +279,7 @@ duplex = false
 /// Flows go on where their users have moved to; what was under way arrives where it was sent to, and reports of
 /// both eNodeBs are believed.
 #[test]
-fn a_user_who_walks_goes_on_over_the_other_enodeb() {
+fn a_moving_user_continues_over_the_other_enodeb() {
     let text = format!("{MOBILE}{NEXT_CELL}");
     let moves = "[{ at = \"5 s\", to = \"phones2\" }, { at = \"15 s\", to = \"phones\" }]";
     let still = run(&plan_with(&text, &[]), 1);
@@ -305,24 +305,24 @@ fn a_user_who_walks_goes_on_over_the_other_enodeb() {
     }
 }
 
-/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets him have its fill rate, and
+/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets it have its fill rate, and
 /// one at each eNodeB about twice as much.
 #[test]
-fn who_walks_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
+fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = include_str!("../../../scenarios/handover.toml");
-    let anew =
+    let afresh =
         text.replace("kind = \"pdn-gateway\",", "kind = \"pdn-gateway\", handover = \"anew\",");
-    assert_ne!(anew, text);
+    assert_ne!(afresh, text);
     let walker = |text: &str| run(&plan_with(text, &[]), 1).flows.throughput_bps[0];
-    let (kept, gained) = (walker(text), walker(&anew));
+    let (kept, gained) = (walker(text), walker(&afresh));
     assert!((1.9e6..2.3e6).contains(&kept), "{kept} bit/s with his own");
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// RFC 7778, section 4: his allowance follows a user from one cell to the next. A policer by declarations stands with
-/// the user or at the gateway that all his tunnels begin at, and has one bucket for him wherever he is.
+/// RFC 7778, section 4: its allowance follows a user from one cell to the next. A policer by declarations stands with
+/// the user or at the gateway that all its tunnels begin at, and has one bucket for it wherever it is.
 #[test]
-fn who_walks_takes_his_allowance_of_declared_congestion_with_him() {
+fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     let text = format!("{MOBILE}{NEXT_CELL}");
     let policer =
         r#"[{ kind = "conex-policer", fill_rate = "2 packets/s", depth = "60 packets" }]"#;
@@ -341,14 +341,14 @@ fn who_walks_takes_his_allowance_of_declared_congestion_with_him() {
         assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
         assert!(count(&output, user, &ingress, "dropped: over allowance") > 0);
     }
-    // Each is seen to have walked, those who send where they are then.
+    // Each is seen to have walked, those that send where they are then.
     assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
 }
 
 /// `scenarios/declared-congestion.toml`: a node between the ends of tunnels that goes by what is re-inserted into their headers leaves
 /// a flood what the others do not take, and by nothing else: where there is no room to re-insert, all wait in one class.
 #[test]
-fn a_flood_is_served_after_those_who_declare_little() {
+fn a_flood_is_served_after_those_that_declare_little() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");
     let throughput = |set: &[(&str, &str)]| {
         let plan = plan_with(text, &[set, &[("duration", "20 s")]].concat());
@@ -371,7 +371,7 @@ fn a_flood_is_served_after_those_who_declare_little() {
 
 /// RFC 7837, section 7, and RFC 7778, section 3.2.1: whether what senders declare by the ConEx option stands in the tunnels' headers,
 /// too, is the gateway's choice. Here all lose packets over the air, for which a gateway owes nothing, and four of five declare that:
-/// a node between the ends of tunnels takes them for those who meet congestion if it can see it, and serves the fifth first.
+/// a node between the ends of tunnels takes them for those that meet congestion if it can see it, and serves the fifth first.
 #[test]
 fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");

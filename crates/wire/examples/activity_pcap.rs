@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let v4 = capture::ipv4(transport.clone(), &activity::ipv4::emit(room))?;
             let v6 = capture::ipv6(transport, &activity::ipv6::emit(number.0, room))?;
             for (version, sent) in [(4, v4), (6, v6)] {
-                file.extend(capture::record(&on_the_way(sent, activity)?));
+                file.extend(capture::record(&at_router(sent, activity)?));
                 let name = number.keyword_str().unwrap_or("?");
                 println!("{version} {name} {}", activity.bits());
             }
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What meter and router do to a packet.
-fn on_the_way(mut bytes: Vec<u8>, activity: Activity) -> Result<Vec<u8>, Box<dyn Error>> {
+fn at_router(mut bytes: Vec<u8>, activity: Activity) -> Result<Vec<u8>, Box<dyn Error>> {
     let view = packet::parse(&bytes)?;
     if !packet::write_activity(&mut bytes, &view, activity)? {
         return Err("the sender left no room".into());

@@ -18,22 +18,22 @@ use etherparse::ip_number;
 use tidegate_wire::accecn::{self, ByteCounters, MAX_OPTION_LEN, Order};
 use tidegate_wire::conex::{Cdo, Conex};
 use tidegate_wire::packet::{self, View};
-use tidegate_wire::re_ecn::{self, Codepoint};
+use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 
 /// Of the option: every combination of X, L, E and C, and one with reserved bits.
 const CONEX: [u8; 17] = [
     0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, 0x90, 0xA0, 0xB0, 0xC0, 0xD0, 0xE0, 0xF0,
     0x8F,
 ];
-const CODEPOINTS: [Codepoint; 8] = [
-    Codepoint::Credit,
-    Codepoint::NotMarked,
-    Codepoint::ReEcho,
-    Codepoint::Marked,
-    Codepoint::MarkedReEcho,
-    Codepoint::LegacyEcn,
-    Codepoint::NotEcn,
-    Codepoint::Unused,
+const CODEPOINTS: [ReEcnCodepoint; 8] = [
+    ReEcnCodepoint::Credit,
+    ReEcnCodepoint::NotMarked,
+    ReEcnCodepoint::ReEcho,
+    ReEcnCodepoint::Marked,
+    ReEcnCodepoint::MarkedReEcho,
+    ReEcnCodepoint::LegacyEcn,
+    ReEcnCodepoint::NotEcn,
+    ReEcnCodepoint::Unused,
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

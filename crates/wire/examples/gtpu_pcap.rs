@@ -19,17 +19,17 @@ use std::net::Ipv4Addr;
 use capture::Transport;
 use tidegate_wire::conex::Conex;
 use tidegate_wire::gtpu::report::{self, Entry, Fate, Report};
-use tidegate_wire::gtpu::tunnel::{self, Path};
-use tidegate_wire::gtpu::{Header, Kind, element, mark};
+use tidegate_wire::gtpu::tunnel::{self, TunnelPath};
+use tidegate_wire::gtpu::{Header, MessageKind, element, mark};
 use tidegate_wire::{Ecn, packet};
 
 /// From the gateway to the base station.
-const DOWN: Path = Path {
+const DOWN: TunnelPath = TunnelPath {
     source: Ipv4Addr::new(192, 0, 2, 1),
     destination: Ipv4Addr::new(192, 0, 2, 2),
     source_port: 2152,
 };
-const UP: Path = Path { source: DOWN.destination, destination: DOWN.source, ..DOWN };
+const UP: TunnelPath = TunnelPath { source: DOWN.destination, destination: DOWN.source, ..DOWN };
 /// Type and content of a PDU session container, as a network of today has it: downlink, flow 9.
 const SESSION: (u8, [u8; 2]) = (0x85, [0x00, 0x09]);
 
@@ -66,14 +66,14 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         }
     }
     let plain = [(data(None), DOWN, users[0].clone())];
-    let end = Header { kind: Kind::EndMarker, ..data(None) };
+    let end = Header { kind: MessageKind::EndMarker, ..data(None) };
     let echo = |kind, sequence| Header { kind, teid: 0, sequence: Some(sequence), n_pdu: None };
     let others = [
         (end, DOWN, Vec::new()),
-        (echo(Kind::EchoRequest, 1), UP, reported()),
-        (echo(Kind::EchoResponse, 1), DOWN, element::RECOVERY.to_vec()),
-        (echo(Kind::ErrorIndication, 0), UP, element::refused(0x0102_0304, UP.source)),
-        (echo(Kind::SupportedExtensions, 0), UP, element::KNOWN_EXTENSIONS.to_vec()),
+        (echo(MessageKind::EchoRequest, 1), UP, reported()),
+        (echo(MessageKind::EchoResponse, 1), DOWN, element::RECOVERY.to_vec()),
+        (echo(MessageKind::ErrorIndication, 0), UP, element::refused(0x0102_0304, UP.source)),
+        (echo(MessageKind::SupportedExtensions, 0), UP, element::KNOWN_EXTENSIONS.to_vec()),
     ];
     for (header, path, payload) in plain.into_iter().chain(others) {
         let mut bytes = Vec::new();
@@ -89,7 +89,7 @@ fn padding(before: &Transport) -> [u8; 8] {
 }
 
 fn data(sequence: Option<u16>) -> Header {
-    Header { kind: Kind::Data, teid: 0x0102_0304, sequence, n_pdu: None }
+    Header { kind: MessageKind::Data, teid: 0x0102_0304, sequence, n_pdu: None }
 }
 
 fn reported() -> Vec<u8> {
@@ -124,27 +124,27 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn payload(kind: Kind, payload: &[u8]) -> Result<String, Box<dyn Error>> {
+fn payload(kind: MessageKind, payload: &[u8]) -> Result<String, Box<dyn Error>> {
     Ok(match kind {
-        Kind::Data => {
+        MessageKind::Data => {
             let view = packet::parse(payload)?;
             format!("{} {}", view.source, view.destination)
         }
-        Kind::EchoRequest => shown(report::parse(payload)?.map(|report| {
+        MessageKind::EchoRequest => shown(report::parse(payload)?.map(|report| {
             let Report { received, marked_before, dropped_before, dropped_here, .. } = report;
             format!(
                 "{} {received} {marked_before} {dropped_before} {dropped_here}",
                 report.last_sequence
             )
         })),
-        Kind::ErrorIndication => match *payload {
+        MessageKind::ErrorIndication => match *payload {
             [16, a, b, c, d, 133, 0, 4, ref address @ ..] => {
                 let address: [u8; 4] = address.try_into()?;
                 format!("{} {}", u32::from_be_bytes([a, b, c, d]), Ipv4Addr::from(address))
             }
             _ => return Err("says not what it is about".into()),
         },
-        Kind::SupportedExtensions => match payload {
+        MessageKind::SupportedExtensions => match payload {
             [141, len, kinds @ ..] if usize::from(*len) == kinds.len() => hex(kinds),
             _ => return Err("has no list".into()),
         },

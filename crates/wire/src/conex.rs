@@ -91,7 +91,7 @@ pub struct Cdo {
 }
 
 impl Default for Cdo {
-    /// The type for experiments that RFC 7837 names: skip if unknown, does not change on the way.
+    /// The type for experiments that RFC 7837 names: skip if unknown, does not change on the path.
     fn default() -> Self {
         Cdo { option_type: 0x1E }
     }
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the way.
+    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the path.
     #[test]
     fn n7_nodes_that_do_not_know_the_option_let_it_through() {
         assert_eq!(Cdo::default().option_type >> 5, 0b000);

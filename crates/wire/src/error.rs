@@ -33,8 +33,8 @@ pub enum WireError {
         /// Less than this cannot be.
         least: usize,
     },
-    /// The IPv4 header was damaged on the way.
-    #[error("wrong IPv4 header checksum {stated:#06x}")]
+    /// The IPv4 header was damaged on the path.
+    #[error("invalid IPv4 header checksum {stated:#06x}")]
     HeaderChecksum {
         /// What the header says.
         stated: u16,

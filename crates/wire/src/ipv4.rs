@@ -120,7 +120,7 @@ pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
 }
 
 /// Replaces the bytes of `header` from `at` on by `new`, and lets the checksum follow. A checksum
-/// that was wrong before stays as wrong, so that damage on the way cannot be covered up.
+/// that was wrong before stays as wrong, so that damage on the path cannot be covered up.
 pub(crate) fn edit(header: &mut [u8], at: usize, new: &[u8]) {
     let end = at + new.len();
     // The checksum counts whole words; a header has an even length.

@@ -131,7 +131,7 @@ pub fn write_activity(
 
 /// What a packet declares (RFC 7837), and the bytes for which it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredBytes {
     /// What is declared.
     pub declaration: Declaration,
     /// Length of the IPv6 packet in which the option stands, header included (section 4): in a tunnel
@@ -148,10 +148,10 @@ pub fn read_conex(
     view: &View,
     cdo: Cdo,
     tunnels: usize,
-) -> Result<Option<Declared>, WireError> {
+) -> Result<Option<DeclaredBytes>, WireError> {
     let found = find_conex(bytes, view, cdo, tunnels)?;
     Ok(found.and_then(|(conex, counted_len)| {
-        let declared = |declaration| Declared { declaration, counted_len };
+        let declared = |declaration| DeclaredBytes { declaration, counted_len };
         conex.declaration().map(declared)
     }))
 }

@@ -34,16 +34,16 @@ const RE: u8 = 0x80;
 
 /// What the two fields say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Codepoint {
+pub enum ReEcnCodepoint {
     /// Credit, for the auditor.
     Credit,
     /// Takes part, and has nothing to declare.
     NotMarked,
     /// Declares a mark or a loss.
     ReEcho,
-    /// Takes part, and was marked on the way.
+    /// Takes part, and was marked in transit.
     Marked,
-    /// Declares a mark or a loss, and was marked on the way.
+    /// Declares a mark or a loss, and was marked in transit.
     MarkedReEcho,
     /// ECN-capable, does not take part.
     LegacyEcn,
@@ -53,45 +53,45 @@ pub enum Codepoint {
     Unused,
 }
 
-impl Codepoint {
+impl ReEcnCodepoint {
     /// What an ECN field and the RE bit say.
     pub const fn of(ecn: Ecn, re: bool) -> Self {
         match (ecn, re) {
-            (Ecn::NotEct, true) => Codepoint::Credit,
-            (Ecn::Ect1, true) => Codepoint::NotMarked,
-            (Ecn::Ect1, false) => Codepoint::ReEcho,
-            (Ecn::Ce, true) => Codepoint::Marked,
-            (Ecn::Ce, false) => Codepoint::MarkedReEcho,
-            (Ecn::Ect0, false) => Codepoint::LegacyEcn,
-            (Ecn::NotEct, false) => Codepoint::NotEcn,
-            (Ecn::Ect0, true) => Codepoint::Unused,
+            (Ecn::NotEct, true) => ReEcnCodepoint::Credit,
+            (Ecn::Ect1, true) => ReEcnCodepoint::NotMarked,
+            (Ecn::Ect1, false) => ReEcnCodepoint::ReEcho,
+            (Ecn::Ce, true) => ReEcnCodepoint::Marked,
+            (Ecn::Ce, false) => ReEcnCodepoint::MarkedReEcho,
+            (Ecn::Ect0, false) => ReEcnCodepoint::LegacyEcn,
+            (Ecn::NotEct, false) => ReEcnCodepoint::NotEcn,
+            (Ecn::Ect0, true) => ReEcnCodepoint::Unused,
         }
     }
 
     /// The ECN field and the RE bit that say it.
     pub const fn fields(self) -> (Ecn, bool) {
         match self {
-            Codepoint::Credit => (Ecn::NotEct, true),
-            Codepoint::NotMarked => (Ecn::Ect1, true),
-            Codepoint::ReEcho => (Ecn::Ect1, false),
-            Codepoint::Marked => (Ecn::Ce, true),
-            Codepoint::MarkedReEcho => (Ecn::Ce, false),
-            Codepoint::LegacyEcn => (Ecn::Ect0, false),
-            Codepoint::NotEcn => (Ecn::NotEct, false),
-            Codepoint::Unused => (Ecn::Ect0, true),
+            ReEcnCodepoint::Credit => (Ecn::NotEct, true),
+            ReEcnCodepoint::NotMarked => (Ecn::Ect1, true),
+            ReEcnCodepoint::ReEcho => (Ecn::Ect1, false),
+            ReEcnCodepoint::Marked => (Ecn::Ce, true),
+            ReEcnCodepoint::MarkedReEcho => (Ecn::Ce, false),
+            ReEcnCodepoint::LegacyEcn => (Ecn::Ect0, false),
+            ReEcnCodepoint::NotEcn => (Ecn::NotEct, false),
+            ReEcnCodepoint::Unused => (Ecn::Ect0, true),
         }
     }
 }
 
 /// What the IPv4 header at the start of `bytes` says.
-pub fn read(bytes: &[u8]) -> Result<Codepoint, WireError> {
+pub fn read(bytes: &[u8]) -> Result<ReEcnCodepoint, WireError> {
     let header = front(bytes, ipv4::header_len(bytes)?)?;
     let ecn = Ecn::from_traffic_class(header[ipv4::TRAFFIC_CLASS]);
-    Ok(Codepoint::of(ecn, header[BYTE] & RE != 0))
+    Ok(ReEcnCodepoint::of(ecn, header[BYTE] & RE != 0))
 }
 
 /// Writes both fields, lets the header's checksum follow, and touches nothing else.
-pub fn write(bytes: &mut [u8], codepoint: Codepoint) -> Result<(), WireError> {
+pub fn write(bytes: &mut [u8], codepoint: ReEcnCodepoint) -> Result<(), WireError> {
     let header_len = ipv4::header_len(bytes)?;
     let header = &mut bytes[..header_len];
     let (ecn, re) = codepoint.fields();
@@ -108,15 +108,15 @@ mod tests {
     use crate::checksum;
     use proptest::prelude::*;
 
-    const ALL: [Codepoint; 8] = [
-        Codepoint::Credit,
-        Codepoint::NotMarked,
-        Codepoint::ReEcho,
-        Codepoint::Marked,
-        Codepoint::MarkedReEcho,
-        Codepoint::LegacyEcn,
-        Codepoint::NotEcn,
-        Codepoint::Unused,
+    const ALL: [ReEcnCodepoint; 8] = [
+        ReEcnCodepoint::Credit,
+        ReEcnCodepoint::NotMarked,
+        ReEcnCodepoint::ReEcho,
+        ReEcnCodepoint::Marked,
+        ReEcnCodepoint::MarkedReEcho,
+        ReEcnCodepoint::LegacyEcn,
+        ReEcnCodepoint::NotEcn,
+        ReEcnCodepoint::Unused,
     ];
 
     fn with_checksum(mut header: Vec<u8>) -> Vec<u8> {
@@ -131,12 +131,12 @@ mod tests {
         with_checksum([&fixed[..], &[198, 18, 1, 1, 198, 19, 0, 1]].concat())
     }
 
-    /// Every pair of fields says one thing, and the other way round.
+    /// Every pair of fields says one thing, and the other direction.
     #[test]
     fn the_table_is_one_to_one() {
         for (number, codepoint) in ALL.into_iter().enumerate() {
             let (ecn, re) = codepoint.fields();
-            assert_eq!(Codepoint::of(ecn, re), codepoint);
+            assert_eq!(ReEcnCodepoint::of(ecn, re), codepoint);
             assert!(ALL[..number].iter().all(|other| other.fields() != (ecn, re)));
         }
     }
@@ -144,14 +144,14 @@ mod tests {
     #[test]
     fn the_bits_are_those_of_the_table() {
         let golden = [
-            (Codepoint::Credit, 0b00, 1),
-            (Codepoint::NotMarked, 0b01, 1),
-            (Codepoint::ReEcho, 0b01, 0),
-            (Codepoint::Marked, 0b11, 1),
-            (Codepoint::MarkedReEcho, 0b11, 0),
-            (Codepoint::LegacyEcn, 0b10, 0),
-            (Codepoint::NotEcn, 0b00, 0),
-            (Codepoint::Unused, 0b10, 1),
+            (ReEcnCodepoint::Credit, 0b00, 1),
+            (ReEcnCodepoint::NotMarked, 0b01, 1),
+            (ReEcnCodepoint::ReEcho, 0b01, 0),
+            (ReEcnCodepoint::Marked, 0b11, 1),
+            (ReEcnCodepoint::MarkedReEcho, 0b11, 0),
+            (ReEcnCodepoint::LegacyEcn, 0b10, 0),
+            (ReEcnCodepoint::NotEcn, 0b00, 0),
+            (ReEcnCodepoint::Unused, 0b10, 1),
         ];
         for (codepoint, ecn, re) in golden {
             let mut bytes = header();
@@ -164,10 +164,10 @@ mod tests {
 
     /// RFC 3168, section 5: what a router may do to a packet, which it does not know to take part.
     #[test]
-    fn a_mark_on_the_way_keeps_what_was_declared() {
+    fn a_mark_in_transit_keeps_what_was_declared() {
         for (sent, arrives) in [
-            (Codepoint::NotMarked, Codepoint::Marked),
-            (Codepoint::ReEcho, Codepoint::MarkedReEcho),
+            (ReEcnCodepoint::NotMarked, ReEcnCodepoint::Marked),
+            (ReEcnCodepoint::ReEcho, ReEcnCodepoint::MarkedReEcho),
         ] {
             let mut bytes = header();
             write(&mut bytes, sent).expect("is a header");
@@ -181,7 +181,7 @@ mod tests {
         for have in 0..20 {
             let truncated = WireError::Truncated { have, need: 20 };
             assert_eq!(read(&header()[..have]), Err(truncated));
-            assert_eq!(write(&mut header()[..have], Codepoint::Credit), Err(truncated));
+            assert_eq!(write(&mut header()[..have], ReEcnCodepoint::Credit), Err(truncated));
         }
         assert_eq!(read(&[0x65; 20]), Err(WireError::Version { version: 6 }));
     }

@@ -2,7 +2,7 @@
 //! the way.
 
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
-use tidegate_wire::packet::{self, Declared, View};
+use tidegate_wire::packet::{self, DeclaredBytes, View};
 use tidegate_wire::{WireError, activity};
 
 const TCP: u8 = 6;
@@ -54,7 +54,7 @@ fn view(bytes: &[u8]) -> View {
     packet::parse(bytes).expect("is a packet")
 }
 
-fn read(bytes: &[u8], tunnels: usize) -> Result<Option<Declared>, WireError> {
+fn read(bytes: &[u8], tunnels: usize) -> Result<Option<DeclaredBytes>, WireError> {
     packet::read_conex(bytes, &view(bytes), Cdo::default(), tunnels)
 }
 
@@ -68,7 +68,7 @@ fn n2_a_packet_with_x_0_is_outside_whatever_else_it_says() {
 #[test]
 fn n3_the_packet_counts_with_its_ipv6_header_and_all_behind_it() {
     let bytes = declaring(HOST, Conex::declaring(MARK));
-    let declared = Declared { declaration: MARK, counted_len: 40 + 8 + 120 };
+    let declared = DeclaredBytes { declaration: MARK, counted_len: 40 + 8 + 120 };
     assert_eq!(read(&bytes, 0), Ok(Some(declared)));
     let all = Declaration { loss: true, mark: true, credit: true };
     let bytes = declaring(HOST, Conex::declaring(all));
@@ -88,7 +88,7 @@ fn n4_to_a_group_nothing_is_declared_nor_written() {
 #[test]
 fn n5_inner_headers_are_searched_as_deep_as_is_asked() {
     let inner = declaring(HOST, Conex::declaring(MARK));
-    let declared = Some(Declared { declaration: MARK, counted_len: inner.len() });
+    let declared = Some(DeclaredBytes { declaration: MARK, counted_len: inner.len() });
     let outer = ipv6(HOST, IPV6_IN_IP, &inner);
     let outermost = ipv4(IPV6_IN_IP, &outer);
     for (bytes, depth) in [(inner, 0), (outer, 1), (outermost, 2)] {
@@ -101,11 +101,11 @@ fn n5_inner_headers_are_searched_as_deep_as_is_asked() {
 
 /// The outer option is met first; that inner and outer differ harms nobody.
 #[test]
-fn n6_an_outer_option_is_the_one_that_counts_on_the_way() {
+fn n6_the_outer_option_counts_in_transit() {
     let inner = declaring(HOST, Conex::declaring(MARK));
     let outer = [cdo(IPV6_IN_IP, Conex::declaring(LOSS)), inner.clone()].concat();
     let bytes = ipv6(HOST, DESTINATION_OPTIONS, &outer);
-    let declared = Declared { declaration: LOSS, counted_len: bytes.len() };
+    let declared = DeclaredBytes { declaration: LOSS, counted_len: bytes.len() };
     assert_eq!(read(&bytes, 3), Ok(Some(declared)));
     let outside = [cdo(IPV6_IN_IP, Conex::NOT_CONEX), inner].concat();
     assert_eq!(read(&ipv6(HOST, DESTINATION_OPTIONS, &outside), 3), Ok(None));

@@ -23,7 +23,7 @@ fn view(bytes: &[u8]) -> View {
     packet::parse(bytes).expect("a packet")
 }
 
-/// The checksum of an IPv4 header, summed anew; IPv6 has none.
+/// The checksum of an IPv4 header, summed again; IPv6 has none.
 fn checksum_is_right(bytes: &[u8]) -> bool {
     match SlicedPacket::from_ip(bytes).expect("a packet").net {
         Some(NetSlice::Ipv4(ip)) => {
@@ -35,7 +35,7 @@ fn checksum_is_right(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_view_tells_what_a_forwarder_asks() {
+fn a_view_has_what_a_forwarder_needs() {
     for (bytes, v6) in samples().iter().zip([false, true]) {
         let view = view(bytes);
         assert_eq!(view.ecn, Ecn::Ect0);

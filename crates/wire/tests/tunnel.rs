@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 use tidegate_wire::conex::{Conex, Declaration};
-use tidegate_wire::gtpu::tunnel::{self, OVERHEAD, Outer, Path};
-use tidegate_wire::gtpu::{Header, Kind, mark};
+use tidegate_wire::gtpu::tunnel::{self, OVERHEAD, Outer, TunnelPath};
+use tidegate_wire::gtpu::{Header, MessageKind, mark};
 use tidegate_wire::{Ecn, WireError, packet};
 
-const PATH: Path = Path {
+const PATH: TunnelPath = TunnelPath {
     source: Ipv4Addr::new(198, 18, 1, 1),
     destination: Ipv4Addr::new(198, 19, 0, 1),
     source_port: 40_000,
@@ -17,7 +17,7 @@ const PATH: Path = Path {
 const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 fn enclosed(ecn: Ecn, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
-    let header = Header { kind: Kind::Data, teid: 7, sequence: Some(65_535), n_pdu: None };
+    let header = Header { kind: MessageKind::Data, teid: 7, sequence: Some(65_535), n_pdu: None };
     let mut out = Vec::new();
     tunnel::enclose(PATH, ecn, header, extensions, payload, &mut out).expect("fits");
     out
@@ -48,7 +48,7 @@ fn a_packet_comes_out_of_a_tunnel_as_it_went_in() {
     assert_eq!(outer.payload(&bytes), inner);
     assert_eq!((outer.message.header.teid, outer.message.header.sequence), (7, Some(65_535)));
     assert_eq!((outer.view.ecn, outer.mark(&bytes)), (Ecn::Ect0, None));
-    assert!(outer.is_on(PATH) && !outer.is_on(Path { source: PATH.destination, ..PATH }));
+    assert!(outer.is_on(PATH) && !outer.is_on(TunnelPath { source: PATH.destination, ..PATH }));
     assert!(checksums_are_right(&bytes));
 }
 
@@ -108,7 +108,7 @@ fn what_is_no_packet_of_a_tunnel_is_passed_over_or_an_error() {
 
 #[test]
 fn what_is_too_long_for_a_packet_is_not_enclosed() {
-    let header = Header { kind: Kind::Data, teid: 7, sequence: None, n_pdu: None };
+    let header = Header { kind: MessageKind::Data, teid: 7, sequence: None, n_pdu: None };
     let mut out = vec![1, 2];
     let longest = vec![0; 65_535 - OVERHEAD];
     let one_more = vec![0; longest.len() + 1];

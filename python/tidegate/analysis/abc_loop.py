@@ -37,7 +37,7 @@ class AbcMargins:
     """Of all modes.
 
     `joint` is that of the groups as ones; `own` has an entry for each group, None where one is
-    alone in his.
+    alone in its queue.
     """
 
     joint: LociMargin
@@ -107,7 +107,7 @@ def own_loop(link: AbcOverTcp, group: int, omega: NDArray[np.float64]) -> Comple
 
 
 def _meter(link: AbcOverTcp, group: int, s: Complexes) -> Complexes:
-    """Change of an activity by that of the rate; none of one who is within his rate."""
+    """Change of an activity by that of the rate; zero for a user within its rate."""
     at = link.equilibrium
     if at.state[group] <= 0:
         return np.zeros_like(s)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from tidegate.analysis.signals import Signal
 
-# Of ln(−ln p): from all but 1 to next to nothing, for who is within his rate.
+# Of ln(−ln p): from all but 1 to next to nothing, for a customer within its rate.
 _LEAST, _MOST = -8.0, 4.0
-# By so many doublings of his rate a customer may exceed it.
+# A customer may exceed its rate by so many doublings.
 _DOUBLINGS = 25.0
 # A loss below it is as good as none, and a rate beyond these, in logarithms of packets/s, none.
 _NO_LOSS = 1e-12

@@ -2,7 +2,7 @@
 
 D. P. Wagner, "Congestion Policing Queues", 2014, section IV-C. A customer's bucket of depth d fills
 with r and is charged with the queue's own probability p for what is forwarded; how full it is, φ
-from 0 to 1, bends the probability that he meets::
+from 0 to 1, bends the probability that its packets meet::
 
     AICP-a   p_i = (p − φ κ)/(1 + φ)                RED with thresholds stretched by 1 + φ,
                                                     κ = p_max th_min/(th_max − th_min)
@@ -11,7 +11,7 @@ from 0 to 1, bends the probability that he meets::
     X_i = law(p_i, d_i + Q/c),   Σ Y_i = c,   p = p(Q)
 
 Who causes less than r is not policed: φ = 1. Who would cause more is held at ``Y = r/p``, however
-many flows he has.
+many flows it has.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Aicp(ABC):
 
     @abstractmethod
     def fill(self, probability: float, loss: float) -> float:
-        """The fill at which he meets that."""
+        """Fill of the bucket at which its packets meet that probability."""
 
     @abstractmethod
     def slopes(self, probability: float, fill: float) -> tuple[float, float]:
@@ -77,7 +77,7 @@ class AicpA(Aicp):
         return (probability - loss) / (loss + self._shift)
 
     def slopes(self, probability: float, fill: float) -> tuple[float, float]:
-        """None where he is let off altogether."""
+        """None where no packet of the customer is dropped or marked."""
         if self.loss(probability, fill) == 0:
             return 0.0, 0.0
         return 1 / (1 + fill), -(self._shift + probability) / (1 + fill) ** 2
@@ -163,7 +163,7 @@ class AicpOverTcp:
         if charged_pps(let_off) <= self.fill_pps:
             return let_off, 1.0, customers.offered_pps(let_off, rtt_s)
         if charged_pps(empty) > self.fill_pps:
-            # An empty bucket holds him no more than this.
+            # An empty bucket limits a customer no more than this.
             return empty, 0.0, customers.offered_pps(empty, rtt_s)
         held = float(brentq(lambda p: charged_pps(p) - self.fill_pps, let_off, empty, xtol=1e-16))
         return held, self.policing.fill(probability, held), customers.offered_pps(held, rtt_s)
@@ -183,11 +183,11 @@ def joint_loop(link: AicpOverTcp, omega: NDArray[np.float64]) -> Complexes:
     """L(jω) of all groups: a stack of matrices, met probability by met probability."""
     at, s = link.equilibrium, J * omega
     answer = answers(link, s)
-    kept = 1 - np.array(at.loss)
+    passed = 1 - np.array(at.loss)
     offered = np.array(at.offered_pps)
-    through = kept[:, None] * answer.rates - np.diag(offered)
+    through = passed[:, None] * answer.rates - np.diag(offered)
     own = answer.probability[:, None, :]
-    charged = at.probability * through + (offered * kept)[:, None] * own
+    charged = at.probability * through + (offered * passed)[:, None] * own
     by_own, by_fill = _slopes(link)
     fills = -charged / (link.depth_packets * s)[:, None, None]
     return np.asarray(-(by_own[:, None] * own + by_fill[:, None] * fills))

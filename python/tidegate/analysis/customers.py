@@ -37,7 +37,7 @@ class Shared:
 
     queue_packets: float
     probability: float
-    """Of the queue's own law, before customers are told apart."""
+    """Of the queue's own law, before customers are treated differently."""
     loss: tuple[float, ...]
     """Probability with which a customer's packets are signalled."""
     offered_pps: tuple[float, ...]

@@ -113,7 +113,7 @@ def fluid(
         Where a parameter is an array, a law has no fluid, or a step jumps over the shortest delay.
     """
     followed = _followed(model)
-    followed.equilibrium  # noqa: B018 - what has none is told before anything is followed
+    followed.equilibrium  # noqa: B018 - raises if there is none, before anything is integrated
     asked = written(followed)
     shortest_s = min(source["base_rtt_s"] for source in asked.sources)
     if not shortest_s > 0:
@@ -171,10 +171,10 @@ def growth_per_s(model: Followed, *, duration_s: float = 60.0) -> float:
     """
     at = written(model).settled()
     followed = fluid(model, duration_s=duration_s, start="near", keep_s=1e-3)
-    kept = followed.after(20 * max(at.rtts_s))
+    tail = followed.after(20 * max(at.rtts_s))
     longest = int(np.argmax(at.queues))
     settled = at.queues[longest]
-    swing = kept.queues[longest] - settled
+    swing = tail.queues[longest] - settled
     size = abs(swing)
     inner = size[1:-1]
     peaks = np.flatnonzero((inner >= size[:-2]) & (inner > size[2:])) + 1
@@ -183,7 +183,7 @@ def growth_per_s(model: Followed, *, duration_s: float = 60.0) -> float:
         raise AnalysisError(
             "the queue does not swing long enough to tell a growth rate; follow it for longer"
         )
-    slope, _ = np.polyfit(kept.time_s[peaks], np.log(size[peaks]), 1)
+    slope, _ = np.polyfit(tail.time_s[peaks], np.log(size[peaks]), 1)
     return float(slope)
 
 

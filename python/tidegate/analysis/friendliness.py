@@ -44,5 +44,5 @@ def sbrm_rate_bps(
 def sbrm_probability(
     rate_bps: float, *, willingness_pps: float, segment_bytes: float = 1500.0
 ) -> float:
-    """Marking probability at which he sends that much."""
+    """Marking probability at which the flow sends that much."""
     return willingness_pps * segment_bytes * BITS_PER_BYTE / rate_bps

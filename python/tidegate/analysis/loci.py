@@ -1,9 +1,9 @@
 """Margins of a loop through several signals at once.
 
-Where customers are told apart each meets a probability of his own, and what comes back to each
-depends on all: the loop is a matrix L(jω). All its parts are stable by themselves, and so is the
-whole with small gains; as they grow by a common factor k it tips where k L(jω) first has an
-eigenvalue of −1. So the gain margin is that of the eigenvalue that crosses the negative real axis
+Under differentiation each customer meets its own probability, and the feedback to each depends on
+all: the loop is a matrix L(jω). All its parts are stable by themselves, and so is the whole with
+small gains. As the gains grow by a common factor k, it becomes unstable where k L(jω) first has an
+eigenvalue of −1. The gain margin is that of the eigenvalue that crosses the negative real axis
 farthest out.
 """
 

@@ -214,10 +214,11 @@ class Network:
                 np.asarray(window), np.asarray(at.met_probability[number]), np.asarray(rtt)
             )
             half = np.exp(-rtt / 2 * s)
-            told = signals * (on * self._met_slopes(number))[:, None] * half
+            signalled = signals * (on * self._met_slopes(number))[:, None] * half
             waits = (on / capacities)[:, None]
             answer = (
-                -number_of(slopes.of_probability) * told - number_of(slopes.of_round_trip) * waits
+                -number_of(slopes.of_probability) * signalled
+                - number_of(slopes.of_round_trip) * waits
             )
             lag = s - window / rtt * number_of(slopes.of_window)
             count = number_of(route.source.count) * window / rtt**2

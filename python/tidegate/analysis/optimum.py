@@ -92,7 +92,7 @@ def _check(capacities: Mapping[str, float], flows: Sequence[Flow]) -> None:
 def _check_paid(
     capacities: Mapping[str, float], pays: NDArray[np.float64], on: NDArray[np.float64]
 ) -> None:
-    """Under (4.2.3) nobody has less than he pays for."""
+    """Under (4.2.3) no user has less than it pays for."""
     full = [
         f"{name!r} ({paid:g} of {capacity:g})"
         for (name, capacity), paid in zip(capacities.items(), on @ pays, strict=True)

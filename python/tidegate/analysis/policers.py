@@ -9,8 +9,8 @@ another than RED's own probability::
     Σ min(X_i(p), r_i/p) = c
 
 Where what the policer drops is declared and charged as well (ConEx), a policed sender's ``p X``
-goes with √p and *rises* with p: dropping more empties his bucket faster, and there is no inner
-equilibrium before his window is at its minimum. Then only who is policed can be told, from the
+goes with √p and *rises* with p: dropping more empties the bucket faster, and there is no inner
+equilibrium before the window is at its minimum. Then only who is policed can be computed, from the
 equilibrium without policers.
 """
 
@@ -33,13 +33,13 @@ _LEAST, _MOST = -30.0, 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Customer:
-    """`count` equal customers, each with the flows of `source` and a bucket of his own."""
+    """`count` equal customers, each with the flows of `source` and its own bucket."""
 
     count: float
     source: Source
     """Of one customer."""
     fill_pps: float
-    """Congestion that he may cause, in packets/s."""
+    """Congestion that a customer may cause, in packets/s."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ packets says the sum of the prices on a way (5.2.1)::
 
     1 − p = Π φ^(−λ_l)         λ = −ln(1 − p)/ln φ
 
-Prices that are told explicitly (EPF) are the same with any φ: what a source answers to is λ.
+Explicit prices (EPF) are the same with any φ: what a source answers to is λ.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class Pc1(Signal):
 
     def strained(self, queue_packets: float) -> list[str]:
         """It always is."""
-        told = (
+        warning = (
             f"PC1 settles at any queue; {queue_packets:.0f} packets are those of a start without "
             "queue and price, as long as the queue never runs empty"
         )
-        return [told]
+        return [warning]
 
     def queue_packets(self, probability: Reals, capacity_pps: Reals) -> Reals:
         """``λ/γ``."""

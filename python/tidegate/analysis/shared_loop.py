@@ -32,7 +32,7 @@ class SharedLink(Protocol):
 
     @property
     def signal(self) -> Signal:
-        """Of its queue, before customers are told apart."""
+        """Of its queue, before customers are treated differently."""
         ...
 
     @property
@@ -84,9 +84,9 @@ class Sender:
     """How a customer's rate, where it is at the queue, changes."""
 
     by_loss: Complexes
-    """With the probability that he meets."""
+    """Derivative with respect to the probability that its packets meet."""
     by_queue: Complexes
-    """With the queue, whose delay his round trip has in it."""
+    """Derivative with respect to the queue, whose delay is part of the round trip."""
 
 
 def sender(link: SharedLink, group: int, s: Complexes) -> Sender:

@@ -32,7 +32,7 @@ _LN_X_LIMIT = 700.0
 
 @dataclass(frozen=True)
 class CbrUser:
-    """A user who sends at a constant rate, and the rate he is assigned."""
+    """A user that sends at a constant rate, and its reference rate."""
 
     rate_bps: float
     reference_rate_bps: float

@@ -23,7 +23,7 @@ _UNITS = {
 
 def paragraphs(view: str, answer: Answer) -> tuple[str, str]:
     """What stands above and below the tables of an answer."""
-    mapped = "; ".join(f"{key} {_told(key, value)}" for key, value in answer.mapped.items())
+    mapped = "; ".join(f"{key} {_text(key, value)}" for key, value in answer.mapped.items())
     above = [f"{view}: {answer.model}", f"  mapped to: {mapped}"]
     above += [f"  {_verdict(answer.values)}"] if answer.values else []
     below = [f"  assumes: {'; '.join(answer.assumptions)}"]
@@ -38,7 +38,7 @@ def tables_of(answer: Answer) -> list[RenderableType]:
 
 def _verdict(values: Mapping[str, Value]) -> str:
     return ", ".join(
-        f"{_words(name)} {_told(name, value)}"
+        f"{_words(name)} {_text(name, value)}"
         for name, value in values.items()
         if value is not None or not _ends_of_search(name, values)
     )
@@ -82,7 +82,7 @@ def _unit(name: str) -> tuple[str, float]:
     return _UNITS[ending] if ending else ("", 1.0)
 
 
-def _told(name: str, value: Value) -> str:
+def _text(name: str, value: Value) -> str:
     cell, (unit, _) = _cell(name, value), _unit(name)
     return f"{cell} {unit}" if unit and isinstance(value, int | float) else cell
 

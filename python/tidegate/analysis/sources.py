@@ -241,7 +241,7 @@ class SbrmSteps(SbrmSource):
 
 @dataclass(frozen=True, kw_only=True)
 class Cbr(Source):
-    """A constant rate, whatever it is told."""
+    """A constant rate, whatever its feedback."""
 
     offered_pps: ArrayLike
 

@@ -95,8 +95,8 @@ def beside_theory(result: Result) -> pa.Table:
     columns = {"predicted": values, "deviation": deviations}
     for name, column in columns.items():
         summary = summary.append_column(name, pa.array(column, pa.float64()))
-    said = "; ".join(found.warnings) or None
-    warnings = [said if value is not None else None for value in values]
+    warning = "; ".join(found.warnings) or None
+    warnings = [warning if value is not None else None for value in values]
     return summary.append_column("warning", pa.array(warnings, pa.string()))
 
 

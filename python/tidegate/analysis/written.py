@@ -124,7 +124,7 @@ def _abc(model: AbcOverTcp) -> Written:
 def _policed(model: PolicedLink) -> Written:
     def settled() -> State:
         raise AnalysisError(
-            "who is policed has an equilibrium of rates, and no small swing around it: his bucket "
+            "a policed user has an equilibrium of rates, and no small swing around it: its bucket "
             "is empty; a cold start would do"
         )
 

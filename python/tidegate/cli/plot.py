@@ -34,8 +34,8 @@ def plot(
     from tidegate.runs.sweeps import load_sweep
 
     sweep = read_manifest(result).get("kind") == "sweep"
-    kept = load_sweep(result) if sweep else load(result)
-    files = kept.plot(out or result)
+    result_read = load_sweep(result) if sweep else load(result)
+    files = result_read.plot(out or result)
     if not files:
         raise ResultError(f"{result} has no run that counts, so there is nothing to draw")
     for path in files:

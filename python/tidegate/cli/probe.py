@@ -107,7 +107,7 @@ def _answer(address: str, port: int, *, quiet: bool) -> None:
     with listening(address, port) as opened:
         if not quiet:
             remark(f"answering at {address} port {port}; Ctrl-C ends it")
-        answer(opened, told=(lambda _: None) if quiet else remark)
+        answer(opened, on_probe=(lambda _: None) if quiet else remark)
 
 
 def _threshold(rate: float | None, willingness: float | None) -> float | None:
@@ -138,7 +138,7 @@ def _remarks(verdict: object, probes: int, threshold: float | None, port: int) -
     if verdict is Verdict.silent:
         remark(f"nobody answers; run `tidegate probe --answer --port {port}` there")
     if verdict is Verdict.blind:
-        remark("answers came, but somebody on the way clears the ECN field: marks do not arrive")
+        remark("answers came, but a node on the path clears the ECN field: marks do not arrive")
     if threshold is not None and 1 / probes > threshold:
         remark(
             f"{probes} probes cannot tell a price below {threshold:.3g} from none: "

@@ -43,7 +43,7 @@ _LONGEST_BESIDE = 24
 """Characters of a variant's name; where one is longer, the legend stands below the axes."""
 
 HATCHES = ("", "//", "..", "xx", "--", "++")
-"""A colour that comes again is told from the first by these."""
+"""Line styles that distinguish a repeated colour."""
 
 
 Predicted: TypeAlias = "Mapping[str, Mapping[tuple[str, str, str], float]]"

@@ -98,11 +98,13 @@ def _lines(
 ) -> dict[str, list[tuple[float, Row]]]:
     """By what the other keys are, the places and values."""
     others = [key for key in sweep.axes if key != across.key]
-    told = {key: _told(sweep, key) for key in others}
+    level_names = {key: _level_names(sweep, key) for key in others}
     lines: dict[str, list[tuple[float, Row]]] = {}
     for point, row in shown:
         values = {key: words(value) for key, value in point.values.items()}
-        label = textwrap.fill(", ".join(told[key][values[key]] for key in others), LABEL_CHARACTERS)
+        label = textwrap.fill(
+            ", ".join(level_names[key][values[key]] for key in others), LABEL_CHARACTERS
+        )
         lines.setdefault(label, []).append((across.places[values[across.key]], row))
     return lines
 
@@ -155,18 +157,18 @@ def _main_axis(sweep: Sweep) -> Across:
 
 def _across(sweep: Sweep, key: str) -> Across:
     values = _values(sweep, key)
-    told = [words(value) for value in values]
+    shown = [words(value) for value in values]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         numbers = [float(str(value)) for value in values]
-        return Across(key, key, dict(zip(told, numbers, strict=True)), None)
+        return Across(key, key, dict(zip(shown, numbers, strict=True)), None)
     dimension, amounts = quantities(values)
     known = [amount for amount in amounts if amount is not None]
     if dimension and len(known) == len(values):
         unit, scale = _unit(dimension, max(known))
-        places = {text: amount * scale for text, amount in zip(told, known, strict=True)}
+        places = {text: amount * scale for text, amount in zip(shown, known, strict=True)}
         return Across(key, f"{key} [{unit}]", places, None)
     names = [textwrap.fill(name, LABEL_CHARACTERS) for name in distinct_words(values)]
-    return Across(key, key, {text: float(at) for at, text in enumerate(told)}, names)
+    return Across(key, key, {text: float(at) for at, text in enumerate(shown)}, names)
 
 
 def _values(sweep: Sweep, key: str) -> list[object]:
@@ -175,7 +177,7 @@ def _values(sweep: Sweep, key: str) -> list[object]:
     return list({words(value): value for value in every}.values())
 
 
-def _told(sweep: Sweep, key: str) -> dict[str, str]:
+def _level_names(sweep: Sweep, key: str) -> dict[str, str]:
     """What to call each value in a legend, by the value in words."""
     values = _values(sweep, key)
     return dict(zip(map(words, values), distinct_words(values), strict=True))

@@ -1,1 +1,1 @@
-"""Probes of a path: ECN-capable datagrams to somebody who answers what became of them."""
+"""Probes of a path: ECN-capable datagrams to a host that reports what arrived."""

@@ -29,7 +29,7 @@ def listening(address: str, port: int) -> socket.socket:
 
 
 def answer(opened: socket.socket, *, most: int | None = None,
-           told: Callable[[str], None] = lambda _: None) -> int:  # fmt: skip
+           on_probe: Callable[[str], None] = lambda _: None) -> int:  # fmt: skip
     """Answer probes, for ever or so many, never with more bytes than came; returns how many."""
     answered = 0
     known: set[bytes] = set()
@@ -40,7 +40,7 @@ def answer(opened: socket.socket, *, most: int | None = None,
             continue
         if probe.run not in known:
             known = {probe.run}
-            told(f"probes from {sender[0]}")
+            on_probe(f"probes from {sender[0]}")
         opened.sendto(Probe(probe.run, probe.number, ecn_of(ancillary)).emit(), sender)
         answered += 1
     return answered

@@ -28,7 +28,7 @@ class Verdict(Enum):
     refuse = "refuse"
     silent = "no answer"
     blind = "cleared"
-    """Answers came, but somebody on the way clears the ECN field, so that marks do not arrive."""
+    """Answers came, but a node on the path clears the ECN field, so that marks do not arrive."""
 
 
 @dataclass

@@ -60,7 +60,7 @@ class Probe:
 
 
 def udp_socket(family: socket.AddressFamily, ecn: int) -> socket.socket:
-    """Give a socket that sends with this ECN field and is told that of what it receives."""
+    """Give a socket that sends with this ECN field and receives that of each datagram."""
     opened = socket.socket(family, socket.SOCK_DGRAM)
     if family == socket.AF_INET6:
         opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, ecn)

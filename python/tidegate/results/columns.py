@@ -1,8 +1,8 @@
-"""What result tables are made of, told once: each column's type, unit and meaning.
+"""Definition of the result tables: each column's type, unit and meaning.
 
-The engine tells its own tables (``crates/simulator/src/output``); those that follow from them are
-told here. From this come the Arrow types, the units in the fields' metadata, the types of what the
-lab's program prints, and the page ``docs/result-tables.md``.
+The engine defines its own tables (``crates/simulator/src/output``); the tables derived from them
+are defined here. From both come the Arrow types, the units in the fields' metadata, the types of
+the lab program's output, and the page ``docs/result-tables.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNIT_OF_ENDING = {"_bps": "bit/s", "_s": "s", "_bytes": "B", "_packets": "packe
 
 
 class EngineColumn(TypedDict):
-    """A column as the engine tells it."""
+    """A column, as the engine defines it."""
 
     name: str
     type: str
@@ -38,7 +38,7 @@ class EngineColumn(TypedDict):
 
 
 class EngineTable(TypedDict):
-    """A table as the engine tells it."""
+    """A table, as the engine defines it."""
 
     name: str
     about: str
@@ -52,7 +52,7 @@ class Column:
 
     name: str
     type_name: str
-    """Its Arrow type; ``dictionary`` stands for names that repeat."""
+    """Arrow type; ``dictionary`` is for names that repeat."""
     unit: str
     """``1`` for a share, empty for counts, names and indices."""
     meaning: str
@@ -72,7 +72,7 @@ class TableSchema:
     """What a row is."""
     columns: tuple[Column, ...]
     only: str = ""
-    """Of which results there is one, if not of all."""
+    """Kind of results that have this table; empty: all."""
 
 
 def _engine() -> tuple[TableSchema, ...]:
@@ -98,7 +98,7 @@ ENGINE = _engine()
 
 NUMBERING = _declared(
     ("replication", "uint32", "", "Number of the replication, from 0."),
-    ("seed", "uint64", "", "Its seed."),
+    ("seed", "uint64", "", "Random seed of the replication."),
 )
 """The first columns of every table."""
 
@@ -106,18 +106,19 @@ USERS = TableSchema(
     "users", "One row per user: sums over its flows, over the measured time.",
     _declared(
         ("user", "uint32", "", "Number of the user, from 0."),
-        ("group", "dictionary", "", "Its group."),
-        ("flows", "int64", "", "Its flows."),
+        ("group", "dictionary", "", "Group of the user."),
+        ("flows", "int64", "", "Number of the user's flows."),
         ("throughput_bps", "double", "bit/s", _MEANINGS["throughput_bps"]),
         ("goodput_bps", "double", "bit/s", _MEANINGS["goodput_bps"]),
-        ("packets_sent", "uint64", "", "Packets sent, as in `flows`."),
-        ("retransmits", "uint64", "", "Of them, those sent again."),
-        ("timeouts", "uint64", "", "Retransmission time-outs."),
-        ("fast_recoveries", "uint64", "", "Fast recoveries entered; real Linux does not tell."),
+        ("packets_sent", "uint64", "", "Packets that the user's senders sent, as in `flows`."),
+        ("retransmits", "uint64", "", "Retransmitted packets among `packets_sent`."),
+        ("timeouts", "uint64", "", "Retransmission timeouts (RTO)."),
+        ("fast_recoveries", "uint64", "",
+         "Fast recoveries entered; missing on real Linux, which has no count."),
         ("losses", "uint64", "", "Packets lost in the network."),
         ("packets_delivered", "uint64", "", "Packets that reached the receiver."),
-        ("marks", "uint64", "", "Of them, those that were marked CE on their way."),
-        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, averaged over its flows."),
+        ("marks", "uint64", "", "Packets marked CE in the network among `packets_delivered`."),
+        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, mean over the user's flows."),
     ),
 )  # fmt: skip
 
@@ -125,60 +126,64 @@ GROUPS = TableSchema(
     "groups", "One row per user group: means per user, over the measured time.",
     _declared(
         ("group", "dictionary", "", "Name of the group."),
-        ("users", "int64", "", "Its users."),
-        ("flows", "int64", "", "Their flows."),
+        ("users", "int64", "", "Number of users in the group."),
+        ("flows", "int64", "", "Number of the group's flows."),
         ("throughput_bps", "double", "bit/s", _MEANINGS["throughput_bps"] + " Mean per user."),
         ("goodput_bps", "double", "bit/s", _MEANINGS["goodput_bps"] + " Mean per user."),
-        ("total_throughput_bps", "double", "bit/s", "Throughput of all its users together."),
-        ("share", "double", "1", "Its part of the throughput of all groups."),
+        ("total_throughput_bps", "double", "bit/s", "Sum of the throughput of the group's users."),
+        ("share", "double", "1", "The group's part of the throughput of all groups."),
         ("ratio_to_first", "double", "1",
-         "Mean throughput of its users over that of the first group's."),
+         "Throughput ratio of a user of this group to a user of the first group."),
         ("loss_ratio", "double", "1", _MEANINGS["loss_ratio"]),
         ("mark_ratio", "double", "1", _MEANINGS["mark_ratio"]),
         ("retransmit_ratio", "double", "1", _MEANINGS["retransmit_ratio"]),
-        ("timeouts", "uint64", "", "Retransmission time-outs of all its flows."),
-        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, averaged over its flows."),
-        ("transfers_finished", "int64", "", "Transfers that came to their end."),
-        ("mean_completion_s", "double", "s", "How long those took, on average."),
+        ("timeouts", "uint64", "", "Retransmission timeouts (RTO) of the group's flows."),
+        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, mean over the group's flows."),
+        ("transfers_finished", "int64", "", "Transfers that finished."),
+        ("mean_completion_s", "double", "s",
+         "Mean flow completion time (FCT) of the finished transfers."),
     ),
 )  # fmt: skip
 
 LAB = TableSchema(
     "lab", "One row per replication: how well the machine kept up, and on which kernel.",
     _declared(
-        ("valid", "bool", "", "Whether the machine kept up; if not, the run stands in no mean."),
-        ("reasons", "string", "", "If not, why."),
-        ("packets", "uint64", "", "Packets handed over in the measured time."),
-        ("late_packets", "uint64", "", "Of them, those that were late."),
-        ("nominal_late_s", "double", "s", "From when on a packet is late."),
-        ("lateness_mean_s", "double", "s", "How long after its time a packet left, on average."),
-        ("lateness_p99_s", "double", "s", "99th percentile of it."),
-        ("lateness_max_s", "double", "s", "Largest of it."),
-        ("overruns", "uint64", "", "Packets that hosts sent and the forwarder did not fetch."),
+        ("valid", "bool", "",
+         "Whether the machine met the run's deadlines; invalid runs are in no mean."),
+        ("reasons", "string", "", "Why the run is invalid."),
+        ("packets", "uint64", "", "Packets that the forwarder released in the measured time."),
+        ("late_packets", "uint64", "",
+         "Packets among `packets` released later than `nominal_late_s`."),
+        ("nominal_late_s", "double", "s", "Lateness from which a packet counts as late."),
+        ("lateness_mean_s", "double", "s", "Mean time from a packet's due time to its release."),
+        ("lateness_p99_s", "double", "s", "99th percentile of a packet's lateness."),
+        ("lateness_max_s", "double", "s", "Largest lateness of a packet."),
+        ("overruns", "uint64", "",
+         "Packets that hosts sent and the forwarder did not read in time."),
         ("cpu_share", "double", "1", "The forwarder's share of a core."),
-        ("malformed", "uint64", "", "Packets, or options, that no parser accepted."),
+        ("malformed", "uint64", "", "Packets or options that no parser accepted."),
         ("inconsistent", "uint64", "", "Packets with a contradictory ConEx declaration; ignored."),
         ("unclassified", "uint64", "", "Packets that belong to no flow."),
-        ("without_room", "uint64", "", "Packets with no room for what stages write."),
+        ("without_room", "uint64", "", "Packets too long for the headers that stages add."),
         ("rejected", "uint64", "", "Packets that a host did not accept."),
-        ("messages", "string", "", "Messages of tunnels that nodes got, by kind and fault."),
+        ("messages", "string", "", "Tunnel messages that nodes received, by kind and fault."),
         ("realtime", "bool", "", "Whether the forwarder had real-time priority."),
         ("stall_s", "double", "s",
-         "The longest that the hosts' applications stood still when something was due."),
+         "Longest time that the hosts' applications did not run although work was due."),
         ("load_lateness_mean_s", "double", "s",
-         "How late the load generator's UDP packets and starts were, on average."),
-        ("load_lateness_max_s", "double", "s", "Largest of it."),
+         "Mean lateness of the load generator's UDP packets and flow starts."),
+        ("load_lateness_max_s", "double", "s", "Largest lateness of the load generator."),
         ("busy_share", "double", "1",
-         "Share of all processors' time that was in use, by anything on the machine."),
-        ("deviations", "string", "", "Settings of the scenario that this kernel does not follow."),
+         "Share of all processors' time in use, by any program."),
+        ("deviations", "string", "", "Settings of the scenario that this kernel ignores."),
         ("kernel", "string", "", "Release of the kernel."),
         ("qemu", "string", "", "Version of qemu, where the kernel ran in a guest."),
-        ("icount_shift", "int64", "", "2 to this power is the time of its instructions, ns."),
+        ("icount_shift", "int64", "", "Binary logarithm of the time of a guest's instruction, ns."),
         ("control_ratio", "double", "1",
          "Throughput of ten flows over that of one through the kernel's CAKE, in the control."),
-        ("congestion_controls", "string", "", "Congestion controls that it has."),
+        ("congestion_controls", "string", "", "Congestion controls that the kernel has."),
         ("ip", "int64", "", "Version of the Internet Protocol."),
-        ("generator", "string", "", "What made the traffic."),
+        ("generator", "string", "", "Program that generated the traffic."),
     ),
     only="real Linux",
 )  # fmt: skip
@@ -188,12 +193,13 @@ SUMMARY = TableSchema(
     "One row per metric of a group or a bottleneck: mean over runs and its confidence interval.",
     _declared(
         ("kind", "string", "", "`group` or `link`."),
-        ("name", "string", "", "Which."),
+        ("name", "string", "", "Name of the group or link."),
         ("metric", "string", "", "A column of `groups` or `links`, or `drop_ratio`."),
-        ("unit", "string", "", "Its unit."),
-        ("mean", "double", "", "Mean over the replications, in that unit."),
-        ("ci95", "double", "", "Half-width of its 95 % confidence interval (Student's t)."),
-        ("runs", "uint32", "", "Replications that had a value."),
+        ("unit", "string", "", "Unit of the metric."),
+        ("mean", "double", "", "Mean over the replications, in `unit`."),
+        ("ci95", "double", "",
+         "Half-width of the mean's 95 % confidence interval (Student's t), in `unit`."),
+        ("runs", "uint32", "", "Replications that have a value."),
     ),
 )  # fmt: skip
 
@@ -220,8 +226,8 @@ def column(name: str) -> Column | None:
 def unit_of(name: str) -> str:
     """Return the unit of a column; counts and names have none.
 
-    A column that no table of a run has, such as the swept ``bottleneck.delay_s``, tells it by its
-    name.
+    The unit of a column that is in no table, such as the swept ``bottleneck.delay_s``, follows from
+    its name.
 
     >>> unit_of("mean_srtt_s"), unit_of("share"), unit_of("drops_full"), unit_of("link.delay_s")
     ('s', '1', '', 's')
@@ -272,10 +278,10 @@ def page() -> str:
 _INTRODUCTION = """\
 # Tables of results
 
-Every table with its columns, their types in Arrow and their units, which programs find in the
-fields' metadata (`unit`). What is measured, and over which time, says
-[the page on results](results.md); means and intervals stand in `summary`. Where a value is missing
-there was nothing to take it from. All tables but `summary` begin with `replication` (`uint32`, from
+The columns of every table, with their Arrow types and units. Programs find the unit in the field's
+metadata (`unit`). [Results](results.md) says what is measured and over which time. `summary` has
+means and confidence intervals. A value is missing where nothing was measured, such as the round
+trip of a flow that sent nothing. All tables but `summary` begin with `replication` (`uint32`, from
 0) and `seed` (`uint64`).
 """
 

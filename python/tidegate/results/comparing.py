@@ -16,7 +16,7 @@ import numpy as np
 from tidegate.errors import UsageError
 from tidegate.results.columns import unit_of
 from tidegate.results.statistics import Estimate, estimate, welch95
-from tidegate.results.summary import bottlenecks, by_name, told
+from tidegate.results.summary import bottlenecks, by_name, labelled
 from tidegate.results.tables import numbers, table
 from tidegate.scenarios.reading import NOT_CONTENT, toml_value
 
@@ -209,7 +209,7 @@ def _values(result: Result) -> Iterator[tuple[tuple[str, str, str], NDArray[np.f
                 if metric == "ratio_to_first" and name == result.scenario.groups[0]:
                     continue
                 yield (kind, name, metric), numbers(part, metric)
-    for name, metric, part in told(result.tables):
+    for name, metric, part in labelled(result.tables):
         if metric in APPLICATION_METRICS:
             runs = part.group_by("replication").aggregate([("amount", "mean")])
             yield ("application", name, metric), numbers(runs, "amount_mean")

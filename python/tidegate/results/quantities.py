@@ -83,8 +83,8 @@ def legend(metrics: list[str]) -> str:
     >>> legend(["throughput_bps", "loss_ratio", "retransmit_ratio"])
     'lost: of the packets that arrived or were lost; retransmitted: of those sent'
     """
-    told = [one for one in DEFINITIONS if one.short and one.metric in metrics]
-    return "; ".join(f"{one.word}: {one.short}" for one in told)
+    used = [one for one in DEFINITIONS if one.short and one.metric in metrics]
+    return "; ".join(f"{one.word}: {one.short}" for one in used)
 
 
 def flow_ratios(total: Callable[[str], NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -99,8 +99,11 @@ def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[
     from rich.text import Text
 
     drawn = grids(results)
-    told = legend([metric for grid in drawn for metric in grid.metrics])
-    return [*(rich_table(grid, narrow=narrow) for grid in drawn), Text(told + "\n", style="dim")]
+    definitions = legend([metric for grid in drawn for metric in grid.metrics])
+    return [
+        *(rich_table(grid, narrow=narrow) for grid in drawn),
+        Text(definitions + "\n", style="dim"),
+    ]
 
 
 def predicted_table(
@@ -216,19 +219,19 @@ def _grid(
         for variant, result in results.items()
     }
     every = [row for variant in found.values() for metrics in variant.values() for row in metrics]
-    kept = [column for column in (_fitted(c, every) for c in columns) if column]
+    shown = [column for column in (_fitted(c, every) for c in columns) if column]
     axis, labels = split_names(list(results))
     several = len(results) > 1
     by = f", by {axis}" if several else ""
     names = [axis.rpartition(".")[2]] * several + [heading]
-    grid = Grid(title + by, names + [_heading(c) for c in kept])
+    grid = Grid(title + by, names + [_heading(c) for c in shown])
     grid.text_columns = 1 + several
-    grid.metrics = [column.metric for column in kept]
+    grid.metrics = [column.metric for column in shown]
     for label, variant in zip(labels, found.values(), strict=True):
         for number, (name, metrics) in enumerate(variant.items()):
             values = {row.metric: Estimate(row.mean, row.ci95, row.runs) for row in metrics}
             first = [label if number == 0 else ""] * several
-            cells = [uncertain(values.get(c.metric, _NONE), c.scale) for c in kept]
+            cells = [uncertain(values.get(c.metric, _NONE), c.scale) for c in shown]
             grid.cells.append([*first, name, *cells])
         grid.breaks.append(len(grid.cells) - 1)
     return grid

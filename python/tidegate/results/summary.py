@@ -59,7 +59,7 @@ def rows(tables: Tables) -> Iterator[Row]:
     """All metrics of all groups and bottlenecks, and of applications that tell of themselves."""
     yield from _rows("group", tables["groups"], "group", GROUP_METRICS)
     yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
-    for name, metric, part in told(tables):
+    for name, metric, part in labelled(tables):
         runs = part.group_by("replication").aggregate([("amount", "mean")])
         yield Row(
             "application", name, metric, unit_of(metric), *estimate(numbers(runs, "amount_mean"))
@@ -91,12 +91,12 @@ def measures(tables: Tables) -> list[Measure]:
             ]
     found += [
         Measure("application", name, metric, _mean(numbers(part, "amount")))
-        for name, metric, part in told(tables)
+        for name, metric, part in labelled(tables)
     ]
     return found
 
 
-def told(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
+def labelled(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
     """What a group's applications tell of themselves: the group, what, and a row a flow."""
     applications = tables.get("applications")
     if applications is None:
@@ -151,10 +151,12 @@ def as_table(found: Iterable[Row]) -> pa.Table:
 
 def bottlenecks(links: pa.Table) -> pa.Table:
     """Return the monitored links, with the share of packets that each dropped."""
-    kept = links.filter(links["monitored"])
+    monitored = links.filter(links["monitored"])
     # Results of before there were policers have no column for their drops.
-    ratio = drop_ratio(lambda name: numbers(kept, name) if name in kept.column_names else None)
-    return kept.append_column(
+    ratio = drop_ratio(
+        lambda name: numbers(monitored, name) if name in monitored.column_names else None
+    )
+    return monitored.append_column(
         field_of("drop_ratio", pa.float64()), pa.array(ratio, from_pandas=True)
     )
 

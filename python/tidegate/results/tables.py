@@ -87,7 +87,7 @@ def numbers(source: pa.Table, column: str) -> NDArray[Any]:
     if column not in source.column_names:
         raise ResultError(
             f"a table of the result has no column {column!r}: another version of tidegate "
-            "wrote it, or somebody changed it; run the scenario anew"
+            "wrote it, or changed it since; run the scenario again"
         )
     array = source[column].combine_chunks()
     if pa.types.is_dictionary(array.type):

@@ -94,7 +94,7 @@ class Cluster(Executor):
         any user of this machine may connect to its ports, and whoever can talk to them can run
         code as who started it.
 
-        `say` is told what somebody who waits would want to know.
+        `say` receives progress messages.
         """
         try:
             import distributed
@@ -228,13 +228,13 @@ class Cluster(Executor):
 
     def _next(self, finished: queue.SimpleQueue[Future]) -> Future:
         """The next group that is finished; meanwhile the cluster may lose what it needs."""
-        told = False
+        warned = False
         while True:
             try:
                 return finished.get(timeout=PATIENCE_S)
             except queue.Empty:
-                if not told and self._client.status == "running" and not self._workers():
-                    told = True
+                if not warned and self._client.status == "running" and not self._workers():
+                    warned = True
                     self._say(f"{self.address} has lost all workers; waiting for others")
 
     def _result(self, future: Future) -> Done[Outcome]:

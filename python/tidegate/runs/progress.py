@@ -1,4 +1,4 @@
-"""Progress on stderr, where and only where somebody watches."""
+"""Progress on stderr, only where it is a terminal."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _SCHEMA_DIGEST = b"schema_sha256"
 _MEASURES = "measures"
 
 
-class KeptRun(NamedTuple):
+class RunRecord(NamedTuple):
     """A finished run on its way into a file."""
 
     key: str
@@ -64,7 +64,7 @@ class KeptRun(NamedTuple):
     measures: list[Measure]
 
     @classmethod
-    def of(cls, key: str, tables: Tables, scenario: Scenario) -> KeptRun:
+    def of(cls, key: str, tables: Tables, scenario: Scenario) -> RunRecord:
         """The run with what its summary needs."""
         seed = tables["run"]["seed"][0].as_py()
         return cls(key, seed, tables, measures({**tables, **derive(tables, scenario)}))
@@ -94,7 +94,7 @@ class RunFile:
         return Checksum(self.size, self.sha256)
 
     @classmethod
-    def of(cls, runs: Sequence[KeptRun]) -> tuple[RunFile, bytes]:
+    def of(cls, runs: Sequence[RunRecord]) -> tuple[RunFile, bytes]:
         """A file of these runs, and its content."""
         buffer = io.BytesIO()
         pq.write_table(_rows(runs), buffer, compression="zstd", write_page_checksum=True)
@@ -188,8 +188,10 @@ class RunFiles:
 
     def read(self, file: RunFile, row: int) -> Tables:
         """Read a run's tables."""
-        kept = self._rows(file).slice(row, 1)
-        lists = ((name, kept[name].combine_chunks()) for name in _table_names(kept.column_names))
+        stored = self._rows(file).slice(row, 1)
+        lists = (
+            (name, stored[name].combine_chunks()) for name in _table_names(stored.column_names)
+        )
         return {name: _flat(one) for name, one in lists if one.null_count == 0}
 
     def _read(self, file: RunFile, columns: tuple[str, ...] | None = None) -> pa.Table:
@@ -197,11 +199,11 @@ class RunFiles:
         try:
             rows = parquet_table(path, checked_content(path, file.checksum), columns)
         except ResultError as error:
-            raise ResultError(f"{error}; the same sweep again computes it anew") from error
+            raise ResultError(f"{error}; run the same sweep again to compute it") from error
         lacking = set(columns or ENGINE_TABLES) - set(rows.column_names)
         if lacking:
             raise ResultError(
-                f"{path} has no {', '.join(sorted(lacking))}; the same sweep again computes it anew"
+                f"{path} has no {', '.join(sorted(lacking))}; run the same sweep again"
             )
         return rows
 
@@ -217,16 +219,16 @@ class RunFiles:
         names, values = [], []
         for start, end in pairwise(ends):
             spelling = codes[start:end]
-            told = known.get(spelling.tobytes())
-            if told is None:
-                told = tuple((words[0][a], words[1][b], words[2][c]) for a, b, c in spelling)
-                known[spelling.tobytes()] = told
-            names.append(told)
+            labels = known.get(spelling.tobytes())
+            if labels is None:
+                labels = tuple((words[0][a], words[1][b], words[2][c]) for a, b, c in spelling)
+                known[spelling.tobytes()] = labels
+            names.append(labels)
             values.append(value[start:end])
         return Measured(names, values)
 
 
-def _rows(runs: Sequence[KeptRun]) -> pa.Table:
+def _rows(runs: Sequence[RunRecord]) -> pa.Table:
     columns: dict[str, pa.Array] = {
         "key": pa.array([run.key for run in runs], pa.string()),
         "seed": pa.array([run.seed for run in runs], pa.uint64()),

@@ -125,10 +125,12 @@ def compare(
 def name_variants(base: Scenario, variants: Sequence[tuple[str, Scenario]]) -> dict[str, Scenario]:
     """Name each variant by the value of the key in which it differs."""
     keys = {key for key, _ in variants}
-    told = {key: _told(key, [base, *(one for own, one in variants if own == key)]) for key in keys}
-    (first, *_), *more = told.values()
+    values = {
+        key: _names(key, [base, *(one for own, one in variants if own == key)]) for key in keys
+    }
+    (first, *_), *more = values.values()
     named = [("as in the file" if more else first, base)]
-    following = {key: iter(names[1:]) for key, names in told.items()}
+    following = {key: iter(names[1:]) for key, names in values.items()}
     named += [(next(following[key]), variant) for key, variant in variants]
     names = dict(named)
     if len(names) < len(named):
@@ -239,16 +241,16 @@ def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> 
     return range(first, first + count)
 
 
-def _told(key: str, scenarios: Sequence[Scenario]) -> list[str]:
+def _names(key: str, scenarios: Sequence[Scenario]) -> list[str]:
     """What each has at the key; of tables and lists only what tells them apart."""
     from tidegate.runs.swept_values import distinct_words
 
     values = [value_at(one, key) for one in scenarios]
     if any(isinstance(value, dict | list) for value in values):
-        told = distinct_words(["unset" if value is None else value for value in values])
+        named = distinct_words(["unset" if value is None else value for value in values])
     else:
-        told = [setting(one, key) for one in scenarios]
-    return [f"{_short(key)} = {one}" for one in told]
+        named = [setting(one, key) for one in scenarios]
+    return [f"{_short(key)} = {one}" for one in named]
 
 
 def _short(key: str) -> str:

@@ -22,9 +22,9 @@ from tidegate.results.atomic import clear_leftovers, replace_file
 from tidegate.results.checked import Checksum, is_intact
 from tidegate.results.manifests import MANIFEST, SCENARIO, checksum, manifest_of, read_manifest
 from tidegate.runs.execution import MAX_RUNS
-from tidegate.runs.run_files import KeptRun, RunFile, RunFiles
+from tidegate.runs.run_files import RunFile, RunFiles, RunRecord
 from tidegate.runs.simulation import run_once
-from tidegate.runs.sweeps import Kept, Point, Sweep, kept_points, scenario_text
+from tidegate.runs.sweeps import Point, Sweep, SweepStore, scenario_text, stored_points
 from tidegate.scenarios.reading import build_id, content_hash, content_text, parse
 
 if TYPE_CHECKING:
@@ -78,19 +78,19 @@ class Written(NamedTuple):
 
 def run_group(runs: Iterable[Run], *, folder: Path, token: str) -> Written:
     """Do runs and write them into a file, here or, where the folder is not here, into memory."""
-    kept, digests, failures = [], [], []
+    records, digests, failures = [], [], []
     for number, run in enumerate(runs):
         scenario = _parsed(run.text)
         try:
             tables = run_once(scenario, run.seed)
-            kept.append(KeptRun.of(run.key, tables, scenario))
+            records.append(RunRecord.of(run.key, tables, scenario))
         except Exception as error:  # noqa: BLE001 - it costs its point only
             failures.append((number, str(error)))
         else:
             digests.append((number, tables["run"]["digest"][0].as_py()))
-    if not kept:
+    if not records:
         return Written(None, None, digests, failures)
-    file, content = RunFile.of(kept)
+    file, content = RunFile.of(records)
     files = RunFiles(folder)
     if not files.shared(token):
         return Written(file, content, digests, failures)
@@ -113,13 +113,15 @@ def _parsed(text: str) -> Scenario:
 class Work:
     """A sweep under way."""
 
-    def __init__(self, folder: Path, base: Scenario, plan: list[Planned], kept: Kept) -> None:
-        self.folder, self.base, self.plan, self.kept = folder, base, plan, kept
-        kept.catalogue.note("scenario_hash", content_hash(base))
-        kept.catalogue.forget_failures()
-        numbers = kept.catalogue.enter_points(point.settings for point in plan)
+    def __init__(
+        self, folder: Path, base: Scenario, plan: list[Planned], store: SweepStore
+    ) -> None:
+        self.folder, self.base, self.plan, self.store = folder, base, plan, store
+        store.catalogue.note("scenario_hash", content_hash(base))
+        store.catalogue.forget_failures()
+        numbers = store.catalogue.enter_points(point.settings for point in plan)
         self.points = [
-            Point(number, one.settings, one.seeds, kept)
+            Point(number, one.settings, one.seeds, store)
             for number, one in zip(numbers, plan, strict=True)
         ]
 
@@ -127,7 +129,7 @@ class Work:
         self, executor: Executor, enough: Until | None, tell: Progress, *, resume: bool
     ) -> None:
         """Do what is missing, and more until there is enough."""
-        self.token = self.kept.files.prepare()
+        self.token = self.store.files.prepare()
         lost = self._check_files()
         wanted: list[tuple[int, Sequence[int]]] = [
             (number, sorted({*point.seeds, *lost.get(point.number, ())}))
@@ -148,14 +150,14 @@ class Work:
 
     def _work(self, executor: Executor, missing: list[tuple[int, list[int]]]) -> Iterator[int]:
         """Do these runs and enter them; yields how many have ended."""
-        do = partial(run_group, folder=self.kept.files.folder.absolute(), token=self.token)
+        do = partial(run_group, folder=self.store.files.folder.absolute(), token=self.token)
         with closing(executor.work_in_groups(self._runs(missing), do)) as groups:
             for group, outcome in groups:
                 self._enter(group, outcome)
                 yield len(group)
 
     def _enter(self, group: Sequence[Run], outcome: Written | Exception) -> None:
-        catalogue, files = self.kept.catalogue, self.kept.files
+        catalogue, files = self.store.catalogue, self.store.files
         if isinstance(outcome, ResultError):
             raise outcome
         if isinstance(outcome, Exception):
@@ -187,7 +189,7 @@ class Work:
         missing = []
         for number, seeds in wanted:
             planned = self.plan[number]
-            there = self.kept.catalogue.keys(self.points[number].number) if resume else {}
+            there = self.store.catalogue.keys(self.points[number].number) if resume else {}
             twins = self._twins.get(planned.content, [number])
             todo = [
                 seed
@@ -214,7 +216,7 @@ class Work:
                 if one < number:
                     first, here = self.points[one], self.points[number]
                     shared = set(seeds) & set(first.seeds)
-                    self.kept.catalogue.copy(first.number, here.number, shared)
+                    self.store.catalogue.copy(first.number, here.number, shared)
 
     def _more(self, enough: Until) -> list[tuple[int, Sequence[int]]]:
         """What has to be run in addition, of the points that are not known well enough."""
@@ -237,7 +239,7 @@ class Work:
 
         Gives what is lost: seeds by the number of their point.
         """
-        catalogue, files = self.kept.catalogue, self.kept.files
+        catalogue, files = self.store.catalogue, self.store.files
         known = catalogue.files()
         lost: dict[int, set[int]] = {}
         for file in known:
@@ -257,7 +259,7 @@ class Work:
             for planned, point in zip(self.plan, self.points, strict=True)
             for seed in planned.seeds
         }
-        catalogue, files = self.kept.catalogue, self.kept.files
+        catalogue, files = self.store.catalogue, self.store.files
         for name in names:
             found = files.found(name)
             if found is None:
@@ -275,29 +277,29 @@ class Work:
         """Write what belongs to the sweep as a whole; the manifest last: then it is done."""
         from tidegate.results.store import json_text
 
-        for file in self.kept.catalogue.unused():
-            self.kept.catalogue.forget(file)
-            self.kept.files.remove(file.name)
-        self.kept.files.tidy()
+        for file in self.store.catalogue.unused():
+            self.store.catalogue.forget(file)
+            self.store.files.remove(file.name)
+        self.store.files.tidy()
         until = {"until": [f"{one.metric} {one.text}" for one in enough.targets]} if enough else {}
-        state = f"{self.kept.catalogue.fingerprint()} {until}"
-        if self.kept.catalogue.about(SUMMARY) == state and self._is_finished():
+        state = f"{self.store.catalogue.fingerprint()} {until}"
+        if self.store.catalogue.about(SUMMARY) == state and self._is_finished():
             return
-        whole = Sweep(self.base, kept_points(self.kept), self.folder)
+        whole = Sweep(self.base, stored_points(self.store), self.folder)
         clear_leftovers(self.folder)
-        self.kept.write_scenario(self.folder / SCENARIO, self.base.to_toml().encode())
+        self.store.write_scenario(self.folder / SCENARIO, self.base.to_toml().encode())
         replace_file(self.folder / SUMMARY, lambda path: _write_parts(whole, path))
         files = {SUMMARY: Checksum.of_file(self.folder / SUMMARY)}
         manifest = manifest_of(self.base, files, kind="sweep", wall_s=round(wall_s, 3), **until)
         text = json_text(manifest).encode()
         replace_file(self.folder / MANIFEST, lambda path: path.write_bytes(text))
-        self.kept.catalogue.note(SUMMARY, state)
+        self.store.catalogue.note(SUMMARY, state)
 
     def _is_finished(self) -> bool:
         """Whether the files of the sweep as a whole are there, as they were written."""
         try:
             manifest = read_manifest(self.folder)
-            scenario_text(self.folder, self.kept.catalogue)
+            scenario_text(self.folder, self.store.catalogue)
         except (ResultError, ValueError):
             return False
         known = checksum(manifest, SUMMARY)

@@ -20,7 +20,7 @@ from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.runs.simulation import seeds_of
 from tidegate.runs.sweep_work import Planned, Work, check_number
-from tidegate.runs.sweeps import RUNS, Kept, Sweep, check_runs, label_of
+from tidegate.runs.sweeps import RUNS, Sweep, SweepStore, check_runs, label_of
 from tidegate.scenarios.reading import (
     Reader,
     build_id,
@@ -105,7 +105,7 @@ def sweep_points(
     _check_place(folder, base, plan)
     with shown(progress) as tell:
         try:
-            work = Work(folder, base, plan, Kept.of(folder, reader, tuple(overrides)))
+            work = Work(folder, base, plan, SweepStore.of(folder, reader, tuple(overrides)))
             work.run(executor or Threads(jobs), enough, tell, resume=resume)
             work.finish(time.monotonic() - started, enough)
         except (ResultError, ClusterError) as error:
@@ -153,7 +153,7 @@ def _planned(
 def _default_folder(base: Scenario, settings: object) -> Path:
     """Independent of the number of replications, so that more of them build on the first ones.
 
-    Another build of the engine has to do all runs anew, and gets a folder of its own for them.
+    Another build of the engine repeats all runs, and gets a folder of its own for them.
     """
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in base.name)
     return Path("results") / f"{safe}-{content_hash(base, settings, build_id())[:8]}"
@@ -174,12 +174,12 @@ def _check_place(folder: Path, base: Scenario, plan: Sequence[Planned]) -> None:
     if not (folder / CATALOGUE).exists():
         return
     catalogue = Catalogue(folder / CATALOGUE, writable=True)
-    kept = {settings: number for number, settings in catalogue.points()}
+    numbers = {settings: number for number, settings in catalogue.points()}
     other = catalogue.about("scenario_hash") not in {None, content_hash(base)}
-    if other or not kept.keys() <= {point.settings for point in plan}:
+    if other or not numbers.keys() <= {point.settings for point in plan}:
         raise ResultError(f"{folder} has another sweep; {remedy}")
     for point in plan:
-        keys = catalogue.keys(kept[point.settings]) if point.settings in kept else {}
+        keys = catalogue.keys(numbers[point.settings]) if point.settings in numbers else {}
         stale = {seed for seed, key in keys.items() if key != point.key(seed)}
         if not stale <= set(point.seeds):
             raise ResultError(

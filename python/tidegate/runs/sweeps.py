@@ -44,7 +44,7 @@ BATCH = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SweepStore:
     """What a sweep's folder has."""
 
     files: RunFiles
@@ -54,7 +54,7 @@ class Kept:
     """Overrides of all points, before their own."""
 
     @classmethod
-    def of(cls, folder: Path, read: Reader, always: Settings) -> Kept:
+    def of(cls, folder: Path, read: Reader, always: Settings) -> SweepStore:
         """A folder to write to, made where it is not there."""
         check_runs(folder)
         try:
@@ -103,25 +103,25 @@ class Point:
     """What it sets: dotted keys and TOML values."""
     seeds: Sequence[int]
     """Of the runs that were asked for."""
-    kept: Kept = field(repr=False)
+    store: SweepStore = field(repr=False)
 
     @property
     def scenario(self) -> Scenario:
         """The scenario at this point."""
-        return self.kept.scenario(self.settings)
+        return self.store.scenario(self.settings)
 
     @property
     def failures(self) -> dict[int, str]:
         """What went wrong, by seed."""
         asked = set(self.seeds)
-        found = self.kept.catalogue.failures(self.number)
+        found = self.store.catalogue.failures(self.number)
         return {seed: reason for seed, reason in found.items() if seed in asked}
 
     @property
     def runs(self) -> list[Entry]:
         """The finished runs, by seed."""
         asked = set(self.seeds)
-        return [run for run in self.kept.catalogue.runs(self.number) if run.seed in asked]
+        return [run for run in self.store.catalogue.runs(self.number) if run.seed in asked]
 
     @property
     def digests(self) -> list[tuple[int, str]]:
@@ -133,7 +133,7 @@ class Point:
         from tidegate.results.result import Result
 
         scenario = self.scenario
-        found = (self.kept.files.read(run.file, run.place) for run in self.runs)
+        found = (self.store.files.read(run.file, run.place) for run in self.runs)
         runs = [with_groups(tables, scenario.groups) for tables in found]
         if not runs:
             raise UsageError(f"no run of {self.label} has finished")
@@ -142,7 +142,7 @@ class Point:
     def summary(self) -> list[Row]:
         """All metrics of all groups and bottlenecks; nothing where no run has finished."""
         runs = self.runs
-        measured = [(self.kept.files.measured(run.file), run.place) for run in runs]
+        measured = [(self.store.files.measured(run.file), run.place) for run in runs]
         if not runs:
             return []
         first, place = measured[0]
@@ -161,8 +161,8 @@ class Point:
 
 def label_of(settings: Settings) -> str:
     """What a point sets, in one line."""
-    told = (f"{key} = {words(value_of(text))}" for key, text in settings)
-    return ", ".join(told) or "the only point"
+    texts = (f"{key} = {words(value_of(text))}" for key, text in settings)
+    return ", ".join(texts) or "the only point"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ class Sweep:
         """Points of which a run failed."""
         if not self.points:
             return []
-        numbers = set(self.points[0].kept.catalogue.failed_points())
+        numbers = set(self.points[0].store.catalogue.failed_points())
         return [point for point in self.points if point.number in numbers and point.failures]
 
     @property
@@ -276,18 +276,18 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
         check_runs(path)
         catalogue = Catalogue(path / CATALOGUE, writable=False)
         text = scenario_text(path, catalogue)
-        kept = Kept(RunFiles(path / RUNS), catalogue, Reader(*text_of(text)))
-        return Sweep(kept.read(()), kept_points(kept), path)
+        store = SweepStore(RunFiles(path / RUNS), catalogue, Reader(*text_of(text)))
+        return Sweep(store.read(()), stored_points(store), path)
     except (OSError, ValueError, sqlite3.Error, ScenarioError) as error:
         raise ResultError(f"{path} is damaged: {error}") from error
 
 
-def kept_points(kept: Kept) -> list[Point]:
+def stored_points(store: SweepStore) -> list[Point]:
     """All points of a folder with all that it has of them."""
-    seeds = kept.catalogue.seeds()
+    seeds = store.catalogue.seeds()
     return [
-        Point(number, settings, tuple(seeds.get(number, ())), kept)
-        for number, settings in kept.catalogue.points()
+        Point(number, settings, tuple(seeds.get(number, ())), store)
+        for number, settings in store.catalogue.points()
     ]
 
 

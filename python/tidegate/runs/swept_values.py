@@ -69,9 +69,9 @@ def distinct_words(values: Sequence[object]) -> list[str]:
     >>> distinct_words([{"kind": "pdn-gateway", "policers": one} for one in ([], [bucket])])
     ['pdn-gateway, policers []', 'pdn-gateway, policers [fill_rate 7 Mb/s, …]']
     """
-    told = [words(_without_common(value, values)) for value in values]
+    named = [words(_without_common(value, values)) for value in values]
     # Without its parts, one may be called as another.
-    return told if len(set(told)) == len(set(map(words, values))) else list(map(words, values))
+    return named if len(set(named)) == len(set(map(words, values))) else list(map(words, values))
 
 
 def _without_common(value: object, values: Sequence[object]) -> object:
@@ -110,8 +110,8 @@ def columns(key: str, values: Sequence[object]) -> dict[str, pa.Array]:
     if known and all(_is_number(value) for value in known):
         whole = all(isinstance(value, int) for value in known)
         return {key: pa.array(values, pa.int64() if whole else pa.float64())}
-    told = [None if value is None else words(value) for value in values]
-    found = {key: pa.array(told, pa.string())}
+    named = [None if value is None else words(value) for value in values]
+    found = {key: pa.array(named, pa.string())}
     dimension, amounts = quantities(values)
     if dimension:
         found[f"{key}_{dimension}"] = pa.array(amounts, pa.float64())

@@ -20,9 +20,8 @@ usage: tidegate-lab run --seed N [--ip 4|6] [--generator own|iperf3] [--progress
        tidegate-lab examine [--ip 4|6] [--generator own|iperf3]
        tidegate-lab check
        tidegate-lab exec PROGRAM [ARGUMENT...]
-`run` reads a scenario from standard input and writes its tables as JSON; `examine` says what of a
-scenario cannot be run and what a kernel does in its own way, `check` what this machine lacks for any.
-`exec` becomes another program that ends with the one that called it. All are what `tidegate lab` calls.";
+`run` reads a scenario from standard input and writes its tables as JSON; `examine` reports what of a scenario cannot be run and what a kernel does differently, `check` what this machine lacks for any.
+`exec` runs another program in its place, which ends with its caller. All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {
     match parse(lexopt::Parser::from_env()) {

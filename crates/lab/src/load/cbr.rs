@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read};
 use socket2::Socket;
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 
-use super::endpoint::Endpoints;
-use super::poller::{Poller, Ready, Role, Token};
+use super::endpoint::FlowEndpoints;
+use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::Lateness;
 use crate::LabError;
 
@@ -15,7 +15,7 @@ const NUMBER_BYTES: usize = 8;
 
 /// Source and sink.
 pub struct CbrFlow<'a> {
-    endpoints: Endpoints<'a>,
+    endpoints: FlowEndpoints<'a>,
     source: Socket,
     sink: Socket,
     payload: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct CbrCounts {
 impl<'a> CbrFlow<'a> {
     /// A flow whose sink is open.
     pub fn new(
-        endpoints: Endpoints<'a>,
+        endpoints: FlowEndpoints<'a>,
         packet: Bytes,
         rate: Rate,
         poller: &Poller,
@@ -56,7 +56,7 @@ impl<'a> CbrFlow<'a> {
             let line = format!("{}: packets of {packet} B are too small", endpoints.name);
             return Err(LabError::Setup(line));
         }
-        let token = Token { flow: endpoints.number, role: Role::Sink };
+        let token = SocketToken { flow: endpoints.number, role: Role::Sink };
         let watched = poller.add(&sink, token, Ready::IN);
         watched.map_err(|error| endpoints.error("epoll", &error))?;
         Ok(CbrFlow {

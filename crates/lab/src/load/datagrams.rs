@@ -13,10 +13,10 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::random::Stream;
 use tidegate_simulator::{Carrier, Datagram, DatagramApplication, End, Site};
 
-use super::endpoint::Endpoints;
-use super::poller::{Poller, Ready, Role, Token};
+use super::endpoint::FlowEndpoints;
+use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::Lateness;
-use super::timers::{Timers, Wake};
+use super::timers::{LoadTimers, LoadWake};
 use crate::LabError;
 use crate::clock::Clock;
 use crate::system;
@@ -45,7 +45,7 @@ pub struct DatagramFlow<'a> {
 
 /// Both ends of a flow.
 struct Sockets<'a> {
-    endpoints: Endpoints<'a>,
+    endpoints: FlowEndpoints<'a>,
     /// The user's.
     source: Port,
     /// The server's.
@@ -54,7 +54,7 @@ struct Sockets<'a> {
     payload: Vec<u8>,
     /// What has arrived last.
     arrived: Vec<u8>,
-    counts: Counts,
+    counts: DatagramCounts,
 }
 
 /// One end.
@@ -66,7 +66,7 @@ struct Port {
 
 /// What a flow has sent and received, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DatagramCounts {
     /// Packets that the user has sent.
     pub sent: u64,
     /// Payload that the server has received.
@@ -80,7 +80,7 @@ struct Present<'m, 'a> {
     site: &'m mut Site,
     now: Time,
     clock: &'m Clock,
-    timers: &'m mut Timers,
+    timers: &'m mut LoadTimers,
     lateness: &'m mut Lateness,
     /// What has gone wrong first.
     failed: Option<LabError>,
@@ -91,7 +91,7 @@ pub struct Machine<'m> {
     /// The run's.
     pub clock: &'m Clock,
     /// What is to be done when.
-    pub timers: &'m mut Timers,
+    pub timers: &'m mut LoadTimers,
     /// Of what users send.
     pub lateness: &'m mut Lateness,
     /// What gateways of sites know, by user group.
@@ -102,7 +102,7 @@ impl<'a> DatagramFlow<'a> {
     /// The flow of these ends, whose sockets are open; `None` if its application needs more than datagrams.
     pub fn new(
         plan: &Plan,
-        endpoints: &Endpoints<'a>,
+        endpoints: &FlowEndpoints<'a>,
         seed: u64,
         poller: &Poller,
     ) -> Result<Option<Self>, LabError> {
@@ -134,7 +134,7 @@ impl<'a> DatagramFlow<'a> {
         while let Some(datagram) = self.sockets.receive(end)? {
             if self.application.listens() {
                 let now = machine.clock.now();
-                self.at(now, machine, |own, present| own.heard(end, datagram, present))?;
+                self.at(now, machine, |own, present| own.on_datagram(end, datagram, present))?;
             }
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<'a> DatagramFlow<'a> {
     }
 
     /// What has been sent and received so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> DatagramCounts {
         self.sockets.counts
     }
 
@@ -193,7 +193,7 @@ impl Carrier for Present<'_, '_> {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.timers.push(at, Wake::Application(self.sockets.endpoints.number));
+        self.timers.push(at, LoadWake::Application(self.sockets.endpoints.number));
     }
 
     fn random(&mut self) -> &mut Stream {
@@ -206,7 +206,7 @@ impl Carrier for Present<'_, '_> {
 }
 
 impl<'a> Sockets<'a> {
-    fn open(endpoints: Endpoints<'a>, poller: &Poller) -> Result<Self, LabError> {
+    fn open(endpoints: FlowEndpoints<'a>, poller: &Poller) -> Result<Self, LabError> {
         let sink = Port { socket: endpoints.sink()?, ecn: false };
         let source = Port { socket: endpoints.source()?.0, ecn: false };
         let prepare = || {
@@ -214,13 +214,17 @@ impl<'a> Sockets<'a> {
             for (socket, role) in [(&source, Role::Client), (&sink, Role::Sink)] {
                 socket.socket.set_recv_tos_v4(true)?;
                 set_socket_send_buffer_size_force(&socket.socket, BUFFER_BYTES)?;
-                poller.add(&socket.socket, Token { flow: endpoints.number, role }, Ready::IN)?;
+                poller.add(
+                    &socket.socket,
+                    SocketToken { flow: endpoints.number, role },
+                    Ready::IN,
+                )?;
             }
             std::io::Result::Ok(())
         };
         prepare().map_err(|error| endpoints.error("cannot set a socket up", &error))?;
         let [payload, arrived] = [(); 2].map(|()| vec![0; MAX_PAYLOAD]);
-        let counts = Counts::default();
+        let counts = DatagramCounts::default();
         Ok(Sockets { endpoints, source, sink, payload, arrived, counts })
     }
 
@@ -269,10 +273,10 @@ impl Port {
     }
 }
 
-impl Counts {
+impl DatagramCounts {
     /// What has been added since `before`.
-    pub fn since(self, before: Counts) -> Counts {
-        Counts {
+    pub fn since(self, before: DatagramCounts) -> DatagramCounts {
+        DatagramCounts {
             sent: self.sent - before.sent,
             received_bytes: self.received_bytes - before.received_bytes,
         }

@@ -22,7 +22,7 @@ const TCP_HEADER_BYTES: u32 = 20;
 const UDP_HEADER_BYTES: u32 = 8;
 /// Of the option that carries the activity, IPv4 or IPv6.
 const ACTIVITY_BYTES: u32 = 8;
-/// A connection at a time, and one on the way.
+/// A connection at a time, and one on the path.
 const BACKLOG: i32 = 8;
 /// A sink is never far behind.
 const SINK_BUFFER_BYTES: usize = 4_000_000;
@@ -34,7 +34,7 @@ const ABORT: Option<Duration> = Some(Duration::ZERO);
 
 /// A flow between two hosts.
 #[derive(Clone)]
-pub struct Endpoints<'a> {
+pub struct FlowEndpoints<'a> {
     /// Index of the flow.
     pub number: usize,
     /// As messages call it.
@@ -53,11 +53,11 @@ pub struct Endpoints<'a> {
     price_encoding: Option<Encoding>,
 }
 
-impl<'a> Endpoints<'a> {
+impl<'a> FlowEndpoints<'a> {
     /// Those of the plan's flow `number`.
     pub fn new(plan: &'a Plan, number: usize, hosts: &'a NetnsHosts) -> Self {
         let flow: &FlowPlan = &plan.flows[number];
-        Endpoints {
+        FlowEndpoints {
             number,
             name: format!("{}, flow {number}", plan.user_name(flow.user)),
             user: &hosts.users[flow.user],

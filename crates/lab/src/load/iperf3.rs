@@ -14,7 +14,7 @@ use serde_json::Value;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{Cbr, FlowPlan, Traffic};
 
-use super::endpoint::Endpoints;
+use super::endpoint::FlowEndpoints;
 use super::report::FlowReport;
 use crate::LabError;
 use crate::host::{IpVersion, NetnsHost};
@@ -36,7 +36,7 @@ const LISTENING: &str = "0A";
 
 /// Client and server of one flow.
 pub struct Iperf3Flow<'a> {
-    endpoints: Endpoints<'a>,
+    endpoints: FlowEndpoints<'a>,
     /// What the client is told beside the server and the time.
     arguments: Vec<String>,
     server: Process,
@@ -52,7 +52,7 @@ struct Process {
 
 impl<'a> Iperf3Flow<'a> {
     /// A flow whose server listens.
-    pub fn new(flow: &FlowPlan, endpoints: Endpoints<'a>) -> Result<Self, LabError> {
+    pub fn new(flow: &FlowPlan, endpoints: FlowEndpoints<'a>) -> Result<Self, LabError> {
         let arguments = arguments(flow, &endpoints);
         let port = endpoints.destination().port();
         let address = endpoints.server.address.to_string();
@@ -121,7 +121,7 @@ pub fn not_by_iperf3(flow: &FlowPlan, metered: bool) -> Option<String> {
 }
 
 /// The client's options that follow from the plan.
-fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Vec<String> {
+fn arguments(flow: &FlowPlan, endpoints: &FlowEndpoints) -> Vec<String> {
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
     match &*flow.traffic {
         Traffic::Cbr(Cbr { rate, .. }) => {

@@ -26,14 +26,14 @@ use crate::clock::Clock;
 use crate::hosts::NetnsHosts;
 use cbr::CbrFlow;
 use datagrams::{DatagramFlow, Machine};
-use endpoint::Endpoints;
+use endpoint::FlowEndpoints;
 use iperf3::Iperf3Flow;
 pub use iperf3::not_by_iperf3;
-use poller::{Poller, Token};
-use readings::{Means, Reading, flow_report};
+use poller::{Poller, SocketToken};
+use readings::{FlowReading, Means, flow_report};
 pub use report::{FlowReport, Lateness, LoadReport, TransferReport};
 use tcp::TcpFlow;
-use timers::{Timers, Wake};
+use timers::{LoadTimers, LoadWake};
 
 /// Window and round-trip time are read at least as often as this.
 const SAMPLE_INTERVAL: Span = Span::from_millis(100);
@@ -68,7 +68,7 @@ pub struct Load<'a> {
     /// The flows of which series are kept.
     watched: Vec<usize>,
     poller: Poller,
-    timers: Timers,
+    timers: LoadTimers,
     transfers: Vec<TransferReport>,
     lateness: Lateness,
     /// By user group.
@@ -109,10 +109,10 @@ impl<'a> Load<'a> {
         options: LoadOptions,
     ) -> Result<Self, LabError> {
         let poller = Poller::new().map_err(|e| LabError::Setup(format!("epoll: {e}")))?;
-        let mut timers = Timers::default();
+        let mut timers = LoadTimers::default();
         let mut flows = Vec::new();
         for (number, flow) in plan.flows.iter().enumerate() {
-            let endpoints = Endpoints::new(plan, number, hosts);
+            let endpoints = FlowEndpoints::new(plan, number, hosts);
             let by_iperf3 = options.generator == Generator::Iperf3;
             flows.push(match &*flow.traffic {
                 Traffic::Greedy(_) | Traffic::Cbr(_) if by_iperf3 => {
@@ -130,7 +130,7 @@ impl<'a> Load<'a> {
             let room = flow.start.to.since(flow.start.from).as_secs();
             let draw = Stream::of_flow(seed, plan, number, "start").unit();
             let start = flow.start.from + Span::from_secs_f64(draw * room);
-            timers.push(start, Wake::Start(number));
+            timers.push(start, LoadWake::Start(number));
         }
         let awaited = flows.iter().filter(|f| matches!(f, Flow::Tcp(tcp) if tcp.is_awaited()));
         Ok(Load {
@@ -188,9 +188,9 @@ impl<'a> Load<'a> {
 
     fn plan_samples(&mut self) {
         let step = self.plan.sample_interval.unwrap_or(SAMPLE_INTERVAL).min(SAMPLE_INTERVAL);
-        self.timers.push(Time::ZERO + step, Wake::Sample { step });
+        self.timers.push(Time::ZERO + step, LoadWake::Sample { step });
         if let Some(step) = self.plan.sample_interval {
-            self.timers.push(Time::ZERO + step, Wake::Series { step });
+            self.timers.push(Time::ZERO + step, LoadWake::Series { step });
         }
     }
 
@@ -222,13 +222,13 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn wake(&mut self, wake: Wake, due: Time, clock: &Clock) -> Result<(), LabError> {
+    fn wake(&mut self, wake: LoadWake, due: Time, clock: &Clock) -> Result<(), LabError> {
         match wake {
-            Wake::Start(flow) => match &mut self.flows[flow] {
+            LoadWake::Start(flow) => match &mut self.flows[flow] {
                 Flow::Tcp(tcp) => tcp.start(clock.now(), &self.poller)?,
                 Flow::Cbr(cbr) => {
                     cbr.start(due);
-                    self.timers.push(due, Wake::Send(flow));
+                    self.timers.push(due, LoadWake::Send(flow));
                 }
                 Flow::Iperf3(iperf3) => iperf3.start(clock.now(), self.end)?,
                 Flow::Datagrams(own) => {
@@ -236,21 +236,21 @@ impl<'a> Load<'a> {
                     own.start(due, &mut Machine { clock, timers, lateness, sites })?;
                 }
             },
-            Wake::Application(flow) => {
+            LoadWake::Application(flow) => {
                 let Load { flows, timers, lateness, sites, .. } = self;
                 let Flow::Datagrams(own) = &mut flows[flow] else { return Ok(()) };
                 own.wake(due, &mut Machine { clock, timers, lateness, sites })?;
             }
-            Wake::Send(flow) => {
+            LoadWake::Send(flow) => {
                 let Flow::Cbr(cbr) = &mut self.flows[flow] else { return Ok(()) };
                 cbr.send(clock.now(), &mut self.lateness)?;
-                self.timers.push(cbr.due(), Wake::Send(flow));
+                self.timers.push(cbr.due(), LoadWake::Send(flow));
             }
-            Wake::Sample { step } => {
+            LoadWake::Sample { step } => {
                 self.sample()?;
                 self.timers.push(due + step, wake);
             }
-            Wake::Series { step } => {
+            LoadWake::Series { step } => {
                 self.extend_series(due)?;
                 self.timers.push(due + step, wake);
             }
@@ -258,8 +258,8 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    fn on_ready(&mut self, token: Token, clock: &Clock) -> Result<(), LabError> {
-        let Token { flow, role } = token;
+    fn on_ready(&mut self, token: SocketToken, clock: &Clock) -> Result<(), LabError> {
+        let SocketToken { flow, role } = token;
         let tcp = match &mut self.flows[flow] {
             Flow::Cbr(cbr) => return cbr.receive(),
             Flow::Tcp(tcp) => tcp,
@@ -274,20 +274,20 @@ impl<'a> Load<'a> {
             let took = record.completion.unwrap_or(Span::ZERO);
             self.transfers.push(record);
             match tcp.next_start(now, took) {
-                Some(start) => self.timers.push(start, Wake::Start(flow)),
+                Some(start) => self.timers.push(start, LoadWake::Start(flow)),
                 None => self.awaited -= 1,
             }
         }
         Ok(())
     }
 
-    fn read(&self) -> Result<Vec<Reading>, LabError> {
+    fn read(&self) -> Result<Vec<FlowReading>, LabError> {
         let read = |flow: &Flow| {
             Ok(match flow {
-                Flow::Tcp(tcp) => Reading::Tcp(tcp.received_bytes, tcp.counts()?),
-                Flow::Cbr(cbr) => Reading::Cbr(cbr.counts),
-                Flow::Datagrams(own) => Reading::Datagrams(own.counts()),
-                Flow::Iperf3(_) => Reading::Iperf3,
+                Flow::Tcp(tcp) => FlowReading::Tcp(tcp.received_bytes, tcp.counts()?),
+                Flow::Cbr(cbr) => FlowReading::Cbr(cbr.counts),
+                Flow::Datagrams(own) => FlowReading::Datagrams(own.counts()),
+                Flow::Iperf3(_) => FlowReading::Iperf3,
             })
         };
         self.flows.iter().map(read).collect()
@@ -356,8 +356,8 @@ impl<'a> Load<'a> {
 
     fn report(
         &mut self,
-        before: &[Reading],
-        after: &[Reading],
+        before: &[FlowReading],
+        after: &[FlowReading],
         means: &[Means],
         [from, to]: [Time; 2],
     ) -> Result<LoadReport, LabError> {

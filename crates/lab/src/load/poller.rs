@@ -23,26 +23,26 @@ pub enum Role {
 
 /// A socket of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct SocketToken {
     /// Index of the flow.
     pub flow: usize,
     /// Which one.
     pub role: Role,
 }
 
-impl Token {
+impl SocketToken {
     fn data(self) -> EventData {
         EventData::new_u64((self.flow as u64) << 2 | self.role as u64)
     }
 
-    fn of(event: &Event) -> Token {
+    fn of(event: &Event) -> SocketToken {
         let bits = event.data.u64();
         let role = match bits & 0b11 {
             0 => Role::Listener,
             1 => Role::Client,
             _ => Role::Sink,
         };
-        Token { flow: (bits >> 2) as usize, role }
+        SocketToken { flow: (bits >> 2) as usize, role }
     }
 }
 
@@ -59,17 +59,17 @@ impl Poller {
     }
 
     /// Watches a socket, until it is closed.
-    pub fn add(&self, socket: impl AsFd, token: Token, ready: Ready) -> io::Result<()> {
+    pub fn add(&self, socket: impl AsFd, token: SocketToken, ready: Ready) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, token.data(), ready)?)
     }
 
     /// Watches a socket for something else.
-    pub fn change(&self, socket: impl AsFd, token: Token, ready: Ready) -> io::Result<()> {
+    pub fn change(&self, socket: impl AsFd, token: SocketToken, ready: Ready) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, token.data(), ready)?)
     }
 
     /// Waits until a socket is ready, no longer than `limit`.
-    pub fn wait(&mut self, limit: Span) -> io::Result<Vec<(Token, Ready)>> {
+    pub fn wait(&mut self, limit: Span) -> io::Result<Vec<(SocketToken, Ready)>> {
         let timeout = Timespec {
             tv_sec: (limit.as_nanos() / NANOS_PER_SEC) as i64,
             tv_nsec: (limit.as_nanos() % NANOS_PER_SEC) as _,
@@ -83,6 +83,6 @@ impl Poller {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(self.events.iter().map(|event| (Token::of(event), event.flags)).collect())
+        Ok(self.events.iter().map(|event| (SocketToken::of(event), event.flags)).collect())
     }
 }

@@ -27,7 +27,7 @@ pub fn options(
         SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, slow_start, initial_kappa }) => {
             if !slow_start || initial_kappa.is_some() {
                 return Err(format!(
-                    "slow_start = false, or initial_kappa: {name} begins with slow start; simulate it, or leave that out"
+                    "slow_start = false, or initial_kappa: {name} begins with slow start; simulate it, or remove the key"
                 ));
             }
             (*willingness_to_pay, kappa.0, None)
@@ -62,17 +62,17 @@ fn reading_of(
     }
     if params.rate_by != RateBy::Rtt {
         return Err(format!(
-            "rate_by: {name} goes by TCP's round trip; leave it out, or simulate it"
+            "rate_by: {name} follows TCP's round-trip time; remove the key, or simulate it"
         ));
     }
     if params.renewal != Renewal::Sliding {
         return Err(format!(
-            "renewal: {name} estimates by the last packets; leave it out, or simulate it"
+            "renewal: {name} estimates by the last packets; remove the key, or simulate it"
         ));
     }
     if params.moves != Moves::AtOnce {
         return Err(format!(
-            "moves: {name} moves the window at once; leave it out, or simulate it"
+            "moves: {name} moves the window at once; remove the key, or simulate it"
         ));
     }
     if params.history.0 > MOST_REMEMBERED {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_cannot_do_is_said_with_the_remedy() {
+    fn what_a_program_cannot_do_is_reported_with_the_remedy() {
         let one_bit = Some(Encoding::OneBit(0.06));
         let cases = [
             (SenderParams::Sbrm(SbrmParams { slow_start: false, ..sbrm() }), None, "slow_start"),

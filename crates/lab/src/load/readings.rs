@@ -3,17 +3,17 @@
 use super::cbr::CbrCounts;
 use super::datagrams;
 use super::report::FlowReport;
-use super::tcp_info::{Counts, TcpInfo};
+use super::tcp_info::{TcpCounts, TcpInfo};
 
 /// All counters of a flow at one point in time.
 #[derive(Clone, Copy)]
-pub enum Reading {
+pub enum FlowReading {
     /// Bytes received, and the sender's counters.
-    Tcp(u64, Counts),
+    Tcp(u64, TcpCounts),
     /// Of both ends.
     Cbr(CbrCounts),
     /// Of both ends of a video or of calls.
-    Datagrams(datagrams::Counts),
+    Datagrams(datagrams::DatagramCounts),
     /// Told afterwards.
     Iperf3,
 }
@@ -36,9 +36,9 @@ impl Means {
 }
 
 /// What happened between two readings; `None` where neither this crate nor the kernel has counted.
-pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<FlowReport> {
+pub fn flow_report(before: FlowReading, after: FlowReading, means: &Means) -> Option<FlowReport> {
     match (before, after) {
-        (Reading::Tcp(bytes_before, before), Reading::Tcp(bytes, after)) => {
+        (FlowReading::Tcp(bytes_before, before), FlowReading::Tcp(bytes, after)) => {
             let counts = after.since(before);
             Some(FlowReport {
                 goodput_bytes: bytes - bytes_before,
@@ -50,13 +50,13 @@ pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<Flo
                 mean_cwnd_packets: mean(means.cwnd),
             })
         }
-        (Reading::Cbr(before), Reading::Cbr(after)) => {
+        (FlowReading::Cbr(before), FlowReading::Cbr(after)) => {
             let counts = after.since(before);
             let lost = counts.expected.saturating_sub(counts.received);
             let report = of_udp(counts.received_bytes, counts.sent);
             Some(FlowReport { lost: Some(lost), ..report })
         }
-        (Reading::Datagrams(before), Reading::Datagrams(after)) => {
+        (FlowReading::Datagrams(before), FlowReading::Datagrams(after)) => {
             let counts = after.since(before);
             Some(of_udp(counts.received_bytes, counts.sent))
         }

@@ -8,10 +8,10 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{PausePlan, Plan, Traffic};
 use tidegate_simulator::random::Stream;
 
-use super::endpoint::Endpoints;
-use super::poller::{Poller, Ready, Role, Token};
+use super::endpoint::FlowEndpoints;
+use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::TransferReport;
-use super::tcp_info::{Counts, TcpInfo};
+use super::tcp_info::{TcpCounts, TcpInfo};
 use crate::LabError;
 
 /// What is sent; the network does not look at it.
@@ -21,13 +21,13 @@ const TURN: usize = 16;
 
 /// Both applications.
 pub struct TcpFlow<'a> {
-    endpoints: Endpoints<'a>,
+    endpoints: FlowEndpoints<'a>,
     listener: Socket,
     client: Option<Client>,
     accepted: Option<Socket>,
     transfer: Option<Transfer>,
     /// Of connections that are closed.
-    past: Counts,
+    past: TcpCounts,
     /// Payload that reached the server's application.
     pub received_bytes: u64,
 }
@@ -38,7 +38,7 @@ struct Client {
     /// Connection requests beyond the first; `None` until it is connected.
     repeated_requests: Option<u64>,
     /// Not yet written; `None` for without end.
-    left_bytes: Option<u64>,
+    remaining_bytes: Option<u64>,
 }
 
 struct Transfer {
@@ -54,7 +54,7 @@ impl<'a> TcpFlow<'a> {
     /// A flow whose server listens.
     pub fn new(
         plan: &Plan,
-        endpoints: Endpoints<'a>,
+        endpoints: FlowEndpoints<'a>,
         seed: u64,
         poller: &Poller,
     ) -> Result<Self, LabError> {
@@ -71,7 +71,7 @@ impl<'a> TcpFlow<'a> {
             _ => None,
         };
         let listener = endpoints.listen()?;
-        let token = Token { flow: number, role: Role::Listener };
+        let token = SocketToken { flow: number, role: Role::Listener };
         let watched = poller.add(&listener, token, Ready::IN);
         watched.map_err(|error| endpoints.error("epoll", &error))?;
         Ok(TcpFlow {
@@ -80,7 +80,7 @@ impl<'a> TcpFlow<'a> {
             client: None,
             accepted: None,
             transfer,
-            past: Counts::NONE,
+            past: TcpCounts::NONE,
             received_bytes: 0,
         })
     }
@@ -94,9 +94,9 @@ impl<'a> TcpFlow<'a> {
         let socket = self.endpoints.connect()?;
         let watched = poller.add(&socket, self.token(Role::Client), Ready::OUT);
         watched.map_err(|error| self.endpoints.error("epoll", &error))?;
-        let left_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
+        let remaining_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
         let repeated_requests = None;
-        self.client = Some(Client { socket, repeated_requests, left_bytes });
+        self.client = Some(Client { socket, repeated_requests, remaining_bytes });
         Ok(())
     }
 
@@ -140,14 +140,14 @@ impl<'a> TcpFlow<'a> {
     }
 
     /// What has been sent so far, over all connections.
-    pub fn counts(&self) -> Result<Counts, LabError> {
+    pub fn counts(&self) -> Result<TcpCounts, LabError> {
         let Some(client) = &self.client else { return Ok(self.past) };
         let counts = client.counts().map_err(|error| self.endpoints.error("TCP_INFO", &error))?;
         Ok(self.past.plus(counts))
     }
 
-    fn token(&self, role: Role) -> Token {
-        Token { flow: self.endpoints.number, role }
+    fn token(&self, role: Role) -> SocketToken {
+        SocketToken { flow: self.endpoints.number, role }
     }
 
     fn record(&self, completion: Option<Span>) -> Option<TransferReport> {
@@ -197,9 +197,9 @@ impl<'a> TcpFlow<'a> {
         if client.repeated_requests.is_none() {
             client.repeated_requests = Some(TcpInfo::read(&client.socket)?.counts.retransmits);
         }
-        if client.left_bytes != Some(0) {
+        if client.remaining_bytes != Some(0) {
             client.write()?;
-            if client.left_bytes == Some(0) {
+            if client.remaining_bytes == Some(0) {
                 client.socket.shutdown(Shutdown::Write)?;
                 poller.change(&client.socket, token, Ready::IN)?;
             }
@@ -231,20 +231,21 @@ impl<'a> TcpFlow<'a> {
 
 impl Client {
     /// What it has sent. Until it is connected, that is requests alone.
-    fn counts(&self) -> io::Result<Counts> {
+    fn counts(&self) -> io::Result<TcpCounts> {
         let counts = TcpInfo::read(&self.socket)?.counts;
         Ok(counts.with_requests(self.repeated_requests.unwrap_or(counts.retransmits)))
     }
 
     fn write(&mut self) -> io::Result<()> {
         for _ in 0..TURN {
-            let len = self.left_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
+            let len =
+                self.remaining_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
             if len == 0 {
                 return Ok(());
             }
             match (&self.socket).write(&ZEROS[..len]) {
                 Ok(written) => {
-                    self.left_bytes = self.left_bytes.map(|left| left - written as u64);
+                    self.remaining_bytes = self.remaining_bytes.map(|left| left - written as u64);
                 }
                 Err(error) => return pending(error),
             }

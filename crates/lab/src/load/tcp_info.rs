@@ -19,9 +19,9 @@ const ROOM: usize = 512;
 
 /// Counters of a connection, or the sum over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct TcpCounts {
     /// Segments with data and connection requests, first and repeated ones. The kernel counts no
-    /// requests: [`Counts::with_requests`].
+    /// requests: [`TcpCounts::with_requests`].
     pub sent: u64,
     /// Of them, those sent again.
     pub retransmits: u64,
@@ -33,7 +33,7 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpInfo {
     /// Since the connection began.
-    pub counts: Counts,
+    pub counts: TcpCounts,
     /// Smoothed round-trip time, seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
     /// Congestion window, segments.
@@ -58,7 +58,7 @@ impl TcpInfo {
         };
         let srtt_us = word(RTT_US)?;
         Some(TcpInfo {
-            counts: Counts {
+            counts: TcpCounts {
                 sent: word(DATA_SEGS_OUT)?.into(),
                 retransmits: word(TOTAL_RETRANS)?.into(),
                 timeouts: half(TOTAL_RTO).map(u64::from),
@@ -69,15 +69,15 @@ impl TcpInfo {
     }
 }
 
-impl Counts {
+impl TcpCounts {
     /// With the connection's requests: the first, and those that the kernel counts as sent again.
-    pub fn with_requests(self, repeated: u64) -> Counts {
-        Counts { sent: self.sent + 1 + repeated, ..self }
+    pub fn with_requests(self, repeated: u64) -> TcpCounts {
+        TcpCounts { sent: self.sent + 1 + repeated, ..self }
     }
 
     /// Those of one connection, added to those before.
-    pub fn plus(self, other: Counts) -> Counts {
-        Counts {
+    pub fn plus(self, other: TcpCounts) -> TcpCounts {
+        TcpCounts {
             sent: self.sent + other.sent,
             retransmits: self.retransmits + other.retransmits,
             timeouts: self.timeouts.zip(other.timeouts).map(|(a, b)| a + b),
@@ -85,8 +85,8 @@ impl Counts {
     }
 
     /// What has been added since `before`.
-    pub fn since(self, before: Counts) -> Counts {
-        Counts {
+    pub fn since(self, before: TcpCounts) -> TcpCounts {
+        TcpCounts {
             sent: self.sent - before.sent,
             retransmits: self.retransmits - before.retransmits,
             timeouts: self.timeouts.zip(before.timeouts).map(|(a, b)| a - b),
@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// Of no connection at all.
-    pub const NONE: Counts = Counts { sent: 0, retransmits: 0, timeouts: Some(0) };
+    pub const NONE: TcpCounts = TcpCounts { sent: 0, retransmits: 0, timeouts: Some(0) };
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_kernel_tells_less_and_never_zero_instead() {
+    fn an_older_kernel_reports_less_and_never_zero_instead() {
         let mut bytes = [0; 248];
         bytes[RTT_US..][..4].copy_from_slice(&20_000u32.to_ne_bytes());
         bytes[SND_CWND] = 10;

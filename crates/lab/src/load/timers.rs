@@ -7,7 +7,7 @@ use tidegate_mechanisms::units::{Span, Time};
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wake {
+pub enum LoadWake {
     /// A flow starts, or its next transfer.
     Start(usize),
     /// A UDP packet of a flow is due.
@@ -28,11 +28,11 @@ pub enum Wake {
 
 /// All of it, the earliest first.
 #[derive(Default)]
-pub struct Timers(BinaryHeap<Reverse<(Time, Wake)>>);
+pub struct LoadTimers(BinaryHeap<Reverse<(Time, LoadWake)>>);
 
-impl Timers {
+impl LoadTimers {
     /// Plans something.
-    pub fn push(&mut self, at: Time, wake: Wake) {
+    pub fn push(&mut self, at: Time, wake: LoadWake) {
         self.0.push(Reverse((at, wake)));
     }
 
@@ -42,7 +42,7 @@ impl Timers {
     }
 
     /// What is due at `now` or earlier.
-    pub fn pop_before(&mut self, now: Time) -> Option<(Time, Wake)> {
+    pub fn pop_before(&mut self, now: Time) -> Option<(Time, LoadWake)> {
         if self.next() > now {
             return None;
         }

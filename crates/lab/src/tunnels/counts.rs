@@ -2,9 +2,9 @@
 
 /// Messages that nodes got and sent, by kind and by what is wrong with them.
 #[derive(Clone, Debug, Default)]
-pub struct Counts(Vec<(&'static str, u64)>);
+pub struct MessageCounts(Vec<(&'static str, u64)>);
 
-impl Counts {
+impl MessageCounts {
     /// One more of these.
     pub fn add(&mut self, what: &'static str) {
         match self.0.iter_mut().find(|(name, _)| *name == what) {

@@ -11,7 +11,7 @@ use crate::LabError;
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
 
-/// The tunnel of a flow on one of its ways, from node to node.
+/// The tunnel of a flow on one of its paths, from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The node where it begins,
@@ -19,15 +19,15 @@ pub struct Path {
     /// and the one where it ends.
     pub end: usize,
     /// Where that stands where it begins,
-    pub entered_at: NodePlace,
+    pub ingress: NodePlace,
     /// and where it ends.
-    pub left_at: NodePlace,
+    pub egress: NodePlace,
 }
 
 /// All tunnels.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// By flow, those of all ways that it ever takes.
+    /// By flow, those of all paths that it ever takes.
     of_flows: Vec<Vec<Path>>,
     /// One of those between two nodes.
     between: HashMap<(usize, usize), Path>,
@@ -47,7 +47,7 @@ impl Paths {
         emulation: &Emulation<'_, PacketStore>,
     ) -> Result<Self, LabError> {
         let mut paths = Paths { of_flows: vec![Vec::new(); plan.flows.len()], ..Paths::default() };
-        for [entered_at, left_at] in emulation.tunnels() {
+        for [ingress, egress] in emulation.tunnels() {
             let mut number = |place: NodePlace| {
                 let name = emulation.node_name(place.node);
                 let found = nodes.iter().position(|node| node.name == name);
@@ -56,10 +56,10 @@ impl Paths {
                 paths.nodes.insert(place.node, found);
                 Ok(found)
             };
-            let (begin, end) = (number(entered_at)?, number(left_at)?);
-            let path = Path { begin, end, entered_at, left_at };
-            let own = &mut paths.of_flows[entered_at.flow as usize];
-            // Who comes back takes the way that he took before.
+            let (begin, end) = (number(ingress)?, number(egress)?);
+            let path = Path { begin, end, ingress, egress };
+            let own = &mut paths.of_flows[ingress.flow as usize];
+            // Who comes back takes the way that it took before.
             if !own.contains(&path) {
                 own.push(path);
             }
@@ -76,7 +76,7 @@ impl Paths {
     /// The tunnel that begins at a place.
     pub fn beginning_at(&self, place: NodePlace) -> Option<Path> {
         let own = &self.of_flows[place.flow as usize];
-        own.iter().find(|path| path.entered_at.hop == place.hop).copied()
+        own.iter().find(|path| path.ingress.hop == place.hop).copied()
     }
 
     /// A tunnel from one node to another.
@@ -103,13 +103,12 @@ impl Paths {
             ]
         });
         routes.into_iter().flatten().flat_map(move |(direction, paths)| {
-            let there =
-                move |path: &&Path| path.entered_at.direction == direction && path.end == end;
+            let there = move |path: &&Path| path.ingress.direction == direction && path.end == end;
             paths.into_iter().flatten().filter(there).copied()
         })
     }
 
-    /// A user's packet enters a tunnel. If he had another before, returns the number of that, and where it leads.
+    /// A user's packet enters a tunnel. If it had another before, returns the number of that, and where it leads.
     pub fn enter(&mut self, user: usize, path: Path, teid: u32) -> Option<(u32, Path)> {
         self.numbered.entry((path.begin, teid)).or_insert(path);
         let before = self.taken.insert((path.begin, user), teid)?;

@@ -5,18 +5,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use tidegate_mechanisms::stage::{Ecn, Report};
 use tidegate_mechanisms::units::Bytes;
 use tidegate_simulator::Emulation;
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, element};
+use tidegate_wire::gtpu::{self, Header, MessageKind, PORT, element};
 
 use super::paths::Path;
-use super::{Came, OUTER_LEN, Tunnels};
+use super::{OUTER_LEN, Origin, Tunnels};
 use crate::packet_store::PacketStore;
 use crate::report;
 
 impl Tunnels<'_> {
-    /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
+    /// The user has moved: nothing of its follows in the tunnel that it had (3GPP TS 29.281, section 7.3.2), and
     /// what did has left before.
     pub(super) fn mark_end(&mut self, teid: u32, left: Path) {
-        let header = Header { kind: Kind::EndMarker, teid, sequence: None, n_pdu: None };
+        let header = Header { kind: MessageKind::EndMarker, teid, sequence: None, n_pdu: None };
         self.message.clear();
         let fits = gtpu::emit(header, &[], &[], &mut self.message);
         fits.expect("a message of eight bytes fits into a packet");
@@ -28,7 +28,7 @@ impl Tunnels<'_> {
     pub(super) fn send_report(&mut self, node: usize, sent: &Report, to: Ipv4Addr) {
         let Some(tunnel) = &sent.tunnel else { return };
         let sequence = Some(sent.number as u16);
-        let header = Header { kind: Kind::EchoRequest, teid: 0, sequence, n_pdu: None };
+        let header = Header { kind: MessageKind::EchoRequest, teid: 0, sequence, n_pdu: None };
         let mut element = Vec::new();
         gtpu::report::emit(&report::to_wire(tunnel), &mut element);
         self.message.clear();
@@ -54,10 +54,10 @@ impl Tunnels<'_> {
         let Some(path) = self.paths.numbered(node, reported.teid) else {
             return self.counts.add("reports on no tunnel");
         };
-        // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
+        // Whoever sends from another address is no end of this tunnel, and the stage counts it as a stranger.
         let is_end = *from.ip() == self.nodes[path.end].address;
-        let end = path.left_at.end.filter(|_| is_end).unwrap_or(u32::MAX);
-        let user = self.plan.flows[path.entered_at.flow as usize].user;
+        let end = path.egress.end.filter(|_| is_end).unwrap_or(u32::MAX);
+        let user = self.plan.flows[path.ingress.flow as usize].user;
         let customer = self.plan.users[user].customer;
         let sent = Report {
             user: customer as u32,
@@ -65,11 +65,11 @@ impl Tunnels<'_> {
             tunnel: Some(Box::new(report::from_wire(reported, end))),
             ..Report::default()
         };
-        emulation.tell(path.entered_at.node, &sent);
+        emulation.notify(path.ingress.node, &sent);
     }
 
     /// No more comes in a tunnel, if there is one of this number between here and where the message is from.
-    pub(super) fn take_end_marker(&mut self, Came { node, from, .. }: Came, teid: u32) {
+    pub(super) fn take_end_marker(&mut self, Origin { node, from, .. }: Origin, teid: u32) {
         let begin = self.node_of(IpAddr::V4(*from.ip()));
         let path = begin.and_then(|begin| self.paths.numbered(begin, teid));
         self.counts.add(match path {
@@ -82,7 +82,7 @@ impl Tunnels<'_> {
         &mut self,
         node: usize,
         to: SocketAddrV4,
-        kind: Kind,
+        kind: MessageKind,
         payload: &[u8],
         sequence: Option<u16>,
     ) {
@@ -99,7 +99,7 @@ impl Tunnels<'_> {
         self.answer(
             node,
             SocketAddrV4::new(*to.ip(), PORT),
-            Kind::ErrorIndication,
+            MessageKind::ErrorIndication,
             &elements,
             None,
         );

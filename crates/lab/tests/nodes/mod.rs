@@ -7,7 +7,7 @@ use std::time::Duration;
 use socket2::Socket;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
-use tidegate_wire::gtpu::{self, Header, Kind, PORT};
+use tidegate_wire::gtpu::{self, Header, MessageKind, PORT};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -75,7 +75,7 @@ pub fn device() -> (UnixDatagram, UnixDatagram) {
 }
 
 pub fn message(
-    kind: Kind,
+    kind: MessageKind,
     sequence: Option<u16>,
     extensions: &[(u8, &[u8])],
     payload: &[u8],

@@ -213,7 +213,7 @@ mod tests {
         }
 
         #[test]
-        fn who_is_above_the_average_sees_at_least_p_who_is_below_at_most(
+        fn a_user_above_the_average_sees_at_least_p_one_below_at_most_p(
             p in 1e-9..1.0, gamma in 0.0..5.0, average in 0.0..10.0, activity in 0.0..10.0,
         ) {
             let p_a = adapted(gamma, average, p, activity);
@@ -257,7 +257,7 @@ mod tests {
         /// The order of two users' probabilities depends on their activities alone, whatever the
         /// queue and the average.
         #[test]
-        fn two_users_are_told_apart_by_a_fixed_exponent(
+        fn two_users_are_distinguished_by_a_fixed_exponent(
             p in 1e-3..0.999, average in 0.0..3.0, a in 0.0..3.0, difference in 0.0..2.0,
         ) {
             let (of_a, of_b) = (adapted(1.0, average, p, a), adapted(1.0, average, p, a + difference));

@@ -24,7 +24,7 @@ use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
 parameters! {
-    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and who
+    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and a customer that
     /// cannot pay is dropped in front of the queue.
     pub struct AfcpParams {
         /// r: sustained rate of congestion that each customer is entitled to.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// At a constant probability, a customer who sends without end gets through what the fill
+        /// At a constant probability, a customer that sends without end gets through what the fill
         /// rate pays for: r/p.
         #[test]
         fn in_the_long_run_the_rate_is_the_fill_rate_over_p(p in 0.002..0.5f64) {

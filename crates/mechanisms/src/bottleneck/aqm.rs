@@ -5,7 +5,7 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
 use crate::units::Time;
 
-/// A way to tell how congested a queue is: an AQM.
+/// A method to measure how congested a queue is: an AQM.
 pub trait ManageQueue: Sized {
     /// What can be set.
     type Params: Parameters;

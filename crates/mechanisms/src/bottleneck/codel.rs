@@ -32,7 +32,7 @@ parameters! {
     /// Controlled delay: signals at departure when packets have waited too long for a whole
     /// interval. It gives no probability, so that no differentiation goes on it.
     pub struct CodelParams {
-        /// Delay that may stand.
+        /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",

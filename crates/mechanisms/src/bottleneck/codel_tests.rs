@@ -203,7 +203,7 @@ fn the_last_packets_are_never_dropped_however_long_they_have_waited() {
 }
 
 #[test]
-fn a_short_delay_in_between_starts_the_interval_anew() {
+fn a_short_delay_in_between_starts_the_interval_again() {
     let mut queue = Queue::default();
     for now_ms in 20..1_000 {
         let waited = if now_ms % 90 == 0 { 4 } else { 20 };

@@ -113,7 +113,7 @@ impl ManageQueue for Csfq {
         text: include_str!("csfq.rs"),
     };
 
-    const UNDIFFERENTIATED: Option<&'static str> = Some("csfq tells customers apart by itself");
+    const UNDIFFERENTIATED: Option<&'static str> = Some("csfq distinguishes customers by itself");
 
     fn new(params: CsfqParams, place: &Place) -> Result<Self, ParameterError> {
         let rate = place.rate;

@@ -27,7 +27,7 @@ fn packet(user: u32, now_ns: u64) -> Arrival {
     Arrival { user, now: Time::from_nanos(now_ns), len: Bytes::new(1000), ..arrival(0, 0.0) }
 }
 
-/// What customers get who send 1000 B packets at constant rates [bit/s], each at a phase of his own, in
+/// What customers get who send 1000 B packets at constant rates [bit/s], each at a phase of its own, in
 /// bit/s, from second 2 to second `until`.
 fn goodput(rates_bps: &[f64], until: u64, seed: u64) -> (Vec<f64>, Judge) {
     let (mut judge, mut lcg) = (judge(), Lcg(seed));
@@ -63,7 +63,7 @@ fn thirty_two_constant_rates_get_the_fair_share_each() {
 
 /// Max-min fair over 10 Mb/s with demands of 1, 2, 6 and 12: 1, 2, 3.5 and 3.5 Mb/s.
 #[test]
-fn who_asks_for_less_than_the_fair_share_gets_it_and_the_others_the_rest() {
+fn a_sender_below_the_fair_share_gets_its_demand_and_the_others_the_rest() {
     let (goodput, judge) = goodput(&[1e6, 2e6, 6e6, 12e6], 22, 7);
     for (got, want) in goodput.iter().zip([1e6, 2e6, 3.5e6, 3.5e6]) {
         assert!((got / want - 1.0).abs() < 0.03, "{got} of {want}");

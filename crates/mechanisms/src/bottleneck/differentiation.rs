@@ -5,7 +5,7 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
 use crate::units::{Bytes, Time};
 
-/// A way to tell customers apart.
+/// A way to distinguish customers.
 pub trait Differentiate: Sized {
     /// What can be set.
     type Params: Parameters;

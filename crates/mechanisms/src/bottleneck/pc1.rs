@@ -1,4 +1,4 @@
-//! PC1, REM's first price rule: the price of a link rises while more arrives than leaves, whatever the queue.
+//! PC1, REM's first price rule: the price of a link rises while the arrival rate exceeds the capacity, whatever the queue.
 //! S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S. Zimmermann,
 //! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
 //! 2005, sections 4.2.2 and 5.2.1.
@@ -23,7 +23,7 @@ use crate::parameters::{ParameterError, too_short};
 use crate::units::{Factor, Share, Span};
 
 parameters! {
-    /// Price of a link that rises while more arrives than leaves. Needs price_encoding.
+    /// Price of a link that rises while the arrival rate exceeds the capacity. Needs price_encoding.
     pub struct Pc1Params {
         /// γ: step of the price, per packet.
         pub gamma: Factor = "0.001",

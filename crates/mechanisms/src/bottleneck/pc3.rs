@@ -1,4 +1,4 @@
-//! PC3, REM's third price rule: the price of a link rises while more arrives than leaves, or the queue is above a target.
+//! PC3, REM's third price rule: the price of a link rises while the arrival rate exceeds the capacity, or the queue is above a target.
 //! S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S. Zimmermann,
 //! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
 //! 2005, sections 4.2.2 and 5.2.1.
@@ -23,7 +23,7 @@ use crate::parameters::{ParameterError, too_short};
 use crate::units::{Factor, QueueLength, Share, Span};
 
 parameters! {
-    /// Price of a link that rises while more arrives than leaves, or the queue is above a target. Needs price_encoding.
+    /// Price of a link that rises while the arrival rate exceeds the capacity, or the queue is above a target. Needs price_encoding.
     pub struct Pc3Params {
         /// γ: step of the price, per packet.
         pub gamma: Factor = "0.001",

@@ -238,9 +238,9 @@ mod tests {
         );
     }
 
-    /// Section 5.3.2 counts the queue lengths at which packets can be told apart.
+    /// Section 5.3.2 counts the queue lengths at which packets can be distinguished.
     #[test]
-    fn single_slopes_tell_packets_apart_at_as_many_lengths_as_the_paper_counts() {
+    fn single_slopes_distinguish_packets_at_as_many_lengths_as_the_paper_counts() {
         for (q1, levels) in [(23, 0), (22, 1), (17, 6), (11, 12)] {
             let aqm = pf(&format!("pf-10-{q1}-24-0"));
             let open = (0..=50).map(|q| aqm.p(q)).filter(|&p| p > 0.0 && p < 1.0);

@@ -39,7 +39,7 @@ fn judge(differentiation: Differentiation) -> Judge {
 ///  0 packets  no draw    policed            whatever the queue
 /// ```
 #[test]
-fn icp_stops_a_customer_whose_drops_have_emptied_his_bucket() {
+fn icp_stops_a_customer_whose_drops_have_emptied_its_bucket() {
     let params =
         IcpParams { fill_rate: FILL_RATE, depth: DEPTH, curve: IcpCurve::Step, start: Share(0.5) };
     let mut judge = judge(Differentiation::Icp(Icp::new(params)));
@@ -153,7 +153,7 @@ fn aicp_b_may_leave_a_queue_below_the_threshold_alone() {
 }
 
 #[test]
-fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
+fn aicp_b_squares_the_probability_of_a_customer_that_has_tokens() {
     let params = AicpBParams {
         fill_rate: FILL_RATE,
         depth: DEPTH,

@@ -170,7 +170,7 @@ pub struct Red {
     /// From this average on ECN-capable packets are dropped, too.
     drops_from: f64,
     spacing: Spacing,
-    /// Whose spacing that is, and everybody's as he left it; none where all have the same thresholds.
+    /// Whose spacing that is, and everybody's as it left it; none where all have the same thresholds.
     customer: usize,
     by_customer: Vec<Spacing>,
 }
@@ -278,8 +278,8 @@ impl Red {
         Red { params, average: 0.0, drops_from, spacing, customer: 0, by_customer: Vec::new() }
     }
 
-    /// Goes on with a customer's own spacing: thresholds of his own put him into another zone than others,
-    /// and his packets alone are as likely to be signalled as his probability says.
+    /// Goes on with a customer's own spacing: thresholds of its own put it into another zone than others,
+    /// and its packets alone are as likely to be signalled as its probability says.
     #[inline]
     pub(super) fn turn_to(&mut self, customer: usize) {
         let last = customer.max(self.customer);

@@ -251,7 +251,7 @@ fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one
 }
 
 #[test]
-fn a_loss_to_a_full_buffer_starts_the_count_anew() {
+fn a_loss_to_a_full_buffer_starts_the_count_again() {
     let red = steady(params(RedSpacing::Wait), 10.0);
     let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
     let first_gap = |judge: &mut Judge| {
@@ -285,12 +285,12 @@ fn alternating(spacing: RedSpacing, average: f64, others: usize) -> [f64; 2] {
     [signals[0] as f64 / rounds as f64, signals[1] as f64 / (rounds * others) as f64]
 }
 
-/// At an average of 7.5 packets p_b is 0.025 for who has spent his bucket and 0 for who has saved; at 20
+/// At an average of 7.5 packets p_b is 0.025 for what has spent its bucket and 0 for what has saved; at 20
 /// it is 1 and 0.05. Gaps are uniform on 1 … n − 1 or n … 2n − 1 with n = 1/p_b (above), so that their
 /// means are n/2 and (3n − 1)/2, and their variances n(n − 2)/12 and (n² − 1)/12. A share of k packets is
 /// then exact to √(variance/mean³/k), and 3.29 of that hold in 999 of 1,000 cases.
 #[test]
-fn every_customer_is_signalled_as_often_as_his_own_thresholds_say_whoever_sends_between() {
+fn every_customer_is_signalled_as_often_as_its_own_thresholds_say_whichever_user_sends_between() {
     for (spacing, n, want, variance) in [
         (RedSpacing::Uniform, 40.0, 2.0 / 40.0, 40.0 * 38.0 / 12.0),
         (RedSpacing::Wait, 40.0, 2.0 / 119.0, 1599.0 / 12.0),
@@ -312,7 +312,7 @@ proptest! {
     /// Whoever sends when, and however full his bucket is: what a customer meets is, bit for bit, a RED
     /// that has his thresholds and sees his packets alone, at the average that all share.
     #[test]
-    fn a_customer_meets_a_red_of_his_own_at_the_average_of_all(
+    fn a_customer_meets_a_red_of_its_own_at_the_average_of_all(
         steps in prop::collection::vec((0..4u32, 0u32..60, 1.0..2.0f64, 0.0..1.0f64), 1..400),
         gentle: bool,
         spacing in prop::sample::select(vec![

@@ -115,7 +115,7 @@ fn pc3_keeps_its_books() {
 }
 
 #[test]
-fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_told() {
+fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_reported() {
     let (gamma, alpha, weight) = (Factor(0.1), Factor(0.1), Share(0.9));
     let interval = Span::from_millis(1);
     let pc3 = |packets| {
@@ -147,14 +147,14 @@ fn marked(params: AqmParams, encoding: Encoding, count: u32, gap_us: u64) -> Vec
         let arrival = Arrival { now, len, activity, user, backlog_packets, backlog_bytes, idle };
         assert_eq!(aqm.probability(&arrival), 0.0, "packets are judged as they leave");
     }
-    let leave = |left: u32| {
+    let depart = |left: u32| {
         let (packet, sojourn) = (false, Span::ZERO);
         let backlog_bytes = u64::from(left) * 1000;
         let head = Head { packet, sojourn, backlog_packets: left, backlog_bytes };
         let now = us(gap_us * u64::from(count - left));
         aqm.dequeue(now, || 0.5, || Some(head), |_| Some(true)).expect("nothing is lost")
     };
-    (0..count).rev().map(leave).collect()
+    (0..count).rev().map(depart).collect()
 }
 
 /// By hand: the virtual queue holds 270 packets and serves 10.8 in a millisecond, so that what 280 packets have

@@ -39,7 +39,7 @@ use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Single bit resource marking: packets that leave are marked with a probability that grows with the queue.
+    /// Single bit resource marking: departing packets are marked with a probability that grows with the queue.
     pub struct SbrmQueueParams {
         /// γ: price of a packet above the target, with `excess` the least; with "pc1" and "pc3" the step of the price.
         pub gamma: Factor,
@@ -53,7 +53,7 @@ parameters! {
         pub weight: Share = "0.9",
         /// T: how often the price is computed, with "pc1" and "pc3".
         pub interval: Span = "1 ms",
-        /// e: how far above the target the queue is to settle, whatever flows pay. Default: as it comes, by γ.
+        /// e: how far above the target the queue is to settle, whatever flows pay. Default: γ decides.
         pub excess: Option<QueueLength>,
         /// T: over what time the share of marks is estimated, with `excess`.
         pub estimate_over: Span = "1 s",
@@ -84,8 +84,7 @@ fn fit_together(params: &SbrmQueueParams) -> Vec<ParameterError> {
             ));
         }
         if params.price != SbrmPrice::Queue {
-            let message =
-                "is held where `price` is \"queue\" alone; the others have a target of their own";
+            let message = "applies only where `price` is \"queue\"; the other prices have a target of their own";
             errors.push(("excess", message.to_owned()));
         }
     }
@@ -271,7 +270,7 @@ mod tests {
     }
 
     /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.
-    fn leave(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
+    fn depart(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
         let now = Time::from_nanos(now_ms * 1_000_000);
         let (sojourn, backlog_bytes) = (Span::ZERO, 0);
         let head = Head { packet: (), sojourn, backlog_packets: backlog, backlog_bytes };
@@ -289,7 +288,7 @@ mod tests {
             let mut backlog = 900.0;
             for now_ms in 1..20_000 {
                 backlog = 10.0 + want / queue.gamma;
-                leave(&mut queue, now_ms, backlog as u32);
+                depart(&mut queue, now_ms, backlog as u32);
             }
             assert!((backlog - 30.0).abs() < 1.0, "{paid}: {backlog}");
         }
@@ -305,12 +304,12 @@ mod tests {
             queue.estimate.as_mut().expect("is there").least_unmarked = 0.5 / packets;
             for now_ms in 1..1_000 {
                 let (price, most) =
-                    (leave(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
+                    (depart(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
                 assert!(queue.gamma <= most + 1e-12, "{over_us} us: {} for {most}", queue.gamma);
                 assert!(price.is_finite() && price >= 0.0, "{price}");
             }
             for now_ms in 1_000..1_100 {
-                assert_eq!(leave(&mut queue, now_ms, 10), 0.0, "{over_us} us");
+                assert_eq!(depart(&mut queue, now_ms, 10), 0.0, "{over_us} us");
             }
         }
     }
@@ -320,7 +319,7 @@ mod tests {
     fn gamma_is_never_below_the_least() {
         let mut queue = queue(20);
         for now_ms in 1..1_000 {
-            assert_eq!(leave(&mut queue, now_ms, 10), 0.0);
+            assert_eq!(depart(&mut queue, now_ms, 10), 0.0);
         }
         assert_eq!(queue.gamma, 0.001);
     }

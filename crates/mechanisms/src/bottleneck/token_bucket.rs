@@ -22,7 +22,7 @@ macro_rules! bucket_of {
 }
 pub(super) use bucket_of;
 
-/// The buckets of all customers, all alike; a customer's is full until he is first seen.
+/// The buckets of all customers, all alike; a customer's is full until it is first seen.
 #[derive(Clone, Debug)]
 pub struct TokenBuckets {
     rule: BucketRule,
@@ -48,7 +48,7 @@ impl TokenBuckets {
         self.fill(user, now).ratio(self.rule.depth())
     }
 
-    /// Takes an amount from customer `user`, or what he has left.
+    /// Takes an amount from customer `user`, or what it has left.
     #[inline]
     pub fn drain(&mut self, user: u32, now: Time, amount: Credit) {
         let (rule, bucket) = self.of(user, now);

@@ -18,7 +18,7 @@ fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter
     ActivityMeter::new(params(reference_kbps, inertia_s, burst_bytes))
 }
 
-/// (time in s, activity) of every packet of a constant-rate user who sends for `secs`.
+/// (time in s, activity) of every packet of a constant-rate user that sends for `secs`.
 fn cbr(meter: &mut ActivityMeter, sent_kbps: u64, secs: f64) -> Vec<(f64, f64)> {
     let gap_ns = 1500 * 8 * 1_000_000 / sent_kbps;
     let times = (0..).map(|n| Time::from_nanos(n * gap_ns)).take_while(|t| t.as_secs() < secs);
@@ -90,7 +90,7 @@ fn stationary_activity_meets_equation_7_at_any_ratio() {
 
 /// Below the reference rate there is no activity, beyond the packet that empties the bucket.
 #[test]
-fn who_keeps_to_the_reference_rate_is_not_active() {
+fn a_user_at_the_reference_rate_is_not_active() {
     let trace = cbr(&mut meter(1_000, 0.6, 1_500), 1_000, STOP);
     assert!(trace.iter().all(|&(_, activity)| activity == 0.0));
 }

@@ -1,4 +1,4 @@
-//! DCTCP: the window comes down by as much as is marked, instead of by half.
+//! DCTCP: the window is reduced in proportion to the marked share, instead of by half.
 //! RFC 8257; M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, equations (1) and (2).
 //!
 //! ```text
@@ -29,7 +29,7 @@ use crate::mechanism::About;
 use crate::parameters;
 
 parameters! {
-    /// RFC 8257: the window comes down by as much as is marked. Has ECN.
+    /// RFC 8257: the window is reduced in proportion to the marked share. Has ECN.
     pub struct DctcpParams {
         /// The window moves in whole segments, as in Linux.
         pub whole_segments: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },

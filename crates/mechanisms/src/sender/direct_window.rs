@@ -48,7 +48,7 @@ parameters! {
 words! {
     /// What ends slow start, beside losses.
     pub enum EndOfSlowStart {
-        /// The first ACK that lets the window come down, or the threshold.
+        /// The first ACK that reduces the window, or the threshold.
         Charge = "charge",
         /// The threshold: until then the window grows whatever is asked.
         Threshold = "threshold",
@@ -58,7 +58,7 @@ words! {
 words! {
     /// What counts as the price.
     pub enum PriceReading {
-        /// That of the path, told or estimated.
+        /// Price of the path, reported or estimated.
         Path = "path",
         /// 1 for a segment that is marked, else 0.
         Mark = "mark",

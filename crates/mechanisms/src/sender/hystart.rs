@@ -24,7 +24,7 @@
 //! Where the RFC leaves it open: the ACK that starts a round belongs to the new round.
 
 use super::Ack;
-use super::slow_start::{Opinion, WatchSlowStart};
+use super::slow_start::{SlowStartAction, WatchSlowStart};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::units::Span;
@@ -79,7 +79,7 @@ impl WatchSlowStart for HyStart {
         HyStart::default()
     }
 
-    fn on_ack(&mut self, ack: &Ack, _: f64) -> Opinion {
+    fn on_ack(&mut self, ack: &Ack, _: f64) -> SlowStartAction {
         if ack.round_start {
             self.start_round();
         }
@@ -94,7 +94,7 @@ impl WatchSlowStart for HyStart {
         };
         self.compare_rounds();
         let exit = matches!(self.phase, Phase::Css { rounds, .. } if rounds >= CSS_ROUNDS);
-        Opinion { segments: Some(if exit { 0.0 } else { segments }), exit }
+        SlowStartAction { segments: Some(if exit { 0.0 } else { segments }), exit }
     }
 }
 
@@ -218,6 +218,6 @@ mod tests {
     #[test]
     fn an_ack_for_many_segments_counts_for_eight() {
         let growth = HyStart::default().on_ack(&Ack { acked: 30, ..ack_at(0) }, 100.0);
-        assert_eq!(growth, Opinion { segments: Some(8.0), exit: false });
+        assert_eq!(growth, SlowStartAction { segments: Some(8.0), exit: false });
     }
 }

@@ -36,7 +36,7 @@ const MINUTE_NANOS: u64 = 60_000_000_000;
 const MAX_TARGET: Span = Span::from_millis(100);
 
 parameters! {
-    /// RFC 6817: keeps the delay that it adds at a target, and yields to whoever adds more.
+    /// RFC 6817: keeps the queueing delay that it adds at a target, and yields to flows that add more.
     pub struct LedbatParams {
         /// Delay that it adds to the path.
         pub target: Span = "100 ms",
@@ -54,8 +54,8 @@ fn stays_in_the_background(params: &LedbatParams) -> Vec<ParameterError> {
         (gain <= 0.0, "gain", "must be above 0"),
         (gain > 1.0, "gain", "is above 1: faster than TCP, which RFC 6817 forbids"),
     ];
-    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
-    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+    let failed = checks.into_iter().filter(|(fails, ..)| *fails);
+    failed.map(|(_, key, message)| (key, message.to_owned())).collect()
 }
 
 /// State of LEDBAT.
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn more_than_the_rfc_allows_is_a_error() {
-        let wrong = LedbatParams { target: Span::from_millis(101), gain: Factor(1.5) };
-        let keys: Vec<_> = stays_in_the_background(&wrong).iter().map(|error| error.0).collect();
+        let invalid = LedbatParams { target: Span::from_millis(101), gain: Factor(1.5) };
+        let keys: Vec<_> = stays_in_the_background(&invalid).iter().map(|error| error.0).collect();
         assert_eq!(keys, ["target", "gain"]);
     }
 }

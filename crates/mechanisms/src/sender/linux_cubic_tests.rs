@@ -130,7 +130,7 @@ fn the_clock_stands_still_while_nothing_is_in_flight() {
 
 /// Nothing was sent since before the present stage began: it begins now, not in the future.
 #[test]
-fn a_silence_longer_than_the_stage_begins_it_anew() {
+fn a_silence_longer_than_the_stage_begins_it_again() {
     let (mut cubic, mut window) = after_loss_at(10.0);
     cubic.on_ack(&mut window, &ack_at(900));
     cubic.on_start(Span::from_millis(500), ack_at(1_000).now);

@@ -20,7 +20,7 @@
 //! of the round's samples instead of their mean; both as in Linux. For senders that do not pace.
 
 use super::Ack;
-use super::slow_start::{Opinion, WatchSlowStart};
+use super::slow_start::{SlowStartAction, WatchSlowStart};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::units::{Span, Time};
@@ -68,8 +68,8 @@ impl WatchSlowStart for LinuxHyStart {
         LinuxHyStart::default()
     }
 
-    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
-        Opinion { segments: None, exit: self.ends(ack, cwnd) }
+    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> SlowStartAction {
+        SlowStartAction { segments: None, exit: self.ends(ack, cwnd) }
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_sample_of_a_round_is_the_first_to_tell_a_rise() {
+    fn the_ninth_sample_of_a_round_is_the_first_to_detect_a_rise() {
         for (base_ms, threshold_ms) in [(10, 4), (80, 10), (400, 16)] {
             let ends_at = |rise_us: u64| {
                 let mut hystart = LinuxHyStart::default();

@@ -29,7 +29,7 @@ impl MarkedShare {
         self.marked += marked;
     }
 
-    /// A window is over: takes its share into the average and counts anew. A window in which
+    /// A window is over: takes its share into the average and counts again. A window in which
     /// nothing was delivered says nothing.
     pub fn close_window(&mut self) {
         if self.delivered > 0 {
@@ -39,7 +39,7 @@ impl MarkedShare {
         self.forget_window();
     }
 
-    /// Counts anew, and leaves the average as it is.
+    /// Counts again, and leaves the average as it is.
     pub fn forget_window(&mut self) {
         (self.delivered, self.marked) = (0, 0);
     }

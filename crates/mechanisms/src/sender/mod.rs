@@ -93,7 +93,7 @@ pub struct Ack {
     pub marked: u32,
     /// Round-trip sample of this ACK.
     pub rtt: Option<Span>,
-    /// How long the segment that it answers was on its way, by the receiver's clock, for those who read it
+    /// How long the segment that it answers was in transit, by the receiver's clock, for those that read it
     /// ([`Sender::READS_ONE_WAY_DELAY`]).
     pub one_way_delay: Option<Span>,
     /// Smoothed round-trip time.
@@ -115,7 +115,7 @@ pub struct Marks {
     pub delivered: u32,
     /// How many of them were marked.
     pub marked: u32,
-    /// The prices that packets carried, as it reports them ([`crate::price::Gathered::take`]), for those who read them; else 0.
+    /// The prices that packets carried, as it reports them ([`crate::price::Gathered::take`]), for those that read them; else 0.
     pub prices: u32,
     /// First segment not acknowledged, now.
     pub una: u64,

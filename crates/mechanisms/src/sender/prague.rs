@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_amid_a_repair_are_counted_and_lower_the_window_no_further() {
+    fn marks_amid_a_recovery_are_counted_and_lower_the_window_no_further() {
         let mut prague = prague(None);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         let marks = Marks { delivered: 4, marked: 1, in_recovery: true, ..marks_at(0, 1, 10) };
@@ -261,7 +261,7 @@ mod tests {
     /// Below the reference the rate, cwnd/RTT, is that of a flow with the reference: here of round
     /// trips that divide it, for reductions come on whole ones.
     #[test]
-    fn flows_with_short_ways_get_the_rate_of_the_reference() {
+    fn flows_with_short_paths_get_the_rate_of_the_reference() {
         let rate =
             |reference, rtt: Span| mean_window(prague(reference), 0.02, rtt, 8_000) / rtt.as_secs();
         let at_reference = rate(Some(MS(25)), MS(25));

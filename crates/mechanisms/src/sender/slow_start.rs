@@ -18,12 +18,12 @@ pub trait WatchSlowStart: Sized {
     fn new(params: &Self::Params) -> Self;
 
     /// Judges an ACK in slow start, before the window grows.
-    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion;
+    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> SlowStartAction;
 }
 
 /// What a detector says about an ACK in slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Opinion {
+pub struct SlowStartAction {
     /// Segments to add to cwnd, where that is not left to the controller.
     pub segments: Option<f64>,
     /// Whether slow start ends here: set ssthresh to cwnd.
@@ -61,9 +61,9 @@ macro_rules! slow_start_exits {
 
             /// See [`WatchSlowStart::on_ack`].
             #[inline]
-            pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
+            pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> SlowStartAction {
                 match self {
-                    Detector::Off => Opinion::default(),
+                    Detector::Off => SlowStartAction::default(),
                     $(Detector::$name(own) => own.on_ack(ack, cwnd),)+
                 }
             }

@@ -33,16 +33,16 @@ use crate::units::{Demand, Share, Span, Whole};
 use crate::{parameters, words};
 
 parameters! {
-    /// Resource marking with RFC 3168's feedback (Zimmermann 2005, section 5.6.3): grows as SBRM does, and comes down by
+    /// Resource marking with RFC 3168's feedback (Zimmermann 2005, section 5.6.3): grows as SBRM does, and decreases by
     /// κ of the window once per round trip with marks. Needs ecn = true.
     pub struct TcpRmParams {
         /// What the flow offers to pay, w, in segments per second.
         pub willingness_to_pay: Demand = "20.0",
         /// κ: share of the window that a round trip with marks costs.
         pub kappa: Share = "0.1",
-        /// Which round trip (5.6.1) is told.
+        /// Which round-trip time (5.6.1) is used.
         pub round_trip: RoundTripReading = "sample",
-        /// Smallest window that a mark leaves, in segments. The dissertation names none; NewReno's is two.
+        /// Smallest window after a mark, in segments. The dissertation names none; NewReno's is two.
         pub least_window: Whole<1, 1_000> = "1",
         /// The window grows by what an ACK acknowledges, as a kernel's does, not by the ACK, as (5.6.1) and NewReno have it.
         pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
@@ -53,7 +53,7 @@ parameters! {
 }
 
 words! {
-    /// Which round trip a source is told.
+    /// Which round-trip time a source uses.
     pub enum RoundTripReading {
         /// That of the ACK, exact.
         Sample = "sample",

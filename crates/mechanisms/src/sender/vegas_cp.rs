@@ -49,7 +49,7 @@ parameters! {
         pub history: Whole<1, 10_000> = "50",
         /// When the estimate by marks is renewed.
         pub renewal: Renewal = "sliding",
-        /// By which round trip the rate is told.
+        /// Round-trip time from which the rate is computed.
         pub rate_by: RateBy = "rtt",
         /// When the window moves by what is measured at the end of a round trip.
         pub moves: Moves = "at-once",
@@ -59,7 +59,7 @@ parameters! {
 }
 
 words! {
-    /// By which round trip the rate is told.
+    /// Round-trip time from which the rate is computed.
     pub enum RateBy {
         /// That of the last ACK.
         Rtt = "rtt",
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_may_be_told_by_the_shortest_round_trip() {
+    fn the_rate_may_follow_the_shortest_round_trip() {
         let (mut source, mut window) =
             (source(RateBy::LeastRtt), Window { cwnd: 10.0, ssthresh: 5.0 });
         let prices = 9.0f32.to_bits();

@@ -60,7 +60,7 @@ impl WholeSegments {
         window.cwnd += f64::from(steps);
     }
 
-    /// Starts to count anew.
+    /// Starts to count again.
     pub fn reset(&mut self) {
         self.counted = 0;
     }

@@ -14,7 +14,7 @@ impl<T: Clone> ByUser<T> {
         ByUser { first: 0, rows: Vec::new() }
     }
 
-    /// What there is of a user; `make` makes it when he is seen first.
+    /// What there is of a user; `make` makes it when it is seen first.
     #[inline]
     pub fn of(&mut self, user: u32, make: impl FnOnce() -> T) -> &mut T {
         let place = user.wrapping_sub(self.first) as usize;
@@ -24,7 +24,7 @@ impl<T: Clone> ByUser<T> {
         self.rows[place].as_mut().expect("has been looked at")
     }
 
-    /// What there is of a user, if he has been seen.
+    /// What there is of a user, if it has been seen.
     pub fn get(&self, user: u32) -> Option<&T> {
         let place = user.checked_sub(self.first)?;
         self.rows.get(place as usize)?.as_ref()

@@ -57,21 +57,21 @@
 //! Packets outside ConEx, and acknowledgements, are not looked at.
 
 use super::by_user::ByUser;
-use super::slots::{Key, Slots};
+use super::slots::{FlowKey, Slots};
 use super::{Capabilities, Declared, Ecn, EcnRules, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
 use crate::units::{Bytes, Share, Span, Time};
 use crate::{parameters, words};
-use flow::{Balance, Flow};
+use flow::{AuditedFlow, Balance};
 
 mod flow;
 
 parameters! {
-    /// Drops packets of senders who declare less congestion than their packets have met.
+    /// Drops packets of senders that declare less congestion than their packets have met.
     pub struct ConexAuditorParams {
-        /// a: how long a declaration may take: a round trip of the longest way, queues included.
+        /// a: how long a declaration may take: a round trip of the longest path, queues included.
         pub allowance: Span = "500 ms",
         /// s: what may be missing of a flow's declarations; with twice as much all is dropped.
         pub slack: Bytes = "6 kB",
@@ -86,13 +86,13 @@ parameters! {
 }
 
 words! {
-    /// By what a loss shows: where the auditor stands (RFC 7713, section 5.5).
+    /// How losses are detected: position of the auditor (RFC 7713, section 5.5).
     pub enum LossSign {
         /// Something is missing in the sequence: behind the last bottleneck.
         Gap = "gap",
         /// Something is sent again: near the sender.
         Repeat = "repeat",
-        /// The queue of the link drops it, at an end of which the auditor stands.
+        /// The queue of the link at whose end the auditor is drops it.
         Queue = "queue",
         /// Something that is not ECN-capable is marked in its tunnel, whose end is next.
         Tunnel = "tunnel",
@@ -106,7 +106,7 @@ impl ConexAuditorParams {
         if !(1..=MAX_SLACK).contains(&slack) {
             errors.push(("slack", format!("{slack} B is not from 1 B to 1 GB")));
         }
-        let (least, most) = (Slots::<Flow>::LEAST_BYTES, MAX_MEMORY);
+        let (least, most) = (Slots::<AuditedFlow>::LEAST_BYTES, MAX_MEMORY);
         if !(least..=most).contains(&self.memory.get()) {
             errors.push(("memory", format!("not from {least} B, which a few flows take, to 1 GB")));
         }
@@ -128,7 +128,7 @@ pub struct ConexAuditor {
     /// 1 − τ.
     due: f64,
     losses: LossSign,
-    flows: Slots<Flow>,
+    flows: Slots<AuditedFlow>,
     /// U.
     undeclared: f64,
     /// Bytes that have passed lately of the undeclared that nobody can mark, and until when they were counted.
@@ -191,7 +191,7 @@ impl Stage for ConexAuditor {
         params.losses == LossSign::Queue
     }
 
-    fn hear_drop(&mut self, packet: &Passing) {
+    fn observe_drop(&mut self, packet: &Passing) {
         if !packet.declared.conex || packet.is_ack {
             return;
         }
@@ -224,14 +224,14 @@ impl Stage for ConexAuditor {
 
 impl ConexAuditor {
     /// What is known of the flow of a packet, which is something as soon as one has declared anything.
-    fn flow_of(&mut self, packet: &Passing) -> Option<&mut Flow> {
+    fn flow_of(&mut self, packet: &Passing) -> Option<&mut AuditedFlow> {
         let Declared { loss, mark, credit, .. } = packet.declared;
-        let key = Key::of(packet);
+        let key = FlowKey::of(packet);
         if self.flows.find(key).is_none() {
             if !(loss || mark || credit) {
                 return None;
             }
-            self.flows.add(Flow::before(packet));
+            self.flows.add(AuditedFlow::before(packet));
             self.users.of(packet.user, Counts::default).flows += 1;
         }
         self.flows.find(key)
@@ -239,13 +239,13 @@ impl ConexAuditor {
 
     /// What becomes of a packet of a flow that has declared something.
     fn judge(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
-        let flow = self.flows.find(Key::of(packet)).expect("is there");
+        let flow = self.flows.find(FlowKey::of(packet)).expect("is there");
         let before = flow.balance;
         flow.see(packet, self.allowance, self.losses);
         let passage = match flow.missing(&packet.declared, (self.due, self.slack)) {
             Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
-                // Near the sender it shows when he sends it again.
-                if reason == Flow::LOSSES && self.losses != LossSign::Repeat {
+                // Near the sender it shows when it sends it again.
+                if reason == AuditedFlow::LOSSES && self.losses != LossSign::Repeat {
                     flow.punish(packet);
                 }
                 Passage::Drop(reason)

@@ -61,7 +61,7 @@ parameters! {
         pub initial: Option<Tokens>,
         /// Whose allowance it is.
         pub buckets: Buckets = "by-user",
-        /// Which packets of a user are dropped when his bucket says so.
+        /// Which packets of a user are dropped when its bucket is empty.
         pub drops: Stopped = "all",
         /// Whether declarations take tokens also where the policer drops them.
         pub charge_dropped: bool = "true",
@@ -88,7 +88,7 @@ words! {
         Mild = "mild",
         /// From 0 where it is empty to 1 a whole depth below.
         Soft = "soft",
-        /// Nothing is dropped; counts tell what is above the allowance.
+        /// Nothing is dropped; packets above the allowance are counted.
         Observe = "observe",
     }
 }
@@ -96,7 +96,7 @@ words! {
 words! {
     /// Whose allowance it is.
     pub enum Buckets {
-        /// Each user that passes has his own.
+        /// Each user has its own.
         ByUser = "by-user",
         /// All that pass share one.
         One = "one",
@@ -189,12 +189,12 @@ impl ConexPolicerParams {
         let mut errors = self.bucket().errors();
         errors.retain(|(key, _)| given(key));
         let limits = self.not_conex == NotConex::Limit;
-        let wrong = match (limits, self.not_conex_rate) {
+        let unusable = match (limits, self.not_conex_rate) {
             (true, None) => Some("missing; not_conex = \"limit\" needs a rate, e.g. \"10 Mb/s\""),
             (false, Some(_)) => Some("has no meaning without not_conex = \"limit\""),
             _ => None,
         };
-        errors.extend(wrong.map(|message| ("not_conex_rate", message.to_owned())));
+        errors.extend(unusable.map(|message| ("not_conex_rate", message.to_owned())));
         let burst = self.limit().map_or(Vec::new(), |limit| limit.errors());
         errors.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
         errors
@@ -363,7 +363,7 @@ impl ConexPolicer {
     /// What it keeps of a user, counts for tables aside.
     pub const STATE_BYTES_PER_USER: usize = size_of::<Account>();
 
-    /// Whose account a user's is: his own, or that of the first.
+    /// Whose account a user's is: its own, or that of the first.
     const fn account_of(&self, user: u32) -> u32 {
         match self.buckets {
             Buckets::ByUser => user,
@@ -372,7 +372,7 @@ impl ConexPolicer {
     }
 
     /// Counts a packet and lets it pass if it declares nothing, was not marked, and comes from somebody who had
-    /// tokens when he declared last: more can only have come in, so that most packets need no arithmetic.
+    /// tokens when it declared last: more can only have come in, so that most packets need no arithmetic.
     #[inline]
     fn passes_free(&mut self, user: u32, len: Bytes, marked: bool, declared: Declared) -> bool {
         let Declared { conex, loss, mark, credit, .. } = declared;

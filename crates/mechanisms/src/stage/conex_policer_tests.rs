@@ -269,15 +269,15 @@ fn users_have_buckets_of_their_own_or_share_one() {
 
 #[test]
 fn errors_are_reported_together() {
-    let wrong = ConexPolicerParams {
+    let invalid = ConexPolicerParams {
         depth: Tokens::Bytes(Bytes::new(64_000)),
         initial: Some(Tokens::Bytes(Bytes::new(1))),
         not_conex: NotConex::Limit,
         ..params(PolicerCurve::Mild)
     };
-    let keys: Vec<_> = Parameters::errors(&wrong).into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<_> = Parameters::errors(&invalid).into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["depth", "initial", "not_conex_rate"]);
-    let shallow = ConexPolicerParams { depth: Tokens::Packets { thousandths: 500 }, ..wrong };
+    let shallow = ConexPolicerParams { depth: Tokens::Packets { thousandths: 500 }, ..invalid };
     let validate = ConexPolicer::validate(&shallow, Bytes::new(1500));
     assert_eq!(validate.expect("holds no packet").0, "depth");
 }

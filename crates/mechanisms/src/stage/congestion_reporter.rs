@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_tell_all_since_the_beginning_and_come_no_oftener_than_the_interval() {
+    fn reports_count_from_the_beginning_and_are_no_more_frequent_than_the_interval() {
         let params = CongestionReporterParams {
             interval: Span::from_millis(100),
             report_size: Bytes::new(60),

@@ -27,7 +27,7 @@ pub struct Crossing {
     pub ecn: Ecn,
     /// The header of the tunnel that it is in, which it enters or leaves here.
     pub tunnel: Option<Tunnel>,
-    /// Address of the nearest end of tunnels on its way, the number of a node; `None` where there is none.
+    /// Address of the nearest end of tunnels in transit, the number of a node; `None` where there is none.
     pub tunnel_end: Option<u32>,
 }
 

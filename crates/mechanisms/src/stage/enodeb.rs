@@ -39,7 +39,7 @@ use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::{ParameterError, too_short};
 use crate::units::{Probability, Span, Time, Whole};
-use numbers::{Arrival, Numbers};
+use numbers::{Numbers, SequenceStatus};
 
 mod numbers;
 
@@ -48,7 +48,7 @@ parameters! {
     pub struct EnodebParams {
         /// The least time between two reports on a tunnel: a round trip or more.
         pub interval: Span = "100 ms",
-        /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the gateway.
+        /// What becomes of the two ECN fields of a packet at decapsulation; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
         /// e: probability that the radio loses a packet each time it tries.
         pub radio_loss: Probability = "0.0",
@@ -71,7 +71,7 @@ pub struct Enodeb {
     /// Probability that all attempts of the radio fail.
     lost: f64,
     tunnels: ByUser<Row>,
-    /// His other tunnels, by user and where they begin, if they do in several places.
+    /// Its other tunnels, by user and where they begin, if they do in several places.
     further: BTreeMap<(u32, u32), Row>,
     teids: Teids,
     /// What is counted of users, beside their tunnels.
@@ -168,11 +168,11 @@ impl Stage for Enodeb {
             }
         }
         match row.arrive(sequence, packet.is_marked()) {
-            Arrival::Again => return TWICE,
-            Arrival::Stale => count(Other::Stale),
-            Arrival::Latest(_) | Arrival::Late => {}
+            SequenceStatus::Again => return TWICE,
+            SequenceStatus::Stale => count(Other::Stale),
+            SequenceStatus::Latest(_) | SequenceStatus::Late => {}
         }
-        let Some(ecn) = ecn_rules.leaving(inner_ecn, packet.ecn) else { return MARKED };
+        let Some(ecn) = ecn_rules.decapsulate(inner_ecn, packet.ecn) else { return MARKED };
         if ecn != Ecn::Ce && packet.ecn == Ecn::Ce {
             count(Other::MarksNotCopied);
         }
@@ -225,19 +225,19 @@ impl Row {
     }
 
     /// A packet arrives: what is told of it, of those that it has overtaken, and of one that was missing.
-    fn arrive(&mut self, sequence: u16, marked: bool) -> Arrival {
+    fn arrive(&mut self, sequence: u16, marked: bool) -> SequenceStatus {
         let arrival = self.numbers.arrive(sequence);
         let report = &mut self.report;
         match &arrival {
-            Arrival::Latest(missing) => {
+            SequenceStatus::Latest(missing) => {
                 let listed = missing.clone().take(TunnelReport::MAX_ENTRIES);
                 listed.for_each(|number| report.list(number as u16, Fate::DroppedBefore));
             }
-            Arrival::Late => {
+            SequenceStatus::Late => {
                 self.late += 1;
                 report.entries.retain(|entry| *entry != (sequence, Fate::DroppedBefore));
             }
-            Arrival::Again | Arrival::Stale => return arrival,
+            SequenceStatus::Again | SequenceStatus::Stale => return arrival,
         }
         if marked {
             report.marked_before = report.marked_before.wrapping_add(1);

@@ -44,7 +44,7 @@ fn a_packet_leaves_its_tunnel_with_its_length_and_the_ecn_field_of_the_rules() {
             let mut enodeb = Enodeb::new(EnodebParams { ecn_rules: rules, ..params() });
             let mut packet = tunnelled(0, outer, inner);
             let passage = pass(&mut enodeb, &mut packet);
-            match rules.leaving(inner, outer) {
+            match rules.decapsulate(inner, outer) {
                 None => assert_eq!(passage, MARKED),
                 Some(ecn) => {
                     assert_eq!(passage, Passage::On);
@@ -65,7 +65,7 @@ fn a_packet_leaves_its_tunnel_with_its_length_and_the_ecn_field_of_the_rules() {
 }
 
 #[test]
-fn a_report_tells_the_last_number_all_counters_and_what_befell_packets_since_the_last() {
+fn a_report_has_the_last_number_all_counters_and_the_fate_of_packets_since_the_last() {
     let mut enodeb = Enodeb::new(EnodebParams { radio_loss: Probability(0.5), ..params() });
     let mut last = Passage::On;
     for (ms, sequence, outer, draw) in [
@@ -96,7 +96,7 @@ fn a_report_tells_the_last_number_all_counters_and_what_befell_packets_since_the
 }
 
 #[test]
-fn lists_are_as_long_as_a_packet_has_room_and_counters_tell_of_all() {
+fn lists_are_as_long_as_a_packet_has_room_and_counters_count_all() {
     let mut enodeb = Enodeb::new(params());
     pass(&mut enodeb, &mut at(0, tunnelled(0, Ecn::Ect0, Ecn::Ect0)));
     let last = pass(&mut enodeb, &mut at(100, tunnelled(30_000, Ecn::Ce, Ecn::Ect0)));
@@ -109,7 +109,7 @@ fn lists_are_as_long_as_a_packet_has_room_and_counters_tell_of_all() {
     );
 }
 
-/// The user's first packet tells of his tunnel; whoever writes another number into a header has none.
+/// The user's first packet tells of its tunnel; whoever writes another number into a header has none.
 #[test]
 fn what_is_in_no_tunnel_of_the_user_or_comes_twice_is_dropped_and_counts_for_nothing() {
     let mut enodeb = Enodeb::new(params());

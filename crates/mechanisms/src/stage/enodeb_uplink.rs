@@ -37,13 +37,13 @@ parameters! {
         pub policers: Tables<ReEcnPolicerParams> = "[]",
         /// Which ECN field the outer header gets; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
-        /// What becomes of a user's buckets when he moves to another eNodeB.
+        /// What becomes of a user's buckets when it moves to another eNodeB.
         pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
         /// What the tunnel's header says of an inner ConEx option; as at the gateway.
         pub conex_option: ConexOption = "inner",
-        /// Largest packet that the way to the gateway carries.
+        /// Largest packet that the path to the gateway carries.
         pub mtu: Bytes = "1600 B",
     }
     check EnodebUplinkParams::errors;
@@ -54,7 +54,7 @@ impl EnodebUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the beginning of a tunnel on the way down has it.
+    /// The same, as the beginning of a downlink tunnel has it.
     fn as_downlink(&self) -> PdnGatewayParams {
         PdnGatewayParams {
             policers: self.policers.clone(),
@@ -107,7 +107,7 @@ impl Teids {
         (own - 1) * self.of + self.place + 1
     }
 
-    /// The other way round; `None` for those of other eNodeBs.
+    /// The other direction; `None` for those of other eNodeBs.
     const fn own(self, outside: u32) -> Option<u32> {
         match outside.checked_sub(1) {
             Some(number) if number % self.of == self.place => Some(number / self.of + 1),
@@ -126,7 +126,7 @@ impl Stage for EnodebUplink {
 
     const ABOUT: About = About {
         name: "enodeb-uplink",
-        title: "eNodeB, on the way up",
+        title: "eNodeB, uplink",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.ingress = [{ kind = "enodeb-uplink" }]"#,
         file: "stage/enodeb_uplink.rs",

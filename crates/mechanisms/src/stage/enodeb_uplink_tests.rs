@@ -1,6 +1,6 @@
 use super::*;
 use crate::stage::pdn_gateway::Handover;
-use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use crate::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use crate::units::{Factor, Rate, Share, Span, TokenRate, Tokens};
 
 /// Three eNodeBs, by hand.
@@ -23,7 +23,7 @@ fn no_two_enodebs_give_a_number_twice() {
 const USER: u32 = 3;
 
 /// A bucket of ten packets into which nearly nothing comes.
-fn enodeb(buckets: Held) -> EnodebUplink {
+fn enodeb(buckets: BucketScope) -> EnodebUplink {
     let policer = ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
@@ -67,10 +67,10 @@ fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
     to.import_user(USER, from.export_user(USER, &|flow| owns(USER, flow)));
 }
 
-/// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.
+/// What it has left at one eNodeB is what it has at the next, and what it has left there at the one before. Who stays has its own.
 #[test]
-fn who_walks_takes_his_bucket_along_and_nobody_elses() {
-    for buckets in [Held::ByUser, Held::ByFlow] {
+fn a_moving_user_keeps_its_bucket_and_gets_no_others() {
+    for buckets in [BucketScope::ByUser, BucketScope::ByFlow] {
         let [mut first, mut next] = [(); 2].map(|()| enodeb(buckets));
         assert_eq!([send(&mut first, USER, 6), send(&mut first, USER + 1, 5)], [6, 5]);
         walk(&mut first, &mut next);
@@ -84,16 +84,16 @@ fn who_walks_takes_his_bucket_along_and_nobody_elses() {
 /// Of a bucket of all together nobody takes a part along.
 #[test]
 fn a_bucket_of_all_together_stays() {
-    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::Together));
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::Together));
     send(&mut first, USER, 6);
     walk(&mut first, &mut next);
     assert_eq!([send(&mut next, USER, 20), send(&mut first, USER + 1, 20)], [10, 4]);
 }
 
-/// What was met is owed wherever he is, and a report on a tunnel that he has left is charged where he is.
+/// What was met is owed wherever it is, and a report on a tunnel that it has left is charged where it is.
 #[test]
-fn what_is_owed_goes_along_and_what_is_told_later_follows() {
-    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::ByUser));
+fn debts_move_with_the_user_and_later_reports_follow() {
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::ByUser));
     send(&mut first, USER, 5);
     let reported = |received, marked_before| {
         let last_sequence = received as u16 - 1;
@@ -122,7 +122,7 @@ fn what_is_owed_goes_along_and_what_is_told_later_follows() {
 }
 
 #[test]
-fn buckets_follow_unless_it_is_said_that_they_do_not() {
+fn buckets_follow_unless_handover_says_otherwise() {
     let plain = EnodebUplinkParams::plain(EcnRules::ReEcn);
     assert!(EnodebUplink::hands_over(&plain));
     assert!(!EnodebUplink::hands_over(&EnodebUplinkParams { handover: Handover::Anew, ..plain }));

@@ -134,7 +134,7 @@ impl Capabilities {
     };
 }
 
-/// A place on a packet's way that is no queue.
+/// A place on a packet's path that is no queue.
 pub trait Stage: Sized {
     /// What can be set.
     type Params: Parameters;
@@ -173,7 +173,7 @@ pub trait Stage: Sized {
         FastVerdict::Full
     }
 
-    /// Whether what it has of a user goes with him to another of its kind, with the same parameters, once his packets
+    /// Whether what it has of a user goes with it to another of its kind, with the same parameters, once its packets
     /// pass that.
     fn hands_over(params: &Self::Params) -> bool {
         let _ = params;
@@ -186,7 +186,7 @@ pub trait Stage: Sized {
         UserState::default()
     }
 
-    /// Adds what another has let go of to what it has of a user.
+    /// Adds what another has released to what it has of a user.
     fn import_user(&mut self, user: u32, user_state: UserState) {
         let _ = (user, user_state);
     }
@@ -214,7 +214,7 @@ pub trait Stage: Sized {
     }
 
     /// What stands at the same node for the other direction, if that has to be there: a gateway begins tunnels
-    /// down and ends those up, an eNodeB the other way round.
+    /// down and ends those up, an eNodeB the other direction.
     fn counterpart(params: &Self::Params) -> Option<StageParams> {
         let _ = params;
         None
@@ -233,7 +233,7 @@ pub trait Stage: Sized {
     }
 
     /// The queue of the link at an end of which it stands has dropped a packet.
-    fn hear_drop(&mut self, packet: &Passing) {
+    fn observe_drop(&mut self, packet: &Passing) {
         let _ = packet;
     }
 
@@ -247,7 +247,7 @@ pub trait Stage: Sized {
         0
     }
 
-    /// What it has for a user now, if it has seen him: the name and how much, such as the fill of his bucket.
+    /// What it has for a user now, if it has seen it: the name and how much, such as the fill of its bucket.
     /// Sampled for a series.
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let _ = (user, now, each);
@@ -257,14 +257,14 @@ pub trait Stage: Sized {
 /// One line per stage.
 macro_rules! stages {
     ($($name:ident($params:ident);)+) => {
-        /// A stage on a packet's way.
+        /// A stage on a packet's path.
         #[derive(Clone, Debug)]
         pub enum AnyStage {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
         }
 
         choices! {
-            /// A place on a packet's way that is no queue.
+            /// A place on a packet's path that is no queue.
             pub enum StageParams as Stage in Ingress by Stage {
                 $($name($params);)+
             }
@@ -370,9 +370,9 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.take(report),)+ }
             }
 
-            /// See [`Stage::hear_drop`].
-            pub fn hear_drop(&mut self, packet: &Passing) {
-                match self { $(AnyStage::$name(stage) => stage.hear_drop(packet),)+ }
+            /// See [`Stage::observe_drop`].
+            pub fn observe_drop(&mut self, packet: &Passing) {
+                match self { $(AnyStage::$name(stage) => stage.observe_drop(packet),)+ }
             }
 
             /// See [`Stage::state_bytes`].

@@ -26,9 +26,9 @@ pub struct Passing {
     pub ecn: Ecn,
     /// The header of the tunnel that it is in; may be written, also that it enters or leaves one.
     pub tunnel: Option<Tunnel>,
-    /// Address of the nearest end of tunnels on its way, the number of a node; `None` where there is none.
+    /// Address of the nearest end of tunnels in transit, the number of a node; `None` where there is none.
     pub tunnel_end: Option<u32>,
-    /// What its sender declares; may be written, as by a proxy that declares for him.
+    /// What its sender declares; may be written, as by a proxy that declares for it.
     pub declared: Declared,
     /// Activity or price that it carries; may be written. 0 if it carries none.
     pub signal: f32,
@@ -175,9 +175,9 @@ pub enum ReEcn {
     Neutral,
     /// Declares a mark or a loss.
     Positive,
-    /// Was marked on the way.
+    /// Was marked in transit.
     Negative,
-    /// Declares, and was marked on the way; or a packet of ECN of today that was marked, which looks the same.
+    /// Declares, and was marked in transit; or a packet of ECN of today that was marked, which looks the same.
     Cancelled,
     /// Credit.
     Credit,

@@ -41,7 +41,7 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Tables};
 use crate::units::{Bytes, LARGEST_PACKET, Time};
 use crate::{parameters, words};
-use ledger::{Ledger, Refusal, ReportedCounts};
+use ledger::{Refusal, ReportedCounts, TunnelLedger};
 
 mod ledger;
 
@@ -55,13 +55,13 @@ parameters! {
         pub ecn_rules: EcnRules = "re-ecn",
         /// What the radio behind an eNodeB loses.
         pub radio: Radio = "apart",
-        /// What becomes of a user's buckets when he moves to another eNodeB.
+        /// What becomes of a user's buckets when it moves to another eNodeB.
         pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
         /// What the tunnel's header says of an inner ConEx option.
         pub conex_option: ConexOption = "inner",
-        /// Largest packet that the way to the eNodeB carries.
+        /// Largest packet that the path to the eNodeB carries.
         pub mtu: Bytes = "1600 B",
     }
     check PdnGatewayParams::errors;
@@ -70,7 +70,7 @@ parameters! {
 words! {
     /// What the radio behind an eNodeB loses.
     pub enum Radio {
-        /// It is no congestion, and nobody is charged for it.
+        /// It is no congestion, and no user is charged for it.
         Apart = "apart",
         /// It counts as congestion.
         Congestion = "congestion",
@@ -78,7 +78,7 @@ words! {
 }
 
 words! {
-    /// Where the ConEx option of a packet in a tunnel stands.
+    /// Position of the ConEx option of a packet in a tunnel.
     pub enum ConexOption {
         /// In the inner header alone (RFC 7837, section 7).
         Inner = "inner",
@@ -88,9 +88,9 @@ words! {
 }
 
 words! {
-    /// What becomes of a user's buckets when he moves.
+    /// What becomes of a user's buckets when it moves.
     pub enum Handover {
-        /// They go with him.
+        /// They move with it.
         Keep = "keep",
         /// He gets new ones, at each eNodeB others.
         Anew = "anew",
@@ -145,18 +145,18 @@ pub struct PdnGateway {
     copies: bool,
     policers: Vec<ReEcnPolicer>,
     /// TEID 1 is the first of them.
-    tunnels: Vec<Ledger>,
+    tunnels: Vec<TunnelLedger>,
     users: ByUser<User>,
 }
 
 /// What is known of a user.
 #[derive(Clone, Debug, Default)]
 struct User {
-    /// Where he is, and his tunnel to there; none has the number 0.
+    /// Where it is, and its tunnel to there; none has the number 0.
     here: (u32, u32),
-    /// The same, and all places where he has been: address of the eNodeB, and his tunnel to there.
+    /// The same, and all places where it has been: address of the eNodeB, and its tunnel to there.
     tunnels: Vec<(u32, u32)>,
-    /// Congestion that his packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
+    /// Congestion that its packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
     owed: i64,
     /// The same, not yet told to the policers.
     charged: i64,
@@ -275,7 +275,7 @@ impl Stage for PdnGateway {
         let re_inserted = self.re_inserts.then(|| copied || user.re_insert());
         let sequence = self.tunnels[place(teid)].send();
         packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
-        packet.ecn = self.ecn_rules.entering(packet.ecn);
+        packet.ecn = self.ecn_rules.encapsulate(packet.ecn);
         packet.len = packet.len + Tunnel::overhead(self.re_inserts);
         Passage::On
     }
@@ -284,8 +284,8 @@ impl Stage for PdnGateway {
         let Some(reported) = report.tunnel.as_deref() else { return };
         let user = self.users.of(report.user, User::default);
         let ledger = reported.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
-        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
-        let news = match ledger.filter(|_| is_his) {
+        let is_own = user.tunnels.iter().any(|(_, teid)| *teid == reported.teid);
+        let news = match ledger.filter(|_| is_own) {
             Some(ledger) => ledger.take(reported),
             None => Err(Refusal::NoTunnel),
         };
@@ -319,7 +319,7 @@ impl Stage for PdnGateway {
         let of_policers: usize = self.policers.iter().map(ReEcnPolicer::state_bytes).sum();
         let places = self.users.iter().map(|(_, user)| user.tunnels.len());
         let of_places = places.sum::<usize>() * size_of::<(u32, u32)>();
-        let of_tunnels = self.tunnels.len() * size_of::<Ledger>();
+        let of_tunnels = self.tunnels.len() * size_of::<TunnelLedger>();
         self.users.state_bytes() + of_places + of_tunnels + of_policers
     }
 
@@ -367,7 +367,7 @@ impl User {
 
     /// The tunnel to an eNodeB, which is begun if there is none.
     #[inline]
-    fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+    fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<TunnelLedger>) -> u32 {
         match self.here {
             (at, teid) if at == end && teid != 0 => teid,
             _ => self.move_to(end, tunnels),
@@ -375,14 +375,14 @@ impl User {
     }
 
     #[cold]
-    fn move_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+    fn move_to(&mut self, end: u32, tunnels: &mut Vec<TunnelLedger>) -> u32 {
         if !self.tunnels.is_empty() {
             self.count(Count::Moved);
         }
         if let Some(known) = self.tunnels.iter().position(|(at, _)| *at == end) {
             self.tunnels[..=known].rotate_right(1);
         } else {
-            tunnels.push(Ledger::beginning(end));
+            tunnels.push(TunnelLedger::beginning(end));
             self.tunnels.insert(0, (end, tunnels.len() as u32));
         }
         self.here = self.tunnels[0];
@@ -415,8 +415,8 @@ impl User {
         owes
     }
 
-    /// What reports have told of all his tunnels: packets received, marked before, lost here.
-    fn reported(&self, tunnels: &[Ledger]) -> [u64; 3] {
+    /// What reports have told of all its tunnels: packets received, marked before, lost here.
+    fn reported(&self, tunnels: &[TunnelLedger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {
             let ReportedCounts { received, marked_before, dropped_here, .. } =

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use crate::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use crate::stage::{Declared, Ecn, Enodeb, EnodebParams, ReEcn, TunnelReport};
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Factor, Probability, Rate, Share, Span, TokenRate, Tokens, Whole};
@@ -27,7 +27,7 @@ fn bucket(depth: u64) -> ReEcnPolicerParams {
         fill_rate: TokenRate::Packets { thousandths_per_sec: 1 },
         depth: Tokens::Packets { thousandths: 1000 * depth },
         initial: None,
-        buckets: Held::ByUser,
+        buckets: BucketScope::ByUser,
         tokens: Taken::Positive,
         sanction: Sanction::Discard,
         k: Factor(1.0),
@@ -99,7 +99,7 @@ fn a_packet_gets_a_header_a_number_and_what_its_own_says_stays_inside() {
             let mut own = Passing { ecn: inner, declared: conex, ..packet() };
             assert_eq!(pass(&mut gateway, &mut own), Passage::On);
             let tunnel = Tunnel { teid: 1, sequence, inner_ecn: inner, re_inserted: Some(false) };
-            let (ecn, len, tunnel) = (rules.entering(inner), Bytes::new(1544), Some(tunnel));
+            let (ecn, len, tunnel) = (rules.encapsulate(inner), Bytes::new(1544), Some(tunnel));
             assert_eq!(own, Passing { ecn, len, tunnel, declared: conex, ..packet() });
         }
     }
@@ -197,7 +197,7 @@ fn what_is_reported_is_re_inserted_once_and_the_policer_takes_it_for_positive() 
 
 /// What senders write themselves, also that they write the re-inserted mark, is worth nothing.
 #[test]
-fn a_user_who_declares_or_builds_a_tunnel_himself_changes_no_bucket() {
+fn a_user_that_declares_or_builds_its_own_tunnel_changes_no_bucket() {
     let policers = Tables(vec![bucket(10)]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     send(&mut gateway, 1);
@@ -246,7 +246,7 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
         // has more marks than packets, or takes marks back.
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 4, 8) }),
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 1, 8) }),
-        // It is of the time before the numbers began anew.
+        // It is of the time before the numbers began again.
         ("reports_forged", TunnelReport { last_sequence: 1, ..tunnel_report(2, 0, 0) }),
     ];
     for (number, (reason, report)) in cases.into_iter().enumerate() {
@@ -274,7 +274,7 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
     assert_eq!([2, 10, 40].map(passed), [alone; 3]);
 }
 
-/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has his own.
+/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has its own.
 /// The other's packets are taken for positive by no report on this tunnel.
 #[test]
 fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
@@ -291,15 +291,15 @@ fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
         assert_eq!(send(&mut gateway, 10), 0, "each of them takes a token");
         (send(&mut gateway, 10), others(&mut gateway))
     };
-    assert_eq!(left(Held::Together), (10, 0), "dropped and passed");
-    assert_eq!(left(Held::ByUser), (10, 10));
+    assert_eq!(left(BucketScope::Together), (10, 0), "dropped and passed");
+    assert_eq!(left(BucketScope::ByUser), (10, 10));
 }
 
 /// Reports are on the tunnel, and its flows pay by their share of packets: the one that sends three of four has met three of
 /// four marks.
 #[test]
 fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
-    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(100) }]);
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(100) }]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     let own = |flow| Passing { flow, ..packet() };
     let send = |gateway: &mut PdnGateway, rounds: u32| {
@@ -322,7 +322,7 @@ fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
 /// Each flow's bucket is its own: one that it empties leaves the other's as it was.
 #[test]
 fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
-    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(10) }]);
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(10) }]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
     assert_eq!(send(&mut gateway, 10), 0);
     gateway.take(&reported(tunnel_report(10, 10, 0)));
@@ -332,7 +332,7 @@ fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
     assert!((0..10).all(|_| passes(2)));
 }
 
-/// A tunnel of another user is none of his, wherever it leads.
+/// A tunnel of another user is none of its, wherever it leads.
 #[test]
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());
@@ -343,7 +343,7 @@ fn a_report_on_the_tunnel_of_another_user_is_on_none() {
 }
 
 #[test]
-fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
+fn a_user_that_moves_keeps_its_bucket_or_gets_another_by_handover() {
     for (handover, wanted) in [(Handover::Keep, 0.0), (Handover::Anew, 10.0)] {
         let policers = Tables(vec![bucket(10)]);
         let mut gateway = PdnGateway::new(PdnGatewayParams { policers, handover, ..params() });
@@ -355,7 +355,7 @@ fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
         let passage = pass(&mut gateway, &mut moved);
         assert_eq!(passage == Passage::On, handover == Handover::Anew);
         assert!((level(&gateway, "fill") - wanted).abs() < 0.01, "{}", level(&gateway, "fill"));
-        // What he left behind is still report of, and charged.
+        // What it left behind is still report of, and charged.
         gateway.take(&reported(tunnel_report(19, 11, 1)));
         assert!((level(&gateway, "owed") - 2.0).abs() < 1e-9);
         assert_eq!((count(&gateway, "handovers"), gateway.tunnels.len()), (1, 2));
@@ -363,7 +363,7 @@ fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
 }
 
 #[test]
-fn a_packet_that_does_not_fit_the_path_is_told_with_the_largest_that_does() {
+fn a_packet_that_does_not_fit_the_path_is_reported_with_the_largest_that_does() {
     let small = PdnGatewayParams { mtu: Bytes::new(1500), ..params() };
     assert_eq!(PdnGateway::validate(&small, Bytes::new(1456)), None);
     let (key, message) = PdnGateway::validate(&small, Bytes::new(1457)).expect("does not fit");
@@ -436,18 +436,18 @@ proptest! {
             arrive(&mut gateway, packet, true);
         }
         // Arrivals, by the moment at which they are there.
-        let mut under_way = Vec::new();
+        let mut in_transit = Vec::new();
         for (number, fortune) in fortunes.iter().enumerate() {
             let mut packet = send(&mut gateway);
             if fortune.marked {
                 packet.ecn = Ecn::Ce;
             }
             if !fortune.lost {
-                under_way.push((number + fortune.held_back, number, packet));
+                in_transit.push((number + fortune.held_back, number, packet));
             }
         }
-        under_way.sort_by_key(|(there, number, _)| (*there, *number));
-        for (there, number, packet) in &under_way {
+        in_transit.sort_by_key(|(there, number, _)| (*there, *number));
+        for (there, number, packet) in &in_transit {
             let packet = Passing { now: packet.now + Span::from_secs(1 + *there as u64), ..*packet };
             arrive(&mut gateway, packet, fortunes[*number].report_lost);
         }
@@ -493,5 +493,5 @@ fn wireless_loss_is_no_congestion_unless_it_is_said_to_be() {
 
 #[test]
 fn a_gateway_remembers_144_bytes_of_a_user_and_40_of_a_tunnel() {
-    assert!(size_of::<Option<User>>() <= 144 && size_of::<Ledger>() <= 40);
+    assert!(size_of::<Option<User>>() <= 144 && size_of::<TunnelLedger>() <= 40);
 }

@@ -28,7 +28,7 @@ parameters! {
     pub struct PdnGatewayUplinkParams {
         /// The least time between two reports on a tunnel: a round trip or more.
         pub interval: Span = "100 ms",
-        /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the eNodeB.
+        /// What becomes of the two ECN fields of a packet at decapsulation; as at the eNodeB.
         pub ecn_rules: EcnRules = "re-ecn",
     }
     check PdnGatewayUplinkParams::errors;
@@ -44,7 +44,7 @@ impl PdnGatewayUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the end of a tunnel on the way down has it.
+    /// The same, as the end of a downlink tunnel has it.
     fn as_downlink(&self) -> EnodebParams {
         let PdnGatewayUplinkParams { interval, ecn_rules } = *self;
         let (radio_loss, radio_attempts) = (Probability(0.0), Whole(1));
@@ -61,7 +61,7 @@ impl Stage for PdnGatewayUplink {
 
     const ABOUT: About = About {
         name: "pdn-gateway-uplink",
-        title: "PDN gateway, on the way up",
+        title: "PDN gateway, uplink",
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.egress = [{ kind = "pdn-gateway-uplink" }]"#,
         file: "stage/pdn_gateway_uplink.rs",

@@ -30,7 +30,7 @@
 //! Packets outside re-ECN, and acknowledgements, are not looked at.
 
 use super::by_user::ByUser;
-use super::slots::{Key, Remembered, Slots};
+use super::slots::{FlowKey, Remembered, Slots};
 use super::{Capabilities, Passage, Passing, ReEcn, Stage};
 use crate::mechanism::About;
 use crate::parameters;
@@ -73,7 +73,7 @@ pub struct ReEcnDropper {
 /// A flow that has declared something.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    key: Key,
+    key: FlowKey,
     /// b.
     balance: i32,
     /// When its last packet was here [ms].
@@ -81,7 +81,7 @@ struct Flow {
 }
 
 impl Remembered for Flow {
-    fn key(&self) -> Key {
+    fn key(&self) -> FlowKey {
         self.key
     }
 
@@ -129,7 +129,7 @@ impl Stage for ReEcnDropper {
             counts.outside += packet.len.get();
             return Passage::On;
         }
-        let key = Key::of(packet);
+        let key = FlowKey::of(packet);
         if self.flows.find(key).is_none() {
             match says {
                 ReEcn::Positive | ReEcn::Credit => {

@@ -18,7 +18,7 @@ fn passes(dropper: &mut ReEcnDropper, flow: u32, says: ReEcn) -> bool {
 }
 
 fn balance(dropper: &mut ReEcnDropper, flow: u32) -> i32 {
-    let key = Key::of(&packet(flow, ReEcn::Neutral));
+    let key = FlowKey::of(&packet(flow, ReEcn::Neutral));
     dropper.flows.find(key).expect("is known").balance
 }
 
@@ -61,7 +61,7 @@ fn what_is_outside_passes_marked_or_not() {
 
 /// Who declares nothing loses nearly all from the first mark on; a new flow for every ten packets does not help.
 #[test]
-fn who_declares_nothing_loses_a_hundred_packets_for_each_mark() {
+fn a_sender_that_declares_nothing_loses_a_hundred_packets_for_each_mark() {
     for flows in [1, 1_000] {
         let mut dropper = dropper();
         let marked = |n: u32| if n.is_multiple_of(100) { ReEcn::Negative } else { ReEcn::Neutral };

@@ -39,7 +39,7 @@
 //! Acknowledgements are not looked at.
 
 use super::by_user::ByUser;
-use super::slots::{Key, Slots};
+use super::slots::{FlowKey, Slots};
 use super::{Capabilities, Passage, Passing, ReEcn, Stage};
 use crate::bottleneck::falls;
 use crate::mechanism::About;
@@ -47,28 +47,28 @@ use crate::parameters::ParameterError;
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Bytes, Factor, Share, Span, Time, TokenRate, Tokens};
 use crate::{parameters, words};
-use account::{Account, Law};
+use account::{Account, AccountRules};
 
 mod account;
 
 parameters! {
     /// Holds flows or users to the rate that TCP would have at the congestion that they declare by re-ECN.
     pub struct ReEcnPolicerParams {
-        /// r: what comes into a bucket at most.
+        /// r: largest fill rate of a bucket.
         pub fill_rate: TokenRate,
         /// D: what can be saved up.
         pub depth: Tokens,
         /// b_start: what is there at first. Default: a full bucket.
         pub initial: Option<Tokens>,
-        /// Who has a bucket.
-        pub buckets: Held = "by-flow",
+        /// Which packets share a bucket.
+        pub buckets: BucketScope = "by-flow",
         /// What takes tokens.
         pub tokens: Taken = "data",
         /// What becomes of packets that find the bucket empty.
         pub sanction: Sanction = "probability",
         /// k: at most √(3/2), which is TCP's.
         pub k: Factor = "1.224744871391589",
-        /// T: round-trip time of whoever has a bucket, with tokens = "data" and unless it is measured.
+        /// T: round-trip time of the owner of a bucket, with tokens = "data" and unless it is measured.
         pub round_trip: Option<Span>,
         /// Measure T of each flow, from its request to its first data, and take it where it is longer than round_trip.
         pub measures: bool = "false",
@@ -85,11 +85,11 @@ parameters! {
 }
 
 words! {
-    /// Who has a bucket.
-    pub enum Held {
+    /// Which packets share a bucket.
+    pub enum BucketScope {
         /// Each flow.
         ByFlow = "by-flow",
-        /// Each user, for all his flows together.
+        /// Each user, for all its flows together.
         ByUser = "by-user",
         /// All that pass here: a group of users.
         Together = "together",
@@ -99,7 +99,7 @@ words! {
 words! {
     /// What takes tokens.
     pub enum Taken {
-        /// Each packet; what comes in falls as more is declared.
+        /// Each packet; the fill rate falls as more is declared.
         Data = "data",
         /// Positive packets and credit.
         Positive = "positive",
@@ -111,7 +111,7 @@ words! {
     pub enum Sanction {
         /// They are dropped.
         Discard = "discard",
-        /// They are dropped with the probability by which they come too fast.
+        /// They are dropped with the probability by which they exceed the rate.
         Probability = "probability",
     }
 }
@@ -171,7 +171,7 @@ impl ReEcnPolicerParams {
         errors.retain(|(key, _)| *key != "floor");
         let data = self.tokens == Taken::Data;
         let least = Slots::<Account>::LEAST_BYTES;
-        let wrong = [
+        let checks = [
             (
                 self.k.0 > MOST_K + ROUNDED,
                 "k",
@@ -194,9 +194,9 @@ impl ReEcnPolicerParams {
                 "counts packets, but tokens = \"data\" are bytes: give e.g. \"5 Mb/s\"".to_owned(),
             ),
             (
-                self.measures && self.buckets != Held::ByFlow,
+                self.measures && self.buckets != BucketScope::ByFlow,
                 "measures",
-                "users have no round-trip time of their own: leave it out, or buckets = \"by-flow\""
+                "users have no round-trip time of their own: remove it, or set buckets = \"by-flow\""
                     .to_owned(),
             ),
             (
@@ -210,8 +210,8 @@ impl ReEcnPolicerParams {
                 format!("not from {least} B, which a few flows take, to 1 GB"),
             ),
         ];
-        let wrong = wrong.into_iter().filter(|(is_wrong, ..)| *is_wrong);
-        errors.extend(wrong.map(|(_, key, message)| (key, message)));
+        let failed = checks.into_iter().filter(|(fails, ..)| *fails);
+        errors.extend(failed.map(|(_, key, message)| (key, message)));
         errors
     }
 }
@@ -219,7 +219,7 @@ impl ReEcnPolicerParams {
 /// State of one policer.
 #[derive(Clone, Debug)]
 pub struct ReEcnPolicer {
-    law: Law,
+    law: AccountRules,
     sanction: Sanction,
     outside: Outside,
     measures: bool,
@@ -266,8 +266,8 @@ impl Policed {
         Policed { now, len, user, flow, connection, is_request, says }
     }
 
-    fn key(&self) -> Key {
-        Key::new(self.flow, self.connection)
+    fn key(&self) -> FlowKey {
+        FlowKey::new(self.flow, self.connection)
     }
 }
 
@@ -278,13 +278,13 @@ struct Counts {
     credit: [u64; 2],
     all: [u64; 2],
     outside: [u64; 2],
-    /// When his first packet came, and when the first was dropped.
+    /// When its first packet came, and when the first was dropped.
     first: Time,
     sanctioned: Option<Time>,
-    /// The bucket seen last, as it was left, where it is not his own.
+    /// The bucket seen last, as it was left, where it is not its own.
     left: Option<Account>,
-    /// Where it is: tokens per second that come in until his next packet.
-    comes_in: Option<u64>,
+    /// Where it is: tokens per second that come in until its next packet.
+    fill_rate_now: Option<u64>,
 }
 
 const EMPTY: Passage = Passage::Drop("bucket empty");
@@ -307,15 +307,15 @@ impl Stage for ReEcnPolicer {
     fn new(params: ReEcnPolicerParams) -> Self {
         let rule = params.bucket().rule();
         ReEcnPolicer {
-            law: Law::new(&params, rule),
+            law: AccountRules::new(&params, rule),
             sanction: params.sanction,
             outside: params.outside,
             measures: params.measures,
             round_trip_s: params.least_round_trip_s(),
             accounts: match params.buckets {
-                Held::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
-                Held::ByUser => Accounts::ByUser(ByUser::new()),
-                Held::Together => Accounts::Together(None),
+                BucketScope::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
+                BucketScope::ByUser => Accounts::ByUser(ByUser::new()),
+                BucketScope::Together => Accounts::Together(None),
             },
             counts: ByUser::new(),
         }
@@ -371,7 +371,7 @@ const NAMES: [[&str; 2]; 4] = [
 
 fn find_or_add(
     slots: &mut Slots<Account>,
-    key: Key,
+    key: FlowKey,
     begin: impl FnOnce() -> Account,
 ) -> &mut Account {
     if slots.find(key).is_none() {
@@ -384,8 +384,8 @@ impl Counts {
     const fn beginning(now: Time) -> Self {
         let none = [0; 2];
         let (positive, credit, all, outside) = (none, none, none, none);
-        let (sanctioned, left, comes_in) = (None, None, None);
-        Counts { positive, credit, all, outside, first: now, sanctioned, left, comes_in }
+        let (sanctioned, left, fill_rate_now) = (None, None, None);
+        Counts { positive, credit, all, outside, first: now, sanctioned, left, fill_rate_now }
     }
 
     const fn see(&mut self, says: ReEcn, len: Bytes) {
@@ -416,7 +416,7 @@ impl ReEcnPolicer {
         }
         let (law, round_trip_s) = (&self.law, self.round_trip_s);
         let begin = || Account::beginning(packet, law, round_trip_s);
-        let is_his = matches!(self.accounts, Accounts::ByUser(_));
+        let by_user = matches!(self.accounts, Accounts::ByUser(_));
         let account = match &mut self.accounts {
             Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
             Accounts::ByFlow(slots) => find_or_add(slots, packet.key(), begin),
@@ -425,7 +425,7 @@ impl ReEcnPolicer {
         if self.measures {
             account.measure(packet, round_trip_s);
         }
-        account.see(packet, law, counts.comes_in);
+        account.see(packet, law, counts.fill_rate_now);
         let p_drop = match account.is_empty(packet, law) {
             false => 0.0,
             true if self.sanction == Sanction::Discard => 1.0,
@@ -437,8 +437,8 @@ impl ReEcnPolicer {
         }
         // What comes in from now on is known. Worked out at the next packet, whose verdict waits for it, it would
         // take as long as a root and two divisions do; here nothing waits.
-        match is_his {
-            true => counts.comes_in = Some(account.comes_in(law)),
+        match by_user {
+            true => counts.fill_rate_now = Some(account.fill_rate_now(law)),
             false => counts.left = Some(*account),
         }
         if dropped {
@@ -457,7 +457,7 @@ impl ReEcnPolicer {
         p: f64,
         positive: bool,
     ) -> f64 {
-        let law = Law::new(params, params.bucket().rule());
+        let law = AccountRules::new(params, params.bucket().rule());
         let round_trip_s = params.least_round_trip_s();
         Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
     }
@@ -465,7 +465,7 @@ impl ReEcnPolicer {
     /// Lets go of the buckets of a user, whose flows are those of which `owns` holds. A bucket of all together stays.
     pub fn hand_out(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Carried {
         if let Some(counts) = self.counts.get_mut(user) {
-            (counts.left, counts.comes_in) = (None, None);
+            (counts.left, counts.fill_rate_now) = (None, None);
         }
         Carried(match &mut self.accounts {
             Accounts::ByUser(accounts) => accounts.take(user).into_iter().collect(),
@@ -474,7 +474,7 @@ impl ReEcnPolicer {
         })
     }
 
-    /// A user has come with the buckets that he had at a policer with the same parameters.
+    /// A user has come with the buckets that it had at a policer with the same parameters.
     pub fn take_in(&mut self, user: u32, Carried(buckets): Carried) {
         for bucket in buckets {
             match &mut self.accounts {

@@ -16,7 +16,7 @@ fn params() -> ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000_000)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
         initial: None,
-        buckets: Held::ByFlow,
+        buckets: BucketScope::ByFlow,
         tokens: Taken::Data,
         sanction: Sanction::Discard,
         k: Factor(MOST_K),
@@ -42,8 +42,8 @@ fn send(policer: &mut ReEcnPolicer, packet: Passing) -> bool {
     policer.pass(&mut { packet }, || panic!("drew")) == Passage::On
 }
 
-/// A sender who sends at a rate [B/s] and declares each n-th packet: the share that is lost, from some time on,
-/// when what is known of him has settled.
+/// A sender that sends at a rate [B/s] and declares each n-th packet: the share that is lost, from some time on,
+/// when what is known of it has settled.
 fn lost_share(params: ReEcnPolicerParams, bytes_per_sec: f64, n: u64) -> f64 {
     let mut policer = ReEcnPolicer::new(params);
     let (mut lost, mut all, mut seed) = (0, 0, 1_u64);
@@ -151,7 +151,7 @@ fn an_unresponsive_sender_at_twice_what_is_allowed_loses_half() {
 
 /// Whoever declares nothing, outside re-ECN or not, has the fill rate, and never more.
 #[test]
-fn who_declares_nothing_has_what_comes_in() {
+fn a_sender_that_declares_nothing_has_what_comes_in() {
     let rate = TokenRate::Bits(Rate::from_bps(1_200_000));
     for says in [ReEcn::Neutral, ReEcn::Outside] {
         let mut policer = ReEcnPolicer::new(ReEcnPolicerParams { fill_rate: rate, ..params() });
@@ -164,7 +164,7 @@ fn who_declares_nothing_has_what_comes_in() {
 
 /// The rate is B's as long as declarations come, and rises little by little to the fill rate when they do not.
 #[test]
-fn who_stops_to_declare_is_believed_little_by_little() {
+fn a_sender_that_stops_to_declare_is_believed_little_by_little() {
     let fill_rate = TokenRate::Bits(Rate::from_bps(8_000_000));
     let mut policer = ReEcnPolicer::new(ReEcnPolicerParams { fill_rate, ..params() });
     for number in 1..=2_000 {
@@ -269,9 +269,9 @@ fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
 }
 
 #[test]
-fn a_user_has_one_bucket_for_all_his_flows() {
+fn a_user_has_one_bucket_for_all_its_flows() {
     let rate = TokenRate::Bits(Rate::from_bps(0));
-    for (buckets, want) in [(Held::ByUser, 10), (Held::ByFlow, 50)] {
+    for (buckets, want) in [(BucketScope::ByUser, 10), (BucketScope::ByFlow, 50)] {
         let given = ReEcnPolicerParams { fill_rate: rate, buckets, ..params() };
         let mut policer = ReEcnPolicer::new(given);
         let all = (0..500).map(|n| Passing { flow: n % 5, ..packet(0.0, ReEcn::Neutral) });
@@ -280,18 +280,18 @@ fn a_user_has_one_bucket_for_all_his_flows() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_at_once() {
-    let wrong = ReEcnPolicerParams {
+fn all_inconsistent_parameters_are_reported_together() {
+    let invalid = ReEcnPolicerParams {
         k: Factor(1.3),
         round_trip: None,
         initial: Some(Tokens::Bytes(Bytes::new(15_001))),
         memory: Bytes::new(1),
         ..params()
     };
-    let keys: Vec<_> = wrong.errors().into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<_> = invalid.errors().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["initial", "k", "round_trip", "memory"]);
     assert!(Parameters::errors(&params()).is_empty());
-    let user = ReEcnPolicerParams { buckets: Held::ByUser, measures: true, ..params() };
+    let user = ReEcnPolicerParams { buckets: BucketScope::ByUser, measures: true, ..params() };
     assert_eq!(user.errors()[0].0, "measures");
 }
 

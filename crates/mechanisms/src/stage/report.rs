@@ -2,7 +2,7 @@
 
 use crate::units::Bytes;
 
-/// What a stage has counted of a user since the beginning, so that a report that is lost on its way hides
+/// What a stage has counted of a user since the beginning, so that a report that is lost in transit hides
 /// nothing once another arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {

@@ -7,19 +7,19 @@ use crate::units::Bytes;
 
 /// Which flow: its number, and its connection where headers show one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(NonZeroU64);
+pub struct FlowKey(NonZeroU64);
 
-impl Key {
+impl FlowKey {
     /// That of a packet.
     pub fn of(packet: &Passing) -> Self {
         let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
-        Key::new(packet.flow, connection)
+        FlowKey::new(packet.flow, connection)
     }
 
     /// That of a flow, and a connection of it; 0 where headers show none.
     pub fn new(flow: u32, connection: u32) -> Self {
         let both = u64::from(flow) << 32 | u64::from(connection);
-        Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
+        FlowKey(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
     }
 
     /// The number of its flow.
@@ -37,17 +37,17 @@ impl Key {
 /// What is remembered of a flow.
 pub trait Remembered: Copy {
     /// Whose it is.
-    fn key(&self) -> Key;
+    fn key(&self) -> FlowKey;
 
     /// A time at which the flow was seen last, in any unit.
     fn seen(&self) -> u64;
 }
 
 /// A flow may be in any of so many slots.
-const WAYS: usize = 8;
+const ASSOCIATIVITY: usize = 8;
 
 /// Slots that the same flows share.
-type Set<T> = [Option<T>; WAYS];
+type Set<T> = [Option<T>; ASSOCIATIVITY];
 
 /// Slots of flows, in sets; a flow's key says which set.
 #[derive(Clone, Debug)]
@@ -68,12 +68,12 @@ impl<T: Remembered> Slots<T> {
     pub fn new(memory: Bytes) -> Self {
         let fit = memory.get() / Self::LEAST_BYTES;
         let most = 1 << fit.checked_ilog2().expect("room for a set");
-        Slots { sets: vec![[None; WAYS]], most }
+        Slots { sets: vec![[None; ASSOCIATIVITY]], most }
     }
 
     /// The flow, if it is remembered.
     #[inline]
-    pub fn find(&mut self, key: Key) -> Option<&mut T> {
+    pub fn find(&mut self, key: FlowKey) -> Option<&mut T> {
         let place = self.place(key);
         self.sets[place].iter_mut().flatten().find(|flow| flow.key() == key)
     }
@@ -89,7 +89,7 @@ impl<T: Remembered> Slots<T> {
     }
 
     /// Forgets the flows of which this holds, and returns what was remembered of them.
-    pub fn take_those(&mut self, is_one: impl Fn(Key) -> bool) -> Vec<T> {
+    pub fn take_those(&mut self, is_one: impl Fn(FlowKey) -> bool) -> Vec<T> {
         let slots = self.sets.iter_mut().flatten();
         slots.filter_map(|slot| slot.take_if(|flow| is_one(flow.key()))).collect()
     }
@@ -99,11 +99,11 @@ impl<T: Remembered> Slots<T> {
         self.sets.capacity() * size_of::<Set<T>>()
     }
 
-    fn place(&self, key: Key) -> usize {
+    fn place(&self, key: FlowKey) -> usize {
         key.hash() as usize & (self.sets.len() - 1)
     }
 
-    fn set_of(&mut self, key: Key) -> &mut Set<T> {
+    fn set_of(&mut self, key: FlowKey) -> &mut Set<T> {
         let place = self.place(key);
         &mut self.sets[place]
     }
@@ -114,9 +114,9 @@ impl<T: Remembered> Slots<T> {
     fn grow(&mut self) {
         let before = self.sets.len();
         self.sets.reserve_exact(before);
-        self.sets.resize(2 * before, [None; WAYS]);
+        self.sets.resize(2 * before, [None; ASSOCIATIVITY]);
         for place in 0..before {
-            let flows = core::mem::replace(&mut self.sets[place], [None; WAYS]);
+            let flows = core::mem::replace(&mut self.sets[place], [None; ASSOCIATIVITY]);
             for flow in flows.into_iter().flatten() {
                 let free = self.set_of(flow.key()).iter_mut().find(|slot| slot.is_none());
                 *free.expect("there is room") = Some(flow);
@@ -131,12 +131,12 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     struct Flow {
-        key: Key,
+        key: FlowKey,
         seen: u64,
     }
 
     impl Remembered for Flow {
-        fn key(&self) -> Key {
+        fn key(&self) -> FlowKey {
             self.key
         }
 
@@ -148,7 +148,7 @@ mod tests {
     const SET: u64 = Slots::<Flow>::LEAST_BYTES;
 
     fn flow(number: u32) -> Flow {
-        let key = Key::of(&Passing { flow: number, ..Passing::of_user(0) });
+        let key = FlowKey::of(&Passing { flow: number, ..Passing::of_user(0) });
         Flow { key, seen: number.into() }
     }
 
@@ -186,7 +186,7 @@ mod tests {
             if number % 500 == 499 {
                 slots.grow();
             }
-            let mut copied = vec![[None; WAYS]; slots.sets.len()];
+            let mut copied = vec![[None; ASSOCIATIVITY]; slots.sets.len()];
             for flow in before.into_iter().flatten().flatten() {
                 let place = flow.key.hash() as usize & (copied.len() - 1);
                 *copied[place].iter_mut().find(|slot| slot.is_none()).expect("has room") =

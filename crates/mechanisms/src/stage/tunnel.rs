@@ -40,13 +40,13 @@ impl Tunnel {
 }
 
 words! {
-    /// What becomes of ECN fields where packets enter and leave a tunnel.
+    /// ECN fields at encapsulation and decapsulation.
     pub enum EcnRules {
         /// As today: the outer field is the inner one, a mark on what is not ECN-capable is a loss (RFC 6040, RFC
         /// 9601).
         Rfc6040 = "rfc6040",
         /// As in "Metering Re-ECN", section III: all that is in the tunnel may be marked, and what is not
-        /// ECN-capable leaves as it came.
+        /// ECN-capable stays as it was.
         ReEcn = "re-ecn",
         /// As in RFC 7713, section 5.5: all that is in the tunnel may be marked, and a mark on what is not ECN-capable is
         /// a loss, which shows before its end.
@@ -56,7 +56,7 @@ words! {
 
 impl EcnRules {
     /// The outer field of a packet that enters.
-    pub const fn entering(self, inner: Ecn) -> Ecn {
+    pub const fn encapsulate(self, inner: Ecn) -> Ecn {
         match (self, inner) {
             (EcnRules::ReEcn | EcnRules::Rfc7713, Ecn::NotEct) => Ecn::Ect0,
             _ => inner,
@@ -64,7 +64,7 @@ impl EcnRules {
     }
 
     /// The field of the packet that leaves; `None` if it is dropped.
-    pub const fn leaving(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    pub const fn decapsulate(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
         match (inner, outer) {
             (Ecn::NotEct, Ecn::Ce) if !matches!(self, EcnRules::ReEcn) => None,
             (Ecn::NotEct, _) => Some(Ecn::NotEct),
@@ -91,9 +91,9 @@ mod tests {
             (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
             (Ce, [Some(Ce), Some(Ce), Some(Ce), Some(Ce)]),
         ];
-        for (inner, leaving) in table {
-            assert_eq!(ALL.map(|outer| EcnRules::Rfc6040.leaving(inner, outer)), leaving);
-            assert_eq!(EcnRules::Rfc6040.entering(inner), inner);
+        for (inner, decapsulate) in table {
+            assert_eq!(ALL.map(|outer| EcnRules::Rfc6040.decapsulate(inner, outer)), decapsulate);
+            assert_eq!(EcnRules::Rfc6040.encapsulate(inner), inner);
         }
     }
 
@@ -101,24 +101,28 @@ mod tests {
     #[test]
     fn rfc_7713_marks_everything_in_a_tunnel_and_loses_what_is_not_capable() {
         for inner in ALL {
-            assert_eq!(EcnRules::Rfc7713.entering(inner), EcnRules::ReEcn.entering(inner));
+            assert_eq!(EcnRules::Rfc7713.encapsulate(inner), EcnRules::ReEcn.encapsulate(inner));
             for outer in ALL {
-                let left = EcnRules::Rfc7713.leaving(inner, outer);
-                assert_eq!(left, EcnRules::Rfc6040.leaving(inner, outer), "{inner:?} in {outer:?}");
+                let left = EcnRules::Rfc7713.decapsulate(inner, outer);
+                assert_eq!(
+                    left,
+                    EcnRules::Rfc6040.decapsulate(inner, outer),
+                    "{inner:?} in {outer:?}"
+                );
             }
         }
     }
 
     /// "Metering Re-ECN", section III, step 1: capable in the tunnel; what is not capable is left intact.
     #[test]
-    fn re_ecn_marks_everything_in_a_tunnel_and_nobody_outside() {
+    fn re_ecn_marks_everything_in_a_tunnel_and_nothing_outside() {
         for inner in ALL {
-            assert_ne!(EcnRules::ReEcn.entering(inner), Ecn::NotEct);
+            assert_ne!(EcnRules::ReEcn.encapsulate(inner), Ecn::NotEct);
             for outer in ALL {
-                let left = EcnRules::ReEcn.leaving(inner, outer);
+                let left = EcnRules::ReEcn.decapsulate(inner, outer);
                 let wanted = match inner {
                     Ecn::NotEct => Some(Ecn::NotEct),
-                    _ => EcnRules::Rfc6040.leaving(inner, outer),
+                    _ => EcnRules::Rfc6040.decapsulate(inner, outer),
                 };
                 assert_eq!(left, wanted, "{inner:?} in {outer:?}");
             }

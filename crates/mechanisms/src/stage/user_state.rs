@@ -5,10 +5,10 @@ use super::re_ecn_policer::Carried;
 /// All that a stage has of a user, but for what it has counted and what is of one place alone.
 #[derive(Debug, Default)]
 pub struct UserState {
-    /// Congestion that his packets have met and that is not yet re-inserted.
+    /// Congestion that its packets have met and that is not yet re-inserted.
     pub(super) owed: i64,
     /// The same, not yet told to the policers.
     pub(super) charged: i64,
-    /// His buckets at each of the policers.
+    /// Its buckets at each of the policers.
     pub(super) buckets: Vec<Carried>,
 }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_assertions_is_told() {
+    fn code_beyond_assertions_is_reported() {
         let beyond = |text| Code::parse(text).expect_err("too much").beyond;
         assert!(beyond("import os"));
         assert!(beyond("for i in range(3): print(i)"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_that_has_no_result_is_told() {
+    fn arithmetic_that_has_no_result_is_reported() {
         assert!(run("assert tcpi_lost // 0").unwrap_err().contains("by zero"));
         assert!(run("assert 9223372036854775807 + 1").unwrap_err().contains("too large"));
     }

@@ -6,7 +6,7 @@ use tidegate_simulator::host::{ReceivedBytes, tcp_options};
 
 use super::Settings;
 use super::marks::options_of;
-use crate::script::{Packet, TcpOption};
+use crate::script::{ScriptPacket, TcpOption};
 
 /// What a host offers on a network of 1500-byte packets (IPv4).
 const OFFERED_MSS: u16 = 1460;
@@ -42,7 +42,7 @@ impl Agreed {
     }
 
     /// What a host agrees on with a peer whose packet has the flag SYN.
-    pub fn with(settings: &Settings, peer: &Packet, ecn: Mode) -> Self {
+    pub fn with(settings: &Settings, peer: &ScriptPacket, ecn: Mode) -> Self {
         let options = peer.options.as_deref().unwrap_or_default();
         let mut agreed =
             Agreed { mss: DEFAULT_MSS, sack: false, timestamps: false, ecn, shifts: None };

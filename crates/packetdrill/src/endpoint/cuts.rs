@@ -8,7 +8,7 @@ pub struct Cuts {
 
 /// A stream that a script cuts in another place when it sends it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutAnew;
+pub struct Resegmented;
 
 impl Cuts {
     /// Segments there are.
@@ -56,11 +56,11 @@ impl Cuts {
     ///
     /// # Errors
     /// If they do not begin and end where segments do.
-    pub fn covering(&mut self, start: u64, end: u64) -> Result<(u64, u64), CutAnew> {
+    pub fn covering(&mut self, start: u64, end: u64) -> Result<(u64, u64), Resegmented> {
         let step = end.saturating_sub(start).max(1);
         // A gap that would take so many pieces is no gap but another connection's number.
         if start.saturating_sub(self.end()) / step > 100_000 {
-            return Err(CutAnew);
+            return Err(Resegmented);
         }
         while self.end() < start {
             self.push(step.min(start - self.end()));
@@ -70,7 +70,7 @@ impl Cuts {
         }
         let (first, last) = (self.whole_by(start), self.whole_by(end));
         let fits = self.end_of(first) == start && self.end_of(last) == end;
-        if fits { Ok((first, last)) } else { Err(CutAnew) }
+        if fits { Ok((first, last)) } else { Err(Resegmented) }
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(cuts.covering(2500, 3500), Ok((3, 4)));
         assert_eq!(cuts.covering(0, 1000), Ok((0, 1)));
         assert_eq!(cuts.covering(1000, 2500), Ok((1, 3)), "both pieces at once");
-        assert_eq!(cuts.covering(500, 1500), Err(CutAnew));
-        assert_eq!(cuts.covering(u64::MAX - 9, u64::MAX), Err(CutAnew));
+        assert_eq!(cuts.covering(500, 1500), Err(Resegmented));
+        assert_eq!(cuts.covering(u64::MAX - 9, u64::MAX), Err(Resegmented));
     }
 }

@@ -2,12 +2,14 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::handshake::{Cause, Mode};
-use tidegate_simulator::host::{Ace, Acknowledgement, Arrival, Blocks, Host, Kernel, OptionPlan};
+use tidegate_simulator::host::{
+    Ace, Acknowledgement, Blocks, Host, Kernel, OptionPlan, SegmentArrival,
+};
 
 use super::agreed::Agreed;
 use super::marks::{ace_of, codepoint};
 use super::{Endpoint, State};
-use crate::script::{Packet, TcpOption};
+use crate::script::{ScriptPacket, TcpOption};
 
 /// No round trip is measured as shorter.
 const SHORTEST_TRIP: Span = Span::from_micros(1);
@@ -21,7 +23,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Why the simulated host cannot know what to do with it.
-    pub fn arrive(&mut self, packet: &Packet) -> Result<(), String> {
+    pub fn arrive(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         if packet.flags.rst {
             (self.state, self.host) = (State::Closed, None);
             return Ok(());
@@ -42,13 +44,13 @@ impl Endpoint {
             (State::Open, false, true) => self.on_packet(packet),
             // Again: the answer was lost.
             (State::Answered, true, false) => {
-                self.hear_request(packet);
+                self.agree_on_request(packet);
                 self.send_request(Cause::Request);
                 Ok(())
             }
             // Again: the acknowledgement was (RFC 9293, section 3.10.7.4).
             (State::Open, true, true) => {
-                self.hear_answer_again(packet);
+                self.agree_on_repeated_answer(packet);
                 self.send_own_ack();
                 Ok(())
             }
@@ -66,11 +68,11 @@ impl Endpoint {
         Ok(())
     }
 
-    fn on_request(&mut self, packet: &Packet) -> Result<(), String> {
+    fn on_request(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         if packet.len > 0 {
             return Err("data in a connection request (fast open)".to_owned());
         }
-        let mode = self.hear_request(packet);
+        let mode = self.agree_on_request(packet);
         let agreed = Agreed::with(&self.settings, packet, mode);
         self.peer_isn = packet.seq;
         self.state = State::Answered;
@@ -88,11 +90,11 @@ impl Endpoint {
         Ok(())
     }
 
-    fn on_answer(&mut self, packet: &Packet) -> Result<(), String> {
+    fn on_answer(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an answer to another request".to_owned());
         }
-        let agreed = self.hear_answer(packet);
+        let agreed = self.agree_on_answer(packet);
         self.peer_isn = packet.seq;
         // What was asked for is known to be agreed only now; the request itself is not sent again.
         self.open_host(agreed)?;
@@ -106,18 +108,18 @@ impl Endpoint {
         Ok(())
     }
 
-    fn on_last_of_handshake(&mut self, packet: &Packet) -> Result<(), String> {
+    fn on_last_of_handshake(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an acknowledgement of another answer".to_owned());
         }
-        self.hear_last_of_handshake(packet);
+        self.agree_on_last_of_handshake(packet);
         // Its flags are no counter yet.
         self.ts_is_newer = false;
         self.establish(packet);
         self.on_packet(packet)
     }
 
-    fn establish(&mut self, packet: &Packet) {
+    fn establish(&mut self, packet: &ScriptPacket) {
         let sent = self.echoed(packet).unwrap_or(self.requested_at).min(self.at_latest());
         self.state = State::Open;
         let outcome = self.outcome();
@@ -140,7 +142,7 @@ impl Endpoint {
         self.agreed.shifts.map_or(0, |(_, peer)| peer)
     }
 
-    fn on_packet(&mut self, packet: &Packet) -> Result<(), String> {
+    fn on_packet(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         self.note_marks(packet);
         self.receive(packet)?;
         let ack = packet.ack.unwrap_or_default().wrapping_sub(self.seq_of(0));
@@ -184,7 +186,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn blocks(&self, packet: &Packet) -> Result<Option<Blocks>, String> {
+    fn blocks(&self, packet: &ScriptPacket) -> Result<Option<Blocks>, String> {
         let Some(TcpOption::Sack(blocks)) =
             option(packet, |option| matches!(option, TcpOption::Sack(_)))
         else {
@@ -199,7 +201,7 @@ impl Endpoint {
     }
 
     /// When the packet was sent whose timestamp this one echoes.
-    fn echoed(&self, packet: &Packet) -> Option<Time> {
+    fn echoed(&self, packet: &ScriptPacket) -> Option<Time> {
         match option(packet, is_timestamps) {
             Some(TcpOption::Timestamps { ecr, .. }) if self.agreed.timestamps => {
                 self.ts_sent.get(ecr).copied()
@@ -209,7 +211,7 @@ impl Endpoint {
     }
 
     /// Payload and the end of the peer's stream, which is a byte as well.
-    fn receive(&mut self, packet: &Packet) -> Result<(), String> {
+    fn receive(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         let bytes = u64::from(packet.len) + u64::from(packet.flags.fin);
         if bytes == 0 {
             return Ok(());
@@ -237,8 +239,8 @@ impl Endpoint {
         Ok(())
     }
 
-    fn receive_segment(&mut self, number: u64, pushed: bool, packet: &Packet) {
-        let arrival = Arrival {
+    fn receive_segment(&mut self, number: u64, pushed: bool, packet: &ScriptPacket) {
+        let arrival = SegmentArrival {
             number,
             // The receiver asks for the length only of what is short of a segment of its own.
             bytes: self.back.len_of(number).min(u64::from(self.agreed.mss)) as u16,
@@ -253,7 +255,7 @@ impl Endpoint {
     }
 }
 
-fn option(packet: &Packet, wanted: impl Fn(&TcpOption) -> bool) -> Option<&TcpOption> {
+fn option(packet: &ScriptPacket, wanted: impl Fn(&TcpOption) -> bool) -> Option<&TcpOption> {
     packet.options.as_deref().unwrap_or_default().iter().find(|option| wanted(option))
 }
 

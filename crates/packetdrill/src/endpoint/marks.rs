@@ -3,12 +3,12 @@
 
 use tidegate_simulator::host::handshake::{Answer, Cause, Client, Mode, Server};
 use tidegate_simulator::host::{
-    ANSWERED_OPTION_BYTES, Ace, Codepoint, Marks, OptionPlan, Outcome, ReceivedBytes,
+    ANSWERED_OPTION_BYTES, Ace, AckMarks, Codepoint, HandshakeOutcome, OptionPlan, ReceivedBytes,
 };
 
 use super::agreed::Agreed;
 use super::{Endpoint, Settings, State};
-use crate::script::{Counter, Ecn, Flags, Packet, TcpOption};
+use crate::script::{ByteCounter, EcnField, Flags, ScriptPacket, TcpOption};
 
 /// What answers have in the option: nothing has arrived. Linux begins with ECT(1).
 const NOTHING_RECEIVED: ReceivedBytes =
@@ -19,7 +19,7 @@ const NOTHING_RECEIVED: ReceivedBytes =
 pub(super) struct MarkFeedback {
     client: Client,
     server: Server,
-    outcome: Outcome,
+    outcome: HandshakeOutcome,
     /// A request or an answer has left.
     asked_or_answered: bool,
     /// The next packet is the ACK of an answer with this ECN field, and tells of it.
@@ -31,7 +31,7 @@ impl MarkFeedback {
         MarkFeedback {
             client: Client::new(Codepoint::NotEct, settings.ecn_fallback),
             server: Server::default(),
-            outcome: Outcome::default(),
+            outcome: HandshakeOutcome::default(),
             asked_or_answered: false,
             reflects: None,
         }
@@ -52,26 +52,26 @@ pub(super) fn with_ace(flags: Flags, ace: Ace) -> Flags {
 }
 
 /// The ECN field of a packet that arrives.
-pub(super) fn codepoint(packet: &Packet) -> Codepoint {
+pub(super) fn codepoint(packet: &ScriptPacket) -> Codepoint {
     match packet.ecn {
-        None | Some(Ecn::NotEct) => Codepoint::NotEct,
-        Some(Ecn::Ect1) => Codepoint::Ect1,
-        Some(Ecn::Ect0 | Ecn::Either) => Codepoint::Ect0,
-        Some(Ecn::Ce) => Codepoint::Ce,
+        None | Some(EcnField::NotEct) => Codepoint::NotEct,
+        Some(EcnField::Ect1) => Codepoint::Ect1,
+        Some(EcnField::Ect0 | EcnField::Either) => Codepoint::Ect0,
+        Some(EcnField::Ce) => Codepoint::Ce,
     }
 }
 
 /// The option of a packet that arrives.
-pub(super) fn received(packet: &Packet) -> Option<ReceivedBytes> {
+pub(super) fn received(packet: &ScriptPacket) -> Option<ReceivedBytes> {
     let counters = packet.options.iter().flatten().find_map(|option| match option {
         TcpOption::AccEcn(counters) => Some(counters),
         _ => None,
     })?;
     let of = |wanted| counters.iter().find(|(counter, _)| *counter == wanted).map_or(0, |c| c.1);
     Some(ReceivedBytes {
-        ect_1_first: counters.first().is_some_and(|(first, _)| *first == Counter::Ect1),
+        ect_1_first: counters.first().is_some_and(|(first, _)| *first == ByteCounter::Ect1),
         fields: counters.len().min(3) as u8,
-        counters: [of(Counter::Ect0), of(Counter::Ce), of(Counter::Ect1)],
+        counters: [of(ByteCounter::Ect0), of(ByteCounter::Ce), of(ByteCounter::Ect1)],
     })
 }
 
@@ -79,9 +79,9 @@ pub(super) fn received(packet: &Packet) -> Option<ReceivedBytes> {
 /// SACK blocks are padded with.
 pub(super) fn options_of(received: &ReceivedBytes, before_blocks: bool) -> Vec<TcpOption> {
     let [ect_0, ce, ect_1] = received.counters;
-    let (ect_0, ect_1) = ((Counter::Ect0, ect_0), (Counter::Ect1, ect_1));
+    let (ect_0, ect_1) = ((ByteCounter::Ect0, ect_0), (ByteCounter::Ect1, ect_1));
     let (first, last) = if received.ect_1_first { (ect_1, ect_0) } else { (ect_0, ect_1) };
-    let counters = [first, (Counter::Ce, ce), last];
+    let counters = [first, (ByteCounter::Ce, ce), last];
     let fields = usize::from(received.fields);
     let over = (2 + 3 * fields) % 4;
     let padding = match (before_blocks, over) {
@@ -96,7 +96,7 @@ pub(super) fn options_of(received: &ReceivedBytes, before_blocks: bool) -> Vec<T
 
 impl Endpoint {
     /// What a request asks for, of what the host is set to agree to.
-    fn heard(&self, packet: &Packet) -> Ace {
+    fn heard(&self, packet: &ScriptPacket) -> Ace {
         let ace = ace_of(&packet.flags);
         let asks_classic = ace.get() & Ace::CLASSIC_REQUEST.get() == Ace::CLASSIC_REQUEST.get();
         match self.settings.ecn_agrees {
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// A request arrives. Returns how marks are told of from now on.
-    pub(super) fn hear_request(&mut self, packet: &Packet) -> Mode {
+    pub(super) fn agree_on_request(&mut self, packet: &ScriptPacket) -> Mode {
         let heard = self.heard(packet);
         self.marks.server.on_request(heard, codepoint(packet));
         self.marks.server.mode()
@@ -135,12 +135,14 @@ impl Endpoint {
     }
 
     /// The answer to the host's request arrives. Returns what is agreed.
-    pub(super) fn hear_answer(&mut self, packet: &Packet) -> Agreed {
+    pub(super) fn agree_on_answer(&mut self, packet: &ScriptPacket) -> Agreed {
         let ace = ace_of(&packet.flags);
         self.marks.outcome = match self.settings.ecn_asks {
             Mode::Accurate => self.marks.client.on_answer(ace),
-            Mode::Classic if packet.flags.ece && !packet.flags.cwr => Outcome::plain(Mode::Classic),
-            Mode::Classic | Mode::None => Outcome::default(),
+            Mode::Classic if packet.flags.ece && !packet.flags.cwr => {
+                HandshakeOutcome::plain(Mode::Classic)
+            }
+            Mode::Classic | Mode::None => HandshakeOutcome::default(),
         };
         let mode = self.marks.outcome.mode;
         let mut agreed = Agreed::with(&self.settings, packet, mode);
@@ -155,7 +157,7 @@ impl Endpoint {
     }
 
     /// The first packet after the handshake arrives.
-    pub(super) fn hear_last_of_handshake(&mut self, packet: &Packet) {
+    pub(super) fn agree_on_last_of_handshake(&mut self, packet: &ScriptPacket) {
         let blocks = packet.options.iter().flatten().any(|o| matches!(o, TcpOption::Sack(_)));
         let plain = packet.len == 0 && !blocks;
         let checks = self.settings.ecn_fallback;
@@ -165,16 +167,19 @@ impl Endpoint {
     }
 
     /// The peer answers again what has been agreed: the ACK tells of the last answer (RFC 9768, section 3.1.5).
-    pub(super) fn hear_answer_again(&mut self, packet: &Packet) {
+    pub(super) fn agree_on_repeated_answer(&mut self, packet: &ScriptPacket) {
         if self.counts_marks() {
             self.marks.reflects = Some(codepoint(packet));
         }
     }
 
     /// How the handshake has ended for the host's sender.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> HandshakeOutcome {
         // What a client is told of its request counts nowhere.
-        Outcome { marked: self.marks.outcome.marked && !self.requested, ..self.marks.outcome }
+        HandshakeOutcome {
+            marked: self.marks.outcome.marked && !self.requested,
+            ..self.marks.outcome
+        }
     }
 
     /// Whether marks are counted.
@@ -188,7 +193,7 @@ impl Endpoint {
     }
 
     /// A packet arrives: what it says of marks is for whoever reads its ACK, its own mark for the counters.
-    pub(super) fn note_marks(&mut self, packet: &Packet) {
+    pub(super) fn note_marks(&mut self, packet: &ScriptPacket) {
         let Some(host) = &mut self.host else { return };
         if self.marks.outcome.mode != Mode::Accurate {
             return;
@@ -213,30 +218,32 @@ impl Endpoint {
     }
 
     /// What an ACK of the peer says of marks.
-    pub(super) fn heard_marks(&self, packet: &Packet) -> Marks {
+    pub(super) fn heard_marks(&self, packet: &ScriptPacket) -> AckMarks {
         match self.marks.outcome.mode {
-            Mode::None => Marks::default(),
-            Mode::Classic => Marks { ace: Ace::new(u32::from(packet.flags.ece)), received: None },
-            Mode::Accurate => Marks { ace: ace_of(&packet.flags), received: received(packet) },
+            Mode::None => AckMarks::default(),
+            Mode::Classic => {
+                AckMarks { ace: Ace::new(u32::from(packet.flags.ece)), received: None }
+            }
+            Mode::Accurate => AckMarks { ace: ace_of(&packet.flags), received: received(packet) },
         }
     }
 
     /// What a packet that leaves says of marks. It acknowledges.
-    pub(super) fn say_marks(&mut self) -> Marks {
+    pub(super) fn say_marks(&mut self) -> AckMarks {
         let reported =
-            self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_on_the_way());
-        let echo = Marks { ace: Ace::new(u32::from(self.echoes)), received: None };
+            self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_in_transit());
+        let echo = AckMarks { ace: Ace::new(u32::from(self.echoes)), received: None };
         self.reflected(reported.unwrap_or(echo))
     }
 
     /// The same, or what is said of an answer instead; nothing once the connection is over (Linux, which then
     /// keeps no counters).
-    pub(super) fn reflected(&mut self, marks: Marks) -> Marks {
+    pub(super) fn reflected(&mut self, marks: AckMarks) -> AckMarks {
         let Some(reflected) = self.marks.reflects.take() else {
             let ace = if self.counts_marks() && self.is_over() { Ace::NONE } else { marks.ace };
-            return Marks { ace, ..marks };
+            return AckMarks { ace, ..marks };
         };
-        Marks { ace: tidegate_simulator::host::handshake::telling(reflected), ..marks }
+        AckMarks { ace: tidegate_simulator::host::handshake::telling(reflected), ..marks }
     }
 }
 
@@ -245,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_padding_of_the_option_makes_way_for_that_of_sack_blocks() {
+    fn the_padding_of_the_option_makes_room_for_that_of_sack_blocks() {
         let shown = |fields, before_blocks| {
             let received = ReceivedBytes { fields, ..NOTHING_RECEIVED };
             let options = options_of(&received, before_blocks);

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::{Host, SenderInfo};
 
-use crate::script::Packet;
+use crate::script::ScriptPacket;
 use agreed::Agreed;
 use cuts::Cuts;
 use marks::MarkFeedback;
@@ -51,7 +51,7 @@ pub struct Live {
     /// When.
     pub at: Time,
     /// In a script's terms.
-    pub packet: Packet,
+    pub packet: ScriptPacket,
 }
 
 /// One end of a connection.

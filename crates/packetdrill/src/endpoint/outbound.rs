@@ -2,11 +2,11 @@
 
 use tidegate_mechanisms::units::Span;
 use tidegate_simulator::host::handshake::Cause;
-use tidegate_simulator::host::{Ace, Blocks, Marks, Sent};
+use tidegate_simulator::host::{Ace, AckMarks, Blocks, Sent};
 
 use super::marks::{options_of, with_ace};
 use super::{Endpoint, LONGEST_PROBE, Live, Outgoing, Probe, State};
-use crate::script::{Direction, Ecn, Flags, Packet, TcpOption};
+use crate::script::{EcnField, Flags, PacketDirection, ScriptPacket, TcpOption};
 
 /// How long an acknowledgement waits for company.
 const ACK_DELAY: Span = Span::from_millis(40);
@@ -47,8 +47,8 @@ impl Endpoint {
         let small = |segment: u64| out.cuts.len_of(segment) < mss;
         let unacked = u64::from(host.info().unacked);
         let count = out.cuts.count();
-        let mut under_way = acked.max(count.saturating_sub(unacked))..count;
-        let waits = !out.no_delay && out.fin.is_none() && under_way.any(small);
+        let mut in_flight = acked.max(count.saturating_sub(unacked))..count;
+        let waits = !out.no_delay && out.fin.is_none() && in_flight.any(small);
         host.write(out.written - out.given, !waits);
         out.given = out.written;
     }
@@ -108,7 +108,7 @@ impl Endpoint {
         }
     }
 
-    fn emit(&mut self, packet: Packet) {
+    fn emit(&mut self, packet: ScriptPacket) {
         // Whatever is sent acknowledges.
         self.ack_by = None;
         self.outbox.push_back(Live { at: self.now, packet });
@@ -119,14 +119,14 @@ impl Endpoint {
         TcpOption::Timestamps { val, ecr: self.ts_recent }
     }
 
-    fn packet(&self, flags: Flags, seq: u32, len: u32) -> Packet {
+    fn packet(&self, flags: Flags, seq: u32, len: u32) -> ScriptPacket {
         let mut options = Vec::new();
         if self.agreed.timestamps {
             options.extend([TcpOption::Nop, TcpOption::Nop, self.timestamps()]);
         }
-        Packet {
-            direction: Direction::Out,
-            ecn: Some(Ecn::NotEct),
+        ScriptPacket {
+            direction: PacketDirection::Out,
+            ecn: Some(EcnField::NotEct),
             other_ip: None,
             flags,
             seq,
@@ -167,7 +167,7 @@ impl Endpoint {
         let mut packet = self.packet(with_ace(flags, marks.ace), seq, len as u32);
         // Without data it is a control packet (RFC 3168, section 6.1.4).
         let capable = capable && (len > 0 || self.counts_marks());
-        packet.ecn = Some(if capable { Ecn::Ect0 } else { Ecn::NotEct });
+        packet.ecn = Some(if capable { EcnField::Ect0 } else { EcnField::NotEct });
         let received = marks.received.iter().flat_map(|received| options_of(received, false));
         packet.options.get_or_insert_default().extend(received);
         self.emit(packet);
@@ -183,11 +183,11 @@ impl Endpoint {
         self.send_ack(marks, &Blocks::new());
     }
 
-    fn send_ack(&mut self, marks: Marks, blocks: &Blocks) {
+    fn send_ack(&mut self, marks: AckMarks, blocks: &Blocks) {
         let flags = with_ace(Flags { ack: true, ..Flags::default() }, marks.ace);
         let seq = self.seq_of(self.out.cuts.end());
         let mut packet = self.packet(flags, seq, 0);
-        packet.ecn = Some(if self.all_are_capable() { Ecn::Ect0 } else { Ecn::NotEct });
+        packet.ecn = Some(if self.all_are_capable() { EcnField::Ect0 } else { EcnField::NotEct });
         let start = self.peer_isn.wrapping_add(1);
         let byte = |segments: u64| start.wrapping_add(self.back.end_of(segments) as u32);
         let options = packet.options.get_or_insert_default();

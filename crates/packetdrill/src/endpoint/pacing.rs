@@ -32,7 +32,7 @@ impl Pacing {
     }
 
     /// A piece of so many bytes leaves now.
-    fn leave(&mut self, now: Time, bytes: u64, bytes_per_s: u64, segments_sent: u64) {
+    fn on_sent(&mut self, now: Time, bytes: u64, bytes_per_s: u64, segments_sent: u64) {
         let idle = now.since(self.next).as_nanos();
         self.next = self.next.max(now);
         if segments_sent >= UNPACED && bytes_per_s > 0 {
@@ -94,7 +94,7 @@ impl Endpoint {
                 return;
             }
             if let Some(pacing) = &mut self.pacing {
-                pacing.leave(self.now, bytes, rate, self.out.cuts.count());
+                pacing.on_sent(self.now, bytes, rate, self.out.cuts.count());
             }
         }
     }
@@ -113,11 +113,11 @@ mod tests {
     fn a_piece_holds_the_next_up_by_its_length() {
         for (idle_ms, next_ms) in [(0, 110), (2, 108), (50, 105)] {
             let mut pacing = Pacing { next: ms(100 - idle_ms) };
-            pacing.leave(ms(100), 1000, 100_000, 10);
+            pacing.on_sent(ms(100), 1000, 100_000, 10);
             assert_eq!(pacing.next, ms(next_ms), "idle for {idle_ms} ms");
         }
         let mut pacing = Pacing { next: ms(100) };
-        pacing.leave(ms(100), 1000, 100_000, 9);
+        pacing.on_sent(ms(100), 1000, 100_000, 9);
         assert_eq!(pacing.next, ms(100), "the first segments leave at once");
     }
 }

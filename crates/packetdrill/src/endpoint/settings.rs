@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_does_not_have_is_told() {
+    fn unsupported_settings_of_the_host_are_reported() {
         for (text, want) in [
             ("sysctl net.ipv4.tcp_ecn=6", "the setting tcp_ecn = 6"),
             ("sysctl net.ipv4.tcp_mtu_probing=2", "the setting tcp_mtu_probing = 2"),

@@ -10,7 +10,7 @@
 
 use super::{Parser, whole};
 use crate::error::ScriptError;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::script::{Action, Arg, Call};
 
 /// Structures within structures; no script has more.
@@ -18,13 +18,13 @@ const DEEPEST: usize = 32;
 
 impl Parser<'_> {
     pub(super) fn call(&mut self) -> Result<Action, ScriptError> {
-        let blocks_until = if self.kind() == Some(&Kind::Ellipsis) {
+        let blocks_until = if self.kind() == Some(&TokenKind::Ellipsis) {
             self.at += 1;
             Some(self.time()?)
         } else {
             None
         };
-        let Some(Kind::Word(name)) = self.kind() else {
+        let Some(TokenKind::Word(name)) = self.kind() else {
             return self.expected("the name of a system call");
         };
         self.at += 1;
@@ -33,7 +33,7 @@ impl Parser<'_> {
         self.sign('=')?;
         let result = self.argument(0)?;
         let mut errno = None;
-        if let Some(Kind::Word(word)) = self.kind() {
+        if let Some(TokenKind::Word(word)) = self.kind() {
             errno = Some(word.clone());
             self.at += 1;
         }
@@ -86,26 +86,26 @@ impl Parser<'_> {
         let Some(kind) = self.kind() else { return self.expected("an argument") };
         self.at += 1;
         Ok(match kind {
-            Kind::Ellipsis => Arg::Any,
-            Kind::Number(digits) => match whole(digits) {
+            TokenKind::Ellipsis => Arg::Any,
+            TokenKind::Number(digits) => match whole(digits) {
                 Some(number) => Arg::Number(number),
                 None => Arg::Other(digits.clone()),
             },
-            Kind::Sign('-') => Arg::Number(-self.number::<i64>("a number")?),
-            Kind::Text(text) => {
+            TokenKind::Sign('-') => Arg::Number(-self.number::<i64>("a number")?),
+            TokenKind::Text(text) => {
                 // `"text"...`: the rest is anything.
-                if self.kind() == Some(&Kind::Ellipsis) {
+                if self.kind() == Some(&TokenKind::Ellipsis) {
                     self.at += 1;
                 }
                 Arg::Text(text.clone())
             }
-            Kind::Word(name) if self.take_sign('(') => {
+            TokenKind::Word(name) if self.take_sign('(') => {
                 self.list(')', depth + 1)?;
                 Arg::Other(name.clone())
             }
-            Kind::Word(name) => Arg::Names(vec![name.clone()]),
-            Kind::Sign('[') => Arg::List(self.list(']', depth + 1)?),
-            Kind::Sign('{') => {
+            TokenKind::Word(name) => Arg::Names(vec![name.clone()]),
+            TokenKind::Sign('[') => Arg::List(self.list(']', depth + 1)?),
+            TokenKind::Sign('{') => {
                 self.list('}', depth + 1)?;
                 Arg::Other("a structure".to_owned())
             }

@@ -6,7 +6,7 @@ mod call;
 mod packet;
 
 use crate::error::ScriptError;
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{Token, TokenKind, tokens};
 use crate::script::{Action, Event, Script, Setting, When};
 
 /// A second; times in scripts are in seconds, here in microseconds.
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     }
     while let Some(line) = parser.peek().map(|token| token.line) {
         let (line, when) = match parser.kind() {
-            Some(Kind::Command(_)) => (line, When::After(0)),
+            Some(TokenKind::Command(_)) => (line, When::After(0)),
             _ => parser.when()?,
         };
         let action = parser.action()?;
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at)
     }
 
-    fn kind(&self) -> Option<&'a Kind> {
+    fn kind(&self) -> Option<&'a TokenKind> {
         self.peek().map(|token| &token.kind)
     }
 
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
     }
 
     fn has_sign(&self, sign: char) -> bool {
-        self.kind() == Some(&Kind::Sign(sign))
+        self.kind() == Some(&TokenKind::Sign(sign))
     }
 
     fn take_sign(&mut self, sign: char) -> bool {
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
     }
 
     fn has_word(&self, word: &str) -> bool {
-        matches!(self.kind(), Some(Kind::Word(found)) if found == word)
+        matches!(self.kind(), Some(TokenKind::Word(found)) if found == word)
     }
 
     fn take_word(&mut self, word: &str) -> bool {
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
     /// A whole number within the range of its type.
     fn number<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ScriptError> {
         let value = match self.kind() {
-            Some(Kind::Number(digits)) => whole(digits),
+            Some(TokenKind::Number(digits)) => whole(digits),
             _ => None,
         };
         match value.and_then(|value| T::try_from(value).ok()) {
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
     }
 
     fn option(&mut self) -> Result<Option<Setting>, ScriptError> {
-        let Some(Token { kind: Kind::Option(name), line, .. }) = self.peek() else {
+        let Some(Token { kind: TokenKind::Option(name), line, .. }) = self.peek() else {
             return Ok(None);
         };
         self.at += 1;
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
     /// In microseconds.
     fn time(&mut self) -> Result<u64, ScriptError> {
         let seconds = match self.kind() {
-            Some(Kind::Number(digits)) => digits.parse::<f64>().ok(),
+            Some(TokenKind::Number(digits)) => digits.parse::<f64>().ok(),
             _ => None,
         };
         match seconds.map(|s| (s * SECOND_US).round()).filter(|us| *us < LONGEST_US) {
@@ -203,16 +203,16 @@ impl<'a> Parser<'a> {
             return self.expected("a packet, a system call, a command or code");
         };
         match &token.kind {
-            Kind::Command(text) => {
+            TokenKind::Command(text) => {
                 self.at += 1;
                 Ok(Action::Command(text.clone()))
             }
-            Kind::Code(text) => {
+            TokenKind::Code(text) => {
                 self.at += 1;
                 Ok(Action::Code(text.clone()))
             }
-            Kind::Sign('<' | '>') => self.packet(),
-            Kind::Word(_) | Kind::Ellipsis => self.call(),
+            TokenKind::Sign('<' | '>') => self.packet(),
+            TokenKind::Word(_) | TokenKind::Ellipsis => self.call(),
             _ => self.expected("< or >, a system call, `a command` or %{ code }%"),
         }
     }

@@ -12,8 +12,10 @@
 
 use super::Parser;
 use crate::error::ScriptError;
-use crate::lexer::Kind;
-use crate::script::{Action, Counter, Direction, Ecn, Flags, Packet, TcpOption};
+use crate::lexer::TokenKind;
+use crate::script::{
+    Action, ByteCounter, EcnField, Flags, PacketDirection, ScriptPacket, TcpOption,
+};
 
 /// Words that begin a packet which is not plain TCP over IP.
 const FOREIGN: [&str; 9] = ["icmp", "udp", "gre", "GREv0", "mpls", "ipv4", "ipv6", "encap", "sctp"];
@@ -22,13 +24,13 @@ impl Parser<'_> {
     pub(super) fn packet(&mut self) -> Result<Action, ScriptError> {
         let line = self.line();
         let direction = if self.take_sign('<') {
-            Direction::In
+            PacketDirection::In
         } else {
             self.sign('>')?;
-            Direction::Out
+            PacketDirection::Out
         };
         let (ecn, other_ip) = self.ip()?;
-        if let Some(Kind::Word(word)) = self.kind()
+        if let Some(TokenKind::Word(word)) = self.kind()
             && FOREIGN.contains(&word.as_str())
         {
             self.skip_line(line);
@@ -41,7 +43,7 @@ impl Parser<'_> {
         let window = if self.take_word("win") { Some(self.number("0 to 65535")?) } else { None };
         let urgent = if self.take_word("urg") { Some(self.number("0 to 65535")?) } else { None };
         let options = self.options()?;
-        Ok(Action::Packet(Packet {
+        Ok(Action::ScriptPacket(ScriptPacket {
             direction,
             ecn,
             other_ip,
@@ -56,25 +58,25 @@ impl Parser<'_> {
     }
 
     /// `[ect0]` or `(ttl 255)`.
-    fn ip(&mut self) -> Result<(Option<Ecn>, Option<String>), ScriptError> {
+    fn ip(&mut self) -> Result<(Option<EcnField>, Option<String>), ScriptError> {
         let close = match self.kind() {
-            Some(Kind::Sign('[')) => ']',
-            Some(Kind::Sign('(')) => ')',
+            Some(TokenKind::Sign('[')) => ']',
+            Some(TokenKind::Sign('(')) => ')',
             _ => return Ok((None, None)),
         };
         self.at += 1;
         let (mut ecn, mut other) = (None, None);
         while !self.take_sign(close) {
-            let Some(Kind::Word(word)) = self.kind() else {
+            let Some(TokenKind::Word(word)) = self.kind() else {
                 return self.expected("noecn, ect0, ect1, ect01, ce, tos, ttl or flowlabel");
             };
             self.at += 1;
             match word.as_str() {
-                "noecn" => ecn = Some(Ecn::NotEct),
-                "ect0" => ecn = Some(Ecn::Ect0),
-                "ect1" => ecn = Some(Ecn::Ect1),
-                "ect01" => ecn = Some(Ecn::Either),
-                "ce" => ecn = Some(Ecn::Ce),
+                "noecn" => ecn = Some(EcnField::NotEct),
+                "ect0" => ecn = Some(EcnField::Ect0),
+                "ect1" => ecn = Some(EcnField::Ect1),
+                "ect01" => ecn = Some(EcnField::Either),
+                "ce" => ecn = Some(EcnField::Ce),
                 "tos" | "ttl" | "flowlabel" => {
                     self.number::<i64>("a number")?;
                     other = Some(word.clone());
@@ -141,7 +143,7 @@ impl Parser<'_> {
         if !self.take_sign('<') {
             return Ok(Some(Vec::new()));
         }
-        if self.kind() == Some(&Kind::Ellipsis) {
+        if self.kind() == Some(&TokenKind::Ellipsis) {
             self.at += 1;
             self.sign('>')?;
             return Ok(None);
@@ -157,7 +159,7 @@ impl Parser<'_> {
     }
 
     fn tcp_option(&mut self) -> Result<TcpOption, ScriptError> {
-        let Some(Kind::Word(name)) = self.kind() else {
+        let Some(TokenKind::Word(name)) = self.kind() else {
             return self.expected("a TCP option such as nop, mss 1460 or sack 1:1001");
         };
         self.at += 1;
@@ -165,7 +167,7 @@ impl Parser<'_> {
             "nop" => TcpOption::Nop,
             "eol" => TcpOption::Eol,
             "sackOK" => TcpOption::SackOk,
-            "mss" if !matches!(self.kind(), Some(Kind::Word(_))) => {
+            "mss" if !matches!(self.kind(), Some(TokenKind::Word(_))) => {
                 TcpOption::Mss(self.number("0 to 65535")?)
             }
             "wscale" => TcpOption::WindowScale(self.number("0 to 255")?),
@@ -174,7 +176,7 @@ impl Parser<'_> {
             "ECN" => TcpOption::AccEcn(self.counters()?),
             "mss" | "FO" | "FOEXP" | "md5" => {
                 let mut text = name.clone();
-                if let Some(Kind::Word(value) | Kind::Number(value)) = self.kind() {
+                if let Some(TokenKind::Word(value) | TokenKind::Number(value)) = self.kind() {
                     self.at += 1;
                     text = format!("{text} {value}");
                 }
@@ -191,7 +193,7 @@ impl Parser<'_> {
 
     fn sack_blocks(&mut self) -> Result<Vec<(u32, u32)>, ScriptError> {
         let mut blocks = Vec::new();
-        while matches!(self.kind(), Some(Kind::Number(_))) {
+        while matches!(self.kind(), Some(TokenKind::Number(_))) {
             let start = self.number("a sequence number")?;
             self.sign(':')?;
             blocks.push((start, self.number("a sequence number")?));
@@ -210,13 +212,13 @@ impl Parser<'_> {
         Ok(TcpOption::Timestamps { val, ecr: self.number("a timestamp")? })
     }
 
-    fn counters(&mut self) -> Result<Vec<(Counter, u32)>, ScriptError> {
+    fn counters(&mut self) -> Result<Vec<(ByteCounter, u32)>, ScriptError> {
         let mut counters = Vec::new();
-        while let Some(Kind::Word(name)) = self.kind() {
+        while let Some(TokenKind::Word(name)) = self.kind() {
             let counter = match name.as_str() {
-                "e0b" => Counter::Ect0,
-                "e1b" => Counter::Ect1,
-                "ceb" => Counter::Ce,
+                "e0b" => ByteCounter::Ect0,
+                "e1b" => ByteCounter::Ect1,
+                "ceb" => ByteCounter::Ce,
                 _ => return self.expected("e0b, e1b or ceb"),
             };
             self.at += 1;

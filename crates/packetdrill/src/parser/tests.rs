@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::parse;
-use crate::script::{Action, Arg, Counter, Direction, Ecn, Event, Packet, Script, TcpOption, When};
+use crate::script::{
+    Action, Arg, ByteCounter, EcnField, Event, PacketDirection, Script, ScriptPacket, TcpOption,
+    When,
+};
 
 fn read(text: &str) -> Script {
     parse(text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
@@ -13,9 +16,9 @@ fn only(text: &str) -> Event {
     script.events.remove(0)
 }
 
-fn packet(text: &str) -> Packet {
+fn packet(text: &str) -> ScriptPacket {
     match only(text).action {
-        Action::Packet(packet) => packet,
+        Action::ScriptPacket(packet) => packet,
         other => panic!("{other:?}"),
     }
 }
@@ -42,7 +45,7 @@ fn a_packet_has_ip_ecn_flags_numbers_window_and_options() {
     let text = "+0 < [ect1] SEW. 1:1001(1000) ack 7 win 32792 \
                 <mss 1000,sackOK,TS val 1 ecr 2,nop,wscale 7>";
     let found = packet(text);
-    assert_eq!((found.direction, found.ecn), (Direction::In, Some(Ecn::Ect1)));
+    assert_eq!((found.direction, found.ecn), (PacketDirection::In, Some(EcnField::Ect1)));
     assert!(found.flags.syn && found.flags.ece && found.flags.cwr && found.flags.ack);
     assert_eq!((found.seq, found.len, found.ack, found.window), (1, 1000, Some(7), Some(32792)));
     assert_eq!(
@@ -73,9 +76,9 @@ fn a_packet_is_written_as_it_is_read() {
 #[test]
 fn accurate_ecn_has_flags_a_number_and_an_option() {
     let found = packet("+0 > [ect01] EA. 1:1(0) ack 1");
-    assert_eq!(found.ecn, Some(Ecn::Either));
+    assert_eq!(found.ecn, Some(EcnField::Either));
     let options = packet("+0 > 3. 1:1(0) ack 1 <ECN e1b 1001 ceb 4>").options;
-    let counters = vec![(Counter::Ect1, 1001), (Counter::Ce, 4)];
+    let counters = vec![(ByteCounter::Ect1, 1001), (ByteCounter::Ce, 4)];
     assert_eq!(options, Some(vec![TcpOption::AccEcn(counters)]));
 }
 

@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Time;
 
-use super::clock::{Clock, Due};
+use super::clock::{Due, ScriptClock};
 use super::{Player, Stop};
 use crate::endpoint::{Endpoint, State};
 use crate::script::{Arg, Call};
@@ -41,7 +41,7 @@ impl Sockets {
     }
 
     /// Lets a call return that was waiting for a connection.
-    pub fn look_after(&mut self, host: &mut Endpoint, clock: &Clock) -> Result<(), Stop> {
+    pub fn look_after(&mut self, host: &mut Endpoint, clock: &ScriptClock) -> Result<(), Stop> {
         if host.state() != State::Open {
             return Ok(());
         }

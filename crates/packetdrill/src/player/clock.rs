@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::{Options, START, Stop};
+use super::{PlayOptions, START, Stop};
 use crate::endpoint::{Endpoint, Live};
 use crate::script::When;
 
@@ -33,7 +33,7 @@ impl Due {
     }
 
     /// Between two times, with the clock's tolerance.
-    pub fn between(first: Time, last: Time, clock: &Clock) -> Self {
+    pub fn between(first: Time, last: Time, clock: &ScriptClock) -> Self {
         Due { first, last, any: false, tolerance: clock.tolerance }
     }
 
@@ -44,7 +44,7 @@ impl Due {
 }
 
 /// The present, and the event before.
-pub struct Clock {
+pub struct ScriptClock {
     /// The present.
     pub now: Time,
     tolerance: Span,
@@ -60,9 +60,9 @@ pub struct Clock {
     timestamps: Option<(u32, Time)>,
 }
 
-impl Clock {
-    pub fn new(options: &Options) -> Self {
-        Clock {
+impl ScriptClock {
+    pub fn new(options: &PlayOptions) -> Self {
+        ScriptClock {
             now: START,
             tolerance: options.tolerance,
             tolerance_percent: options.tolerance_percent,

@@ -2,14 +2,14 @@
 
 use tidegate_mechanisms::units::Time;
 
-use super::clock::Clock;
-use super::{Options, Stop};
+use super::clock::ScriptClock;
+use super::{PlayOptions, Stop};
 use crate::endpoint::Live;
-use crate::script::{Ecn, Packet, TcpOption};
+use crate::script::{EcnField, ScriptPacket, TcpOption};
 
 /// The packets as one: the host's segments may be pieces of what a script has as one packet, as
 /// segmentation offload makes them.
-pub fn joined(script: &Packet, pieces: &[Live]) -> Result<Live, Stop> {
+pub fn joined(script: &ScriptPacket, pieces: &[Live]) -> Result<Live, Stop> {
     let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
         return Err(Stop::Failed("nothing was sent".to_owned()));
     };
@@ -33,7 +33,7 @@ pub fn joined(script: &Packet, pieces: &[Live]) -> Result<Live, Stop> {
 }
 
 /// The timestamp of a packet.
-pub fn timestamp(packet: &Packet) -> Option<u32> {
+pub fn timestamp(packet: &ScriptPacket) -> Option<u32> {
     packet.options.as_deref()?.iter().find_map(|option| match option {
         TcpOption::Timestamps { val, .. } => Some(*val),
         _ => None,
@@ -42,10 +42,10 @@ pub fn timestamp(packet: &Packet) -> Option<u32> {
 
 /// Compares a packet that was sent at `sent` with that of the script.
 pub fn packet(
-    script: &Packet,
-    live: &Packet,
-    options: &Options,
-    clock: &mut Clock,
+    script: &ScriptPacket,
+    live: &ScriptPacket,
+    options: &PlayOptions,
+    clock: &mut ScriptClock,
     sent: Time,
 ) -> Result<(), Stop> {
     if script.window.is_some() {
@@ -76,10 +76,10 @@ pub fn packet(
     Ok(())
 }
 
-fn ecn_fits(script: Option<Ecn>, live: Option<Ecn>) -> bool {
+fn ecn_fits(script: Option<EcnField>, live: Option<EcnField>) -> bool {
     match script {
         None => true,
-        Some(Ecn::Either) => matches!(live, Some(Ecn::Ect0 | Ecn::Ect1)),
+        Some(EcnField::Either) => matches!(live, Some(EcnField::Ect0 | EcnField::Ect1)),
         some => some == live,
     }
 }

@@ -1,16 +1,16 @@
 //! What is outside the model, found before anything is played, so that it does not depend on how far a
 //! script comes.
 
-use super::{Options, calls, facts, settings};
+use super::{PlayOptions, calls, facts, settings};
 use crate::code::{Code, Names, Value};
 use crate::endpoint::Settings;
-use crate::script::{Action, Direction, Packet, Script, TcpOption};
+use crate::script::{Action, PacketDirection, Script, ScriptPacket, TcpOption};
 
 /// The settings that a script asks for.
 ///
 /// # Errors
 /// Line and name of the first thing that the simulated host does not have.
-pub fn check(script: &Script, options: &Options) -> Result<Settings, (usize, String)> {
+pub fn check(script: &Script, options: &PlayOptions) -> Result<Settings, (usize, String)> {
     if let Some(beyond) = &options.beyond {
         return Err(beyond.clone());
     }
@@ -27,7 +27,7 @@ pub fn check(script: &Script, options: &Options) -> Result<Settings, (usize, Str
                 }
             }
             Action::Foreign(what) => return Err(outside(what.clone())),
-            Action::Packet(packet) => packet_is_plain(packet).map_err(outside)?,
+            Action::ScriptPacket(packet) => packet_is_plain(packet).map_err(outside)?,
             Action::Code(text) => code(text, &mut names).map_err(outside)?,
             Action::Command(_) => {}
         }
@@ -49,11 +49,11 @@ fn code(text: &str, names: &mut Names) -> Result<(), String> {
     Ok(())
 }
 
-fn packet_is_plain(packet: &Packet) -> Result<(), String> {
+fn packet_is_plain(packet: &ScriptPacket) -> Result<(), String> {
     if let Some(field) = &packet.other_ip {
         return Err(format!("{field} of the IP header"));
     }
-    if packet.flags.rst && packet.direction == Direction::Out {
+    if packet.flags.rst && packet.direction == PacketDirection::Out {
         return Err("resets".to_owned());
     }
     if packet.flags.urg || packet.urgent.is_some() {
@@ -71,7 +71,7 @@ fn packet_is_plain(packet: &Packet) -> Result<(), String> {
             _ => {}
         }
     }
-    if packet.direction == Direction::Out && packet.window.is_some() {
+    if packet.direction == PacketDirection::Out && packet.window.is_some() {
         return Err("the window that the host offers".to_owned());
     }
     Ok(())

@@ -19,10 +19,10 @@ use crate::commands::{self, Request};
 use crate::endpoint::{Endpoint, Settings, accurate_option};
 use crate::error::ScriptError;
 use crate::parser::parse;
-use crate::script::{Action, Direction, Event, Packet, Script};
+use crate::script::{Action, Event, PacketDirection, Script, ScriptPacket};
 use calls::Sockets;
-use clock::Clock;
-pub use options::Options;
+use clock::ScriptClock;
+pub use options::PlayOptions;
 
 /// packetdrill waits so much longer for a packet than the script says.
 const PATIENCE: Span = Span::from_secs(2);
@@ -92,7 +92,7 @@ pub fn play(text: &str) -> Result<ScriptVerdict, ScriptError> {
 
 fn play_at(text: &str, ticks: u32) -> Result<ScriptVerdict, ScriptError> {
     let script = parse(text)?;
-    let options = Options::of(&script)?;
+    let options = PlayOptions::of(&script)?;
     let settings = match limits::check(&script, &options) {
         Ok(settings) => settings,
         Err((line, reason)) => return Ok(ScriptVerdict::Outside { line, reason }),
@@ -103,19 +103,19 @@ fn play_at(text: &str, ticks: u32) -> Result<ScriptVerdict, ScriptError> {
 
 struct Player<'a> {
     script: &'a Script,
-    options: Options,
+    options: PlayOptions,
     host: Endpoint,
     sockets: Sockets,
-    clock: Clock,
+    clock: ScriptClock,
     /// What Python has set.
     names: Names,
 }
 
 impl<'a> Player<'a> {
-    fn new(script: &'a Script, options: Options, settings: Settings) -> Self {
+    fn new(script: &'a Script, options: PlayOptions, settings: Settings) -> Self {
         Player {
             script,
-            clock: Clock::new(&options),
+            clock: ScriptClock::new(&options),
             options,
             host: Endpoint::new(settings),
             sockets: Sockets::default(),
@@ -138,10 +138,11 @@ impl<'a> Player<'a> {
     }
 
     fn perform(&mut self, event: &Event) -> Result<(), Stop> {
-        let arrives = matches!(&event.action, Action::Packet(p) if p.direction == Direction::In);
+        let arrives =
+            matches!(&event.action, Action::ScriptPacket(p) if p.direction == PacketDirection::In);
         let due = self.clock.due(event.when, arrives)?;
-        if let Action::Packet(packet) = &event.action
-            && packet.direction == Direction::Out
+        if let Action::ScriptPacket(packet) = &event.action
+            && packet.direction == PacketDirection::Out
         {
             return self.expect(packet, due);
         }
@@ -149,7 +150,7 @@ impl<'a> Player<'a> {
         self.sockets.look_after(&mut self.host, &self.clock)?;
         self.host.at(self.clock.now);
         match &event.action {
-            Action::Packet(packet) => self.host.arrive(packet).map_err(Stop::Outside)?,
+            Action::ScriptPacket(packet) => self.host.arrive(packet).map_err(Stop::Outside)?,
             Action::Call(call) => self.call(call, event.line, due)?,
             Action::Code(text) => self.check(text)?,
             // Whatever else they ask for has been taken before the start.
@@ -167,7 +168,7 @@ impl<'a> Player<'a> {
     }
 
     /// The host has to send this packet, in one piece or in several of the same size.
-    fn expect(&mut self, script: &Packet, due: clock::Due) -> Result<(), Stop> {
+    fn expect(&mut self, script: &ScriptPacket, due: clock::Due) -> Result<(), Stop> {
         let (_, last) = due.range();
         let mut pieces = Vec::new();
         let mut bytes = 0;
@@ -212,13 +213,13 @@ impl<'a> Player<'a> {
 }
 
 /// The settings that all commands of a script ask for, or the line and the reason why not. Which packets have
-/// the option of accurate ECN is the only one that may change on the way.
+/// the option of accurate ECN is the only one that may change on the path.
 fn settings(script: &Script) -> Result<Settings, (usize, String)> {
     let mut settings = Settings::default();
     let mut first_option = None;
     for event in &script.events {
         let text = match &event.action {
-            Action::Packet(_) => {
+            Action::ScriptPacket(_) => {
                 first_option.get_or_insert(settings.accurate_option);
                 continue;
             }

@@ -7,7 +7,7 @@ use crate::script::Script;
 
 /// What a script says of how it is to be played.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PlayOptions {
     /// Events may be so much earlier or later than the script says.
     pub tolerance: Span,
     /// Or by so much of the time since the event before, if that is more.
@@ -20,10 +20,10 @@ pub struct Options {
     pub beyond: Option<(usize, String)>,
 }
 
-impl Default for Options {
+impl Default for PlayOptions {
     /// packetdrill's own.
     fn default() -> Self {
-        Options {
+        PlayOptions {
             tolerance: Span::from_millis(4),
             tolerance_percent: 12.5,
             timestamp_tick: None,
@@ -49,13 +49,13 @@ const WITHOUT_EFFECT: [&str; 12] = [
     "dry_run",
 ];
 
-impl Options {
+impl PlayOptions {
     /// Those of a script.
     ///
     /// # Errors
     /// A value that is none.
     pub fn of(script: &Script) -> Result<Self, ScriptError> {
-        let mut options = Options::default();
+        let mut options = PlayOptions::default();
         for setting in &script.options {
             let number = || match setting.value.parse::<f64>() {
                 Ok(number) if (0.0..1e9).contains(&number) => Ok(number),

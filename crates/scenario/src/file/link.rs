@@ -21,7 +21,7 @@ impl Tabled for LinkMechanisms {}
 impl Tabled for RateChange {}
 
 section! {
-    /// The link that all users of a dumbbell share, from left to right. The way back has the same rate and
+    /// The link that all users of a dumbbell share, from left to right. The reverse link has the same rate and
     /// delay and a buffer that ACKs do not fill, or is an equal link.
     pub struct Bottleneck {
         pub line: Flatten<Line>,

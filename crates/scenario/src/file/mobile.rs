@@ -13,7 +13,7 @@ use crate::value::Integer;
 section! {
     /// A mobile network in the shape of figure 4 of "Metering Re-ECN" (Zhang et al. 2011): PDN gateway G1, routers R4,
     /// R3, R2 and R1, eNodeBs N1, N2, ..., and phones at phones1 behind N1, phones2 behind N2, and so on. The link
-    /// from R3 to R2 is the bottleneck, whose keys stand here; the serving gateway is at R1.
+    /// from R3 to R2 is the bottleneck, whose keys are here; the serving gateway is at R1.
     pub struct Mobile {
         /// Number of eNodeBs.
         pub enodebs: Integer<1, 1000> = "3",
@@ -43,7 +43,7 @@ parameters! {
     pub struct Wired {
         /// Bits on the wire per second.
         pub rate: Rate = "100 Mb/s",
-        /// Propagation delay, one way.
+        /// One-way propagation delay.
         pub delay: Span = "20 ms",
         /// Room for waiting packets, the one in transmission included.
         pub buffer: QueueLength = "100 packets",
@@ -55,7 +55,7 @@ parameters! {
     pub struct Radio {
         /// Bits over the air per second.
         pub rate: Rate = "100 Mb/s",
-        /// Propagation delay, one way.
+        /// One-way propagation delay.
         pub delay: Span = "200 ms",
         /// Room for waiting packets, the one in transmission included.
         pub buffer: QueueLength = "100 packets",

@@ -64,7 +64,7 @@ section! {
         pub drain_limit: Span = "600 s",
         /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have
         /// with the profile linux, 50 us at most; with the others, as in research simulators, the transmission time of
-        /// a full packet on the slowest link of its way, which keeps drop-tail queues from phase effects;
+        /// a full packet on the slowest link of its path, which keeps drop-tail queues from phase effects;
         /// "off" is none.
         pub host_jitter: HostJitter = "auto",
         /// Full packet on the wire, all headers included.
@@ -78,7 +78,7 @@ section! {
         pub price_encoding: Option<PriceEncoding>,
         /// Link between each user and the network.
         pub access: Option<Access>,
-        /// Link between the network and each user's far end. Without it the far end stands
+        /// Link between the network and each user's far end. Without it the far end is
         /// right behind the network.
         pub receiver_access: Option<Access>,
         /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.

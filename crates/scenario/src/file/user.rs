@@ -29,16 +29,16 @@ section! {
         /// Node that the users send to. In a dumbbell "right", if not given.
         pub to: Option<String>,
         /// Other nodes that they receive at or send from, from some time on, such as [{ at = "20 s", to = "n2" }] or
-        /// [{ at = "20 s", from = "n2" }]: users who walk. Their flows go on; what is under way arrives where it was sent to.
+        /// [{ at = "20 s", from = "n2" }]: users that move. Their flows continue; packets in transit arrive where they were sent to.
         pub moves: Tables<Move> = "[]",
         /// What each flow offers to pay from given times on, in place of its congestion control's `willingness_to_pay`,
         /// such as [{ at = "20 s", willingness_to_pay = 400.0 }].
         pub offers: Tables<Offer> = "[]",
-        /// Group at whose hosts these users sit, the first at the first and so on: they are the same
+        /// Group at whose hosts these users are, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
         /// access link, which data and ACKs of all its flows share in both directions, and one row of
         /// ingress stages, which see all that it sends. These users send from there, or receive there if
-        /// `to` is where that group sends from. Default: each user has a host of his own.
+        /// `to` is where that group sends from. Default: each user has a host of its own.
         pub hosts: Option<String>,
         /// What each flow sends.
         pub traffic: ChoiceField<Traffic> = "greedy",
@@ -48,11 +48,11 @@ section! {
         /// Activity meter in front of each user.
         pub meter: Option<ActivityMeterParams>,
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
-        /// user has his own. A meter comes before them.
+        /// user has its own. A meter comes before them.
         pub ingress: Vec<StageParams> = "[]",
         /// Stages where they leave it, in front of the link at the far end if there is one.
         pub egress: Vec<StageParams> = "[]",
-        /// The stages of `ingress` and `egress` stand there once, for all users of the group together, such as a policer with one
+        /// The stages of `ingress` and `egress` exist once, for all users of the group together, such as a policer with one
         /// bucket for the group.
         pub shares_stages: bool = "false",
         /// Full packet on the wire, where it differs from the scenario's.

@@ -28,8 +28,7 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
         shared_links(network, user, Direction::Forward).map(|link| holds(link, size)).max();
     if let Some(longest) = longest.filter(|longest| *longest < target) {
         let message = format!(
-            "ledbat's target is {} ms, and the longest queue on its way holds {} ms, so that it fills that and \
-             yields to nobody: give tcp.congestion_control.target",
+            "ledbat's target is {} ms, and the longest queue on its path holds {} ms, so that it fills that queue and yields to no flow: give tcp.congestion_control.target",
             target.as_secs() * 1e3,
             (longest.as_secs() * 1e3).round()
         );
@@ -52,7 +51,7 @@ mod tests {
 
     /// 30 packets of 1500 B take 36 ms at 10 Mb/s.
     #[test]
-    fn a_target_above_what_every_queue_holds_is_doubted() {
+    fn a_target_above_what_every_queue_holds_is_warned_of() {
         let lints = |target: &str| {
             let text = format!(
                 "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.a]\n\
@@ -64,7 +63,7 @@ mod tests {
         assert_eq!(lints("30 ms"), Vec::<String>::new());
         let reported = lints("50 ms");
         let want =
-            "users.a: ledbat's target is 50 ms, and the longest queue on its way holds 36 ms";
+            "users.a: ledbat's target is 50 ms, and the longest queue on its path holds 36 ms";
         assert!(reported.len() == 1 && reported[0].contains(want), "{reported:?}");
         assert!(reported[0].ends_with("give tcp.congestion_control.target"), "{reported:?}");
     }

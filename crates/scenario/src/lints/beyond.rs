@@ -54,10 +54,10 @@ mod tests {
     use crate::Scenario;
 
     fn lints(place: &str, aqm: &str) -> Vec<String> {
-        doubts_of("", place, aqm)
+        lints_of("", place, aqm)
     }
 
-    fn doubts_of(user: &str, place: &str, aqm: &str) -> Vec<String> {
+    fn lints_of(user: &str, place: &str, aqm: &str) -> Vec<String> {
         let text = format!(
             "version = 1\npacket_size = \"1000 B\"\nprice_encoding = \"maximum\"\n{place}\naqm = {aqm}\n[users.a]\n{user}\n"
         );
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_red_beyond_the_buffer_is_doubted() {
+    fn a_threshold_of_red_beyond_the_buffer_is_warned_of() {
         let at = |buffer: &str| format!("[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"{buffer}\"");
         for (max, buffer) in [("30 packets", "30 packets"), ("30 packets", "30 kB")] {
             assert_eq!(lints(&at(buffer), &red(max)), Vec::<String>::new(), "{max} {buffer}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_queue_of_a_larger_one_than_there_is_is_doubted() {
+    fn a_virtual_queue_of_a_larger_one_than_there_is_is_warned_of() {
         let at = "[bottleneck]\nrate = \"1 Mb/s\"\nbuffer = \"100 packets\"";
         let own =
             |capacity| format!(r#"{{ kind = "virtual-queue", capacity = "{capacity} packets" }}"#);
@@ -104,18 +104,18 @@ mod tests {
     }
 
     #[test]
-    fn hops_that_are_alike_or_both_too_small_are_told_once() {
+    fn hops_that_are_alike_or_both_too_small_are_reported_once() {
         const ENDS: &str = "from = \"r0\"\nto = \"r2\"";
         let lot = |buffers: &str| {
             format!("[parking_lot]\nhops = 2\nrate = \"1 Mb/s\"\nbuffer = {buffers}")
         };
         for buffers in [r#""20 packets""#, r#"["20 packets", "10 packets"]"#] {
-            let reported = doubts_of(ENDS, &lot(buffers), &red("30 packets"));
+            let reported = lints_of(ENDS, &lot(buffers), &red("30 packets"));
             let beyond =
                 reported.iter().filter(|lint| lint.contains("are beyond the buffer, 20 packets"));
             assert!(beyond.count() == 1 && reported.len() == 1, "{reported:?}");
         }
-        let reported = doubts_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
+        let reported = lints_of(ENDS, &lot(r#"["50 packets", "10 packets"]"#), &red("30 packets"));
         assert!(reported.len() == 1 && reported[0].contains("buffer, 10 packets"), "{reported:?}");
     }
 }

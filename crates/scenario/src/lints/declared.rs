@@ -65,7 +65,7 @@ pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &m
         }
     }
     for sender in &senders {
-        if sender.has(whitewashes) && !begins_anew(&sender.user.traffic.0) {
+        if sender.has(whitewashes) && !starts_over(&sender.user.traffic.0) {
             reader.nested(&["users", sender.name], |reader| {
                 reader.error::<()>(
                     "they give their connections up when their credit is used up, and their traffic begins no \
@@ -87,7 +87,7 @@ const fn whitewashes(conex: &ConexPlan) -> bool {
 }
 
 /// Whether another connection follows one that has ended.
-fn begins_anew(traffic: &Traffic) -> bool {
+fn starts_over(traffic: &Traffic) -> bool {
     match traffic {
         Traffic::Transfer(transfer) => transfer.pauses().is_some(),
         Traffic::ShortFlows(_) | Traffic::Pages(_) => true,
@@ -107,7 +107,7 @@ fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
                 Outside::Drop => "all packets are dropped",
             };
             reader.error::<()>(format!(
-                "nobody whose packets come here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
+                "no sender whose packets pass here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
                 passing.key()
             ));
         }
@@ -146,12 +146,12 @@ impl Passing<'_> {
 fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
     if let Some(so) = without_declarations(policer).filter(|_| passing.none_declares()) {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares what they meet, so that {so}: give {}",
+            "no sender whose packets pass here declares the congestion it meets, so that {so}: give {}",
             passing.key()
         ));
     }
     if policer.fill_rate.is_zero() {
-        let message = "nothing comes in: what the depth holds is all that may ever be declared";
+        let message = "the bucket is never filled: no more than its depth may ever be declared";
         reader.error_at("fill_rate", message);
     }
 }
@@ -173,13 +173,12 @@ fn audited(passing: &Passing, reader: &mut Reader) {
     let silent = passing.names(|sender| sender.declares() && !sender.gives_credit());
     if passing.none_declares() {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares anything, so that nothing is audited: give {}",
+            "no sender whose packets pass here declares anything, so that nothing is audited: give {}",
             passing.key()
         ));
     } else if !silent.is_empty() {
         reader.error::<()>(format!(
-            "{silent} declare without giving credit, so that the first congestion they meet is held \
-             against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
+            "{silent} declare without giving credit, so that the audit counts the first congestion they meet against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
         ));
     }
 }
@@ -187,7 +186,7 @@ fn audited(passing: &Passing, reader: &mut Reader) {
 fn dropped(passing: &Passing, reader: &mut Reader) {
     if passing.none(declares_by_re_ecn) {
         reader.error::<()>(format!(
-            "nobody whose packets come here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
+            "no sender whose packets pass here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
             passing.key()
         ));
     }
@@ -289,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
-        let [nobody, never] =
-            ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
-        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[nobody, never]);
+    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_warned_of() {
+        let [no_sender, never] =
+            ["no sender whose packets pass here declares", "fill_rate: the bucket is never filled"];
+        check_messages(&lints("\"off\"", "users.a.ingress", POLICER), &[no_sender, never]);
         check_messages(&lints("\"per-signal\"", "users.a.ingress", POLICER), &[never]);
-        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[nobody, never]);
+        check_messages(&lints("\"per-signal\"", "users.b.ingress", POLICER), &[no_sender, never]);
         check_messages(&lints("\"per-signal\"", "bottleneck.ingress", POLICER), &[never]);
         let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
         check_messages(
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
+    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_that_declare_nothing() {
         let with = |more: &str| {
             let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
             lints("\"off\"", "users.a.ingress", &policer)
@@ -325,14 +324,17 @@ mod tests {
         let dropped = "so that all packets are dropped: give";
         check_messages(
             &lints("\"off\"", "users.a.ingress", &shut),
-            &[dropped, "fill_rate: nothing comes in"],
+            &[dropped, "fill_rate: the bucket is never filled"],
         );
     }
 
     #[test]
-    fn an_auditor_whose_senders_give_no_credit_is_doubted() {
+    fn an_auditor_whose_senders_give_no_credit_is_warned_of() {
         let auditor = "\"conex-auditor\"";
-        check_messages(&lints("\"off\"", "bottleneck.egress", auditor), &["nobody whose packets"]);
+        check_messages(
+            &lints("\"off\"", "bottleneck.egress", auditor),
+            &["no sender whose packets"],
+        );
         check_messages(
             &lints("\"per-signal\"", "bottleneck.egress", auditor),
             &["a declare without giving credit"],
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_his_flow_for_another_has_another() {
+    fn a_sender_that_changes_its_flow_has_another() {
         let with = |traffic: &str| {
             let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
             lints_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.ingress", "")
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn re_ecn_where_nobody_declares_by_it_or_gives_no_credit_is_doubted() {
+    fn re_ecn_where_no_sender_declares_by_it_or_gives_no_credit_is_warned_of() {
         let policer = r#"{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "9 kB", round_trip = "9 ms" }"#;
         let with = "\"re-ecn\"\nusers.a.tcp.ecn = true";
         for (stage, message) in

@@ -76,7 +76,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
 fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     let by_queue = match link.aqm.asks_price() {
         Some(Moment::MarkedDeparture) => true,
-        Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_word()),
+        Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_payload()),
         None => link.ecn && link.aqm != AqmParams::DropTail,
     };
     let by_others = link.differentiation != DifferentiationParams::None
@@ -84,7 +84,7 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     by_queue || (link.ecn && by_others) || !(link.ingress.is_empty() && link.egress.is_empty())
 }
 
-/// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a
+/// What the flows of a group offer together for marks as such, packets a second. So do those that read the price of a
 /// path where that is the share of its marks.
 fn pays_by_marks(file: &File, user: &User) -> f64 {
     let Some(SenderParams::DirectWindow(own)) = sender(file, user) else { return 0.0 };
@@ -106,7 +106,7 @@ mod tests {
 
     /// 10 Mb/s carry 1250 packets of 1000 B a second.
     #[test]
-    fn paying_more_by_marks_than_a_link_carries_is_doubted() {
+    fn paying_more_by_marks_than_a_link_carries_is_warned_of() {
         let over = |control: &str, flows: u32, encoding: &str| {
             let text = format!(
                 "version = 1\npacket_size = \"1000 B\"\nprice_encoding = {{ kind = \"{encoding}\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_by_marks_where_nothing_marks_is_doubted() {
+    fn a_sender_that_goes_by_marks_where_nothing_marks_is_warned_of() {
         let lints = |sender: &str, link: &str| {
             let text = format!(
                 "version = 1\nprice_encoding = {{ kind = \"explicit\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\

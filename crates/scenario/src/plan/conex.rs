@@ -12,7 +12,7 @@ words! {
         /// For half of them, the least in slow start: half of the initial window and then every
         /// fourth packet (RFC 7786, figure 1).
         HalfFlight = "half-flight",
-        /// None: nobody audits.
+        /// None: no audit.
         Off = "off",
     }
 }
@@ -22,7 +22,7 @@ words! {
     pub enum CarrierPlan {
         /// The next that has payload, retransmissions included (RFC 7786, section 5.1).
         Any = "any",
-        /// The next that has new data, so that a policer who drops what is declared stops no retransmission.
+        /// The next that has new data, so that a policer that drops what is declared stops no retransmission.
         NewData = "new-data",
         /// The same; what a connection has not declared when everything has arrived goes on the next that the flow
         /// opens.
@@ -102,7 +102,7 @@ fn hoards_something(hoard: &Hoard) -> Option<ParameterError> {
 }
 
 choice! {
-    /// How a sender lies about the congestion it has met, for studies of who catches it.
+    /// How a sender lies about the congestion it has met, for studies of which audit detects it.
     pub enum CheatPlan as Cheat {
         /// Not at all.
         None = "none";
@@ -155,7 +155,7 @@ parameters! {
         /// Losses are declared, as marks are. Else what was declared on a packet that is lost is declared again.
         /// A policer's own drops are losses: where they are declared, it drops for what it has dropped.
         pub losses: bool = "false",
-        /// After so long without a packet the network may have forgotten the flow, and credit begins anew.
+        /// After so long without a packet the network may have forgotten the flow, and credit starts again.
         pub idle: Span = "1 s",
         /// How the sender lies about what it has met.
         pub cheat: CheatPlan = "none",

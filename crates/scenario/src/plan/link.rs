@@ -19,7 +19,7 @@ parameters! {
     pub struct Line {
         /// Bits on the wire per second.
         pub rate: Rate,
-        /// Propagation delay, one way.
+        /// One-way propagation delay.
         pub delay: Span = "5 ms",
         /// Room for waiting packets, the one in transmission included.
         pub buffer: Buffer = "100 packets",
@@ -27,11 +27,11 @@ parameters! {
 }
 
 parameters! {
-    /// A user's own link, both ways.
+    /// A user's own link, in both directions.
     pub struct AccessPlan {
         /// Bits on the wire per second. Default "1 Gb/s".
         pub rate: Rate = "1 Gb/s",
-        /// Propagation delay, one way; of several, the users of the group have one each, in turn. Default "100 us".
+        /// One-way propagation delay; of several, the users of the group have one each, in turn. Default "100 us".
         pub delay: Spans = "100 us",
         /// Room for waiting packets, the one in transmission included. Default "1000 packets".
         pub buffer: Buffer = "1000 packets",
@@ -52,7 +52,7 @@ parameters! {
         pub ecn_marks_all: bool = "false",
         /// Whom the signals of the AQM fall on.
         pub differentiation: DifferentiationParams = "none",
-        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
+        /// Which packet is sent next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
         pub scheduler: SchedulerParams = "fifo",
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }], or an outage. A packet in

@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::StageParams;
 
 use super::{AttachmentPlan, FlowPlan, Plan};
 
-/// Which way along a flow a route leads.
+/// Which direction along a flow a route leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the sender to the receiver.
@@ -87,7 +87,7 @@ impl FlowPlan {
         let before = hop.checked_sub(1).and_then(|place| route.get(place));
         let back = direction == Direction::Reverse;
         match (before, route.get(hop)) {
-            // A user's own links, the first one there and the last one back at least, stay where they were as he walks.
+            // A user's own links, the first one there and the last one back at least, stay where they were as it walks.
             (Some(before), Some(_)) if hop + 1 == route.len() && (back || hop > 1) => {
                 ends(before).1
             }
@@ -97,13 +97,13 @@ impl FlowPlan {
     }
 }
 
-/// The way of a stage's reports: from where it stands on a flow's route, along the route in the other
+/// The path of a stage's reports: from where it stands on a flow's route, along the route in the other
 /// direction, to where the stage stands that takes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportPath {
     /// Number in [`Plan::paths`].
     pub path: usize,
-    /// The way of the packets that it answers with reports.
+    /// The path of the packets that it answers with reports.
     pub direction: Direction,
     /// Its place on that way, as in [`AttachmentPlan::hop`].
     pub hop: usize,
@@ -116,7 +116,7 @@ pub struct ReportPath {
 }
 
 impl Plan {
-    /// The ways of all stages' reports, where there is somebody to take them.
+    /// The paths of all stages' reports, where there is somebody to take them.
     pub fn report_paths(&self) -> Vec<ReportPath> {
         let of_links = self.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
         let mut all = self.stages.iter().map(|stage| &stage.params).chain(of_links);
@@ -139,7 +139,7 @@ impl Plan {
         paths
     }
 
-    /// The place of the nearest stage of a kind before a place on a flow's way, and the links from here to there.
+    /// The place of the nearest stage of a kind before a place on a flow's path, and the links from here to there.
     fn report_path(
         &self,
         flow: &FlowPlan,

@@ -167,13 +167,13 @@ parameters! {
         /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
         pub after_timeout: AfterTimeoutPlan =
             { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
-        /// Whenever the first missing segment is retransmitted, the retransmission timer starts anew, the
+        /// Whenever the first missing segment is retransmitted, the retransmission timer is restarted, the
         /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
         pub rearm_on_retransmit: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is retransmitted at once, RFC 6582,
         /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the timeout.
         pub retransmit_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
+        /// With loss_recovery newreno, every partial ACK of a fast recovery restarts the retransmission timer, so that one in which many
         /// segments are missing goes on at one a round trip, the slow but steady variant, as in Linux and in ns-2's
         /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a timeout, the impatient variant that
         /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
@@ -190,7 +190,7 @@ parameters! {
         pub quick_acks_out_of_order: bool =
             { linux: "false", classic: "false", linux_2_6_29: "true" },
         /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
-        /// time of the handshake, and comes down again when segments follow closely, as in Linux.
+        /// time of the handshake, and falls again when segments follow closely, as in Linux.
         pub adaptive_delayed_ack: bool = { linux: "false", classic: "false", linux_2_6_29: "true" },
         /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
         /// not delay ACKs while it does, as in Linux. It never limits the sender.
@@ -198,14 +198,14 @@ parameters! {
         /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
         /// application reads at once, is acknowledged without delay, as in Linux.
         pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
+        /// Segments are sent in bursts of two and more, as many as a millisecond's worth, and one alone waits
         /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
         /// Not for prague, which spreads its segments.
         pub segment_bursts: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
         /// The window may grow if it was full at some time in the last round trip, and in slow start
         /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
         pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// After a pause of more than a retransmission timeout, in which nothing was on its way, the window
+        /// After a pause of more than a retransmission timeout, in which nothing was in flight, the window
         /// halves for each of them, down to the initial window, RFC 2861, as in Linux
         /// (`tcp_slow_start_after_idle`).
         pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
@@ -249,9 +249,9 @@ parameters! {
         pub ecn_backoff: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With ecn_backoff, a mark at a window of one segment leaves the wait doubled as often as it was, also by
         /// timeouts, whatever round trip its ACK shows, and each further one doubles that once more, as in ns-2. Else
-        /// a round trip ends all doubling, and marks in a row double anew: once, twice, three times.
+        /// a round trip ends all doubling, and consecutive marks double again: once, twice, three times.
         pub ecn_backoff_lasts: bool = "false",
-        /// What is retransmitted is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
+        /// Retransmissions are ECN-capable, too, and may carry CWR, as in ns-2, against
         /// RFC 3168, section 6.1.5. Always so for dctcp and prague.
         pub ecn_on_retransmits: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A loss may lower the window below two segments, to half of what it was, as in ns-2. With
@@ -265,9 +265,9 @@ parameters! {
         /// whatever is missing below something that is sacked is lost, at its end all is forgotten, and none
         /// begins before more is acknowledged than was out at the last timeout. Else RFC 6675.
         pub scoreboard_per_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Outside of a fast recovery the first two duplicate ACKs let go of one segment each, and further
+        /// Outside of a fast recovery the first two duplicate ACKs release one segment each, and further
         /// ones of none (RFC 3042 to the letter), also during recovery from a timeout, as in ns-2. Else
-        /// what duplicate ACKs tell to have arrived does not count as in flight. With limited_transmit.
+        /// what duplicate ACKs report as arrived does not count as in flight. With limited_transmit.
         pub limited_transmit_by_count: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The slow-start threshold is a whole number of segments, rounded down, as in ns-2.
         pub whole_threshold: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
@@ -283,28 +283,28 @@ parameters! {
         /// others are retransmitted in a fast recovery, and the result counts when that ends, as in ns-2. Else
         /// whatever is retransmitted ends the measurement.
         pub rtt_through_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// The host's random delay (host_jitter) holds up all together what the window lets go, and not
-        /// what duplicate ACKs let go before a fast recovery, nor the first that is retransmitted in it, as
+        /// The host's random delay (host_jitter) delays together all segments that the window releases, but not
+        /// those that duplicate ACKs release before a fast recovery, nor the first that is retransmitted in it, as
         /// ns-2 does with overhead_. Else each packet has a delay of its own.
         pub jitter_per_burst: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery newreno and ECN, a fast recovery that begins while a mark is being answered is part of that, as in
         /// ns-2: it lowers the window no further, ends with what was out at the mark, and begins after a timeout, too, where
         /// else none does. Else it ends with all that is out when it begins.
         pub recovery_within_mark: bool = "false",
-        /// With loss_recovery newreno, a partial ACK that acknowledges more than duplicates have let go of takes the rest from the
-        /// window, below the slow-start threshold too, and at a window below one segment duplicates let go of segments all the
+        /// With loss_recovery newreno, a partial ACK that acknowledges more than duplicates have released takes the rest from the
+        /// window, below the slow-start threshold too, and at a window below one segment duplicates release segments all the
         /// same, as in ns-2. Else the window stays at the threshold.
         pub deflate_below_threshold: bool = "false",
         /// With loss_recovery reno, three duplicates begin a fast recovery also where segments are missing that were sent before the last
         /// one began, each of which halves the window, as in 4.3BSD and in ns-2's Agent/TCP/FullTcp. While a mark is being answered the
         /// window halves and the threshold stays, and marks are not answered before all is acknowledged that was out when the last fast
         /// recovery began, nor lets an echo of one the window grow. A timeout halves a window as duplicates have widened it; one that
-        /// follows the answer to a mark leaves the threshold, and marks are not answered while it is recovered. Else none begins before
+        /// follows the answer to a mark keeps the threshold, and marks are not answered while it is recovered. Else none begins before
         /// that, RFC 6582, section 3.2, step 2.
         pub repeated_recovery: bool = "false",
-        /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a timeout is being
+        /// With loss_recovery reno or newreno, duplicates from the fourth on release a segment each also while a timeout is being
         /// recovered and for what was out then, and the next ACK of new data brings the window back to the slow-start threshold where it
-        /// is above that, as in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
+        /// is above that, as in ns-2's Agent/TCP/FullTcp. Else they have no effect then.
         pub inflation_after_timeout: bool = "false",
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
         /// the timeout, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
@@ -312,8 +312,8 @@ parameters! {
         /// With loss_recovery fack, a segment is lost when one so many above it is sacked, or after as many duplicate ACKs
         /// for the first that is missing. Linux: three; ns-2's Agent/TCP/Linux: four (scoreboard1.cc).
         pub loss_threshold: Whole<1, 255> = "3",
-        /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
-        /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
+        /// Every ACK restarts the retransmission timer, also one that acknowledges nothing new, as in ns-2's
+        /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs arrive, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.
         pub rearm_on_each_ack: bool = "false",
         /// With timestamps, every ACK is a sample of the round trip for the timeout, duplicates too. Their echo is of what arrived in
@@ -340,9 +340,9 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
         (tcp.initial_rto > tcp.max_rto, "initial_rto", "is above max_rto"),
         (tcp.initial_rto == Span::ZERO, "initial_rto", "must not be zero"),
     ];
-    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
+    let failed = checks.into_iter().filter(|(fails, ..)| *fails);
     let mut errors: Vec<ParameterError> =
-        wrong.map(|(_, key, message)| (key, message.to_owned())).collect();
+        failed.map(|(_, key, message)| (key, message.to_owned())).collect();
     let renos = matches!(tcp.congestion_control, SenderParams::Reno(_));
     if tcp.loss_recovery == RecoveryPlan::Tahoe && !renos {
         let message =
@@ -354,7 +354,7 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
 
 impl TcpPlan {
     /// How the receiver reports marks; `None` without ECN.
-    pub fn marks_told_by(&self) -> Option<FeedbackPlan> {
+    pub fn mark_feedback(&self) -> Option<FeedbackPlan> {
         let usual = || match self.congestion_control.is_scalable() {
             true => FeedbackPlan::Dctcp,
             false => FeedbackPlan::Classic,
@@ -364,7 +364,7 @@ impl TcpPlan {
 
     /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
     pub fn is_scalable(&self) -> bool {
-        let exact = self.marks_told_by().is_some_and(|reported| reported != FeedbackPlan::Classic);
+        let exact = self.mark_feedback().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
     }
 

@@ -28,12 +28,12 @@ parameters! {
         pub ecn: bool = "true",
         /// Who decides whether a call may begin, and by what.
         pub admission: Admission = "none",
-        /// Whether the quality of each call follows the price of the path, of which reports tell all of them.
+        /// Whether the quality of each call follows the price of the path, which reports give to all of them.
         pub adaptation: Adaptation = "none",
         /// Where neither admission nor adaptation has reports, the receiver sends one so often while packets arrive, which says that
         /// somebody is there, as those of RTCP do (RFC 3550, section 6.2); or "off".
         pub sign_of_life: OrOff = "5 s",
-        /// A call whose receiver has reported nothing of what was sent for so long ends. Where there are no reports, it goes on.
+        /// A call ends if its receiver has reported nothing for this long. Where there are no reports, it goes on.
         pub give_up_after: Span = "30 s",
     }
     check can_begin;
@@ -52,7 +52,7 @@ choice! {
 }
 
 parameters! {
-    /// A call begins if the mean marking of the path, of which reports told, is below a threshold (Zimmermann's
+    /// A call begins if the mean marking probability of the path, as reported, is below a threshold (Zimmermann's
     /// dissertation, section 7.2). It is shared by all calls of a flow, and at a gateway by all flows of the user group.
     pub struct NonProbing {
         /// w/x: willingness to pay over the rate of a call.
@@ -65,7 +65,7 @@ parameters! {
         pub forget_after: Span = "30 s",
         /// What is done with a call then.
         pub when_unknown: Unknown = "admit",
-        /// Who decides, and so what is a call to him.
+        /// Which device decides, and so what it takes for a call.
         pub at: AdmissionPlace = "source",
     }
     check reports_before_expiry;
@@ -81,20 +81,20 @@ choice! {
 }
 
 parameters! {
-    /// A gateway of the site, which is the user group. It sees packets and nothing else, and what one of its flows is told of
-    /// the path it knows for all of them. A source that was silent for long enough starts a new call, and what is asked for
+    /// A gateway of the site, which is the user group. It sees packets and nothing else, and what is reported to one of its flows
+    /// of the path holds for all of them. A source that was silent for long enough starts a new call, and what is asked for
     /// sooner passes as part of the one before (Zimmermann's dissertation, section 7.2.1).
     pub struct Gateway {
         /// Sources of each flow; a call comes from one of them, at random.
         pub sources: Whole<1, 1_000_000>,
-        /// Who sent nothing for so long starts a new call with its next packet.
+        /// A source that sent nothing for this long starts a new call with its next packet.
         pub silence: Span = "1 s",
     }
     check detects_silence;
 }
 
 parameters! {
-    /// Probes go ahead of each call; it is blocked if one of them comes back marked, or not at all (Zimmermann's
+    /// Probes precede each call; it is blocked if one of them returns marked, or not at all (Zimmermann's
     /// dissertation, section 7.2).
     pub struct Probing {
         /// n: so many. 1/n is the threshold, so that it takes the place of a weight.
@@ -119,8 +119,8 @@ choice! {
 }
 
 parameters! {
-    /// Somebody at the bottleneck counts the calls of a flow and blocks those beyond a limit: what Erlang's B
-    /// formula is about.
+    /// The bottleneck counts the calls of a flow and blocks those beyond a limit: the system of Erlang's B
+    /// formula.
     pub struct Counter {
         /// So many calls at once.
         pub limit: Whole<1, 1_000_000>,
@@ -151,7 +151,7 @@ fn times(times: &[(&'static str, Span)]) -> Vec<ParameterError> {
 /// A threshold of 0 blocks whenever there is a mark, one of 1 never.
 fn threshold(threshold: Probability) -> Option<ParameterError> {
     let inside = threshold.0 > 0.0 && threshold.0 < 1.0;
-    (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks nobody".to_owned()))
+    (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks no call".to_owned()))
 }
 
 fn detects_silence(own: &Gateway) -> Vec<ParameterError> {
@@ -193,7 +193,7 @@ fn can_begin(calls: &Calls) -> Vec<ParameterError> {
         if let Admission::NonProbing(own) = &calls.admission
             && own.report_interval != price.report_interval
         {
-            let message = "one report tells of both: write the same report_interval for admission and adaptation";
+            let message = "one report serves both: write the same report_interval for admission and adaptation";
             errors.push(("adaptation", message.to_owned()));
         }
     }
@@ -206,8 +206,7 @@ fn can_begin(calls: &Calls) -> Vec<ParameterError> {
     }
     let by_marks = matches!(calls.admission, Admission::NonProbing(_) | Admission::Probing(_));
     if by_marks && !calls.ecn {
-        let message =
-            "admission goes by marks, which calls without ECN do not get: leave this key out";
+        let message = "admission uses marks, which calls without ECN do not get: remove this key";
         errors.push(("ecn", message.to_owned()));
     }
     errors
@@ -221,7 +220,7 @@ fn reports_in_time(calls: &Calls) -> Option<ParameterError> {
         _ => ("sign_of_life", calls.sign_of_life.span()?),
     };
     let in_time = interval > Span::ZERO && interval < calls.give_up_after;
-    let message = "reports must come after more than 0 s, and sooner than give_up_after: else calls end though somebody is there";
+    let message = "reports must come after more than 0 s, and sooner than give_up_after: else calls end although the peer is there";
     (!in_time).then(|| (key, message.to_owned()))
 }
 

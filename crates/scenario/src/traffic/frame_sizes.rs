@@ -9,7 +9,7 @@ pub const LARGEST_FRAME_BYTES: u32 = 65_495;
 /// Where kinds are not told, so many frames from one full one to the next.
 const GROUP: usize = 12;
 /// Errors that are told one by one.
-const MOST_MISTAKES: usize = 10;
+const MAX_ERRORS: usize = 10;
 
 /// A video of one's own. Copies share what was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +38,9 @@ impl FrameSizes {
         if trace.bytes.is_empty() && trace.errors.is_empty() {
             trace.errors.push("has no rows: write a frame's bytes in each line".to_owned());
         }
-        let more = trace.errors.len().saturating_sub(MOST_MISTAKES);
+        let more = trace.errors.len().saturating_sub(MAX_ERRORS);
         if more > 0 {
-            trace.errors.truncate(MOST_MISTAKES);
+            trace.errors.truncate(MAX_ERRORS);
             trace.errors.push(format!("and {more} more lines that are no frames"));
         }
         FrameSizes(Arc::new(trace))
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_told_with_its_line_and_column() {
+    fn an_invalid_frame_is_reported_with_its_line_and_column() {
         let trace = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
         assert_eq!(
             trace.errors(),

@@ -16,7 +16,7 @@ parameters! {
         pub rate: Option<Rate>,
         /// Sizes of the frames of a video of one's own, as CSV: a line a frame, with its bytes and, if one likes, its
         /// kind, such as `5120,I`. Or the name of a file `*.csv` with them, seen from the scenario's. Each stream
-        /// begins somewhere in it, and begins anew at its end.
+        /// begins somewhere in it, and starts over at its end.
         pub frames: Option<FrameSizes>,
         /// How sizes of the model's frames vary; where it is not set, as those of a published video do.
         pub video_model: Option<VideoModel>,
@@ -70,7 +70,7 @@ choice! {
 }
 
 parameters! {
-    /// Reports tell the sender which share of its packets was marked or lost; that is the price of the path
+    /// Reports give the sender the share of its packets that was marked or lost; that is the price of the path
     /// (7.3.3), for which a target rate is worked out again and again (7.3.1), and at each full frame the quality
     /// is chosen by that (7.3.2). In brackets: equations of Zimmermann's dissertation.
     pub struct PriceAdaptation {
@@ -143,14 +143,14 @@ fn is_a_video(own: &MpegModel) -> Vec<ParameterError> {
     let message =
         format!("must lie between 1 and {LARGEST_OVER_SMALLEST}: B frames are the smallest");
     let sizes = [("full", own.full.0), ("predicted", own.predicted.0)];
-    let wrong = sizes.iter().filter(|(_, size)| !(1.0..=LARGEST_OVER_SMALLEST).contains(size));
-    wrong.map(|(key, _)| (*key, message.clone())).collect()
+    let invalid = sizes.iter().filter(|(_, size)| !(1.0..=LARGEST_OVER_SMALLEST).contains(size));
+    invalid.map(|(key, _)| (*key, message.clone())).collect()
 }
 
 fn can_be_sent(own: &Frames) -> Vec<ParameterError> {
     let mut errors = Vec::new();
     if own.frames.is_some() && own.video_model.is_some() {
-        let message = "frames has the sizes of all frames: leave one of the two out";
+        let message = "frames has the sizes of all frames: remove one of the two";
         errors.push(("video_model", message.to_owned()));
     }
     match (own.rate, &own.frames) {
@@ -180,7 +180,7 @@ pub fn can_be_chosen(
     let mut errors = Vec::new();
     if !ecn {
         let message =
-            "a stream that goes by the price of its path has to be ECN-capable: leave this key out";
+            "a stream that uses the price of its path has to be ECN-capable: remove this key";
         errors.push(("ecn", message.to_owned()));
     }
     let better = price.better.0.first();
@@ -256,8 +256,8 @@ const LARGEST_MEAN_BYTES: f64 = 12_000.0;
 
 fn can_adapt(price: &PriceAdaptation) -> Vec<ParameterError> {
     let mut errors = Vec::new();
-    let mut note = |wrong: bool, key, message: &str| {
-        if wrong {
+    let mut note = |invalid: bool, key, message: &str| {
+        if invalid {
             errors.push((key, message.to_owned()));
         }
     };

@@ -42,8 +42,8 @@ words! {
 fn can_be_read(pages: &Pages) -> Vec<ParameterError> {
     let &Pages { objects, size, smallest, largest, request, .. } = pages;
     let mut errors = Vec::new();
-    let mut note = |wrong: bool, key, message: String| {
-        if wrong {
+    let mut note = |invalid: bool, key, message: String| {
+        if invalid {
             errors.push((key, message));
         }
     };

@@ -31,8 +31,8 @@ fn begins_something(flows: &ShortFlows) -> Vec<ParameterError> {
         (flows.every == Span::ZERO, "every", "must not be zero"),
         (flows.shape.0 < 0.01, "shape", "must be at least 0.01; with 1 times are exponential"),
     ];
-    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
-    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+    let failed = checks.into_iter().filter(|(fails, ..)| *fails);
+    failed.map(|(_, key, message)| (key, message.to_owned())).collect()
 }
 
 impl Application for ShortFlows {}

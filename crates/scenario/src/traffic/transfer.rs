@@ -64,8 +64,8 @@ fn sends_something(transfer: &Transfer) -> Vec<ParameterError> {
         (*write_size == Some(Bytes::ZERO), "write_size", "a write has at least 1 B"),
         (*write_interval == Some(Span::ZERO), "write_interval", "takes more than 0 s"),
     ];
-    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
-    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+    let failed = checks.into_iter().filter(|(fails, ..)| *fails);
+    failed.map(|(_, key, message)| (key, message.to_owned())).collect()
 }
 
 impl Application for Transfer {

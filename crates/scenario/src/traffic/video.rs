@@ -37,8 +37,8 @@ fn can_be_played(video: &Video) -> Vec<ParameterError> {
     let &Video { length, request, chunk, speed, socket_buffer, start_above, stall_below, .. } =
         video;
     let mut errors = Vec::new();
-    let mut note = |wrong: bool, key, message: String| {
-        if wrong {
+    let mut note = |invalid: bool, key, message: String| {
+        if invalid {
             errors.push((key, message));
         }
     };

@@ -14,7 +14,7 @@ use crate::network::Network;
 pub(super) struct TooSmall(BTreeMap<Vec<String>, (Bytes, Bytes, Bytes)>);
 
 impl TooSmall {
-    /// Looks at a way over links, with packets of this size that have passed these stages before.
+    /// Looks at a path over links, with packets of this size that have passed these stages before.
     pub(super) fn see(
         &mut self,
         (file, network): (&File, &Network),

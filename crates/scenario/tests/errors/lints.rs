@@ -19,11 +19,7 @@ fn what_is_hardly_meant_is_valid_with_a_warning() {
             "line 8: users.a: its first data cannot arrive before 3000000000.",
         ),
         ("bottleneck", "rate = \"1 b/s\"", "line 7: users.a: its first data cannot arrive"),
-        (
-            "access",
-            "delay = \"20 s\"",
-            "by the delays and rates on their way; the measurement ends",
-        ),
+        ("access", "delay = \"20 s\"", "by the delays and rates of its path; the measurement ends"),
         (
             "bottleneck",
             "differentiation = { kind = \"abc\" }\naqm = { kind = \"pie\" }",
@@ -43,11 +39,10 @@ fn what_is_hardly_meant_is_valid_with_a_warning() {
 }
 
 #[test]
-fn reports_that_nobody_takes_or_that_find_no_way_are_doubted() {
+fn reports_without_receiver_or_path_are_warned_of() {
     let reporter = "egress = [{ kind = \"congestion-reporter\" }]";
     let found = warnings(&with("users.a", reporter));
-    let want = "line 7: users.a: the congestion-reporter reports to a mark-counter, and none stands on their \
-                way before it, so that it reports nothing";
+    let want = "line 7: users.a: the congestion-reporter reports to a mark-counter, and there is none earlier on their path, so that it reports nothing";
     assert_eq!(found, [want]);
     let counter = "ingress = [{ kind = \"mark-counter\" }]\n";
     assert!(warnings(&with("users.a", &format!("{counter}{reporter}"))).is_empty());

@@ -61,7 +61,7 @@ hosts = "receiving"
         &format!("line 20: users.fewer.ingress: {theirs}"),
         &format!("line 21: users.fewer.access: {theirs}"),
         &format!("line 27: users.receiving.receiver_access: {theirs}"),
-        "line 32: users.elsewhere.hosts: the hosts of home are at a, where a way from b to c neither begins \
+        "line 32: users.elsewhere.hosts: the hosts of home are at a, where a path from b to c neither begins \
          nor ends",
         "line 37: users.chained.hosts: the users of receiving sit at the hosts of home: name that group",
     ];
@@ -95,7 +95,7 @@ duplex = false
     let lot = lot.replace("[\"1 Mb/s\"]", "\"1 Mb/s\"");
     assert!(
         messages(&lot)[0]
-            .contains("from r2 back to r0 carries ACKs alone; write parking_lot.duplex = true")
+            .contains("from r2 to r0 carries only ACKs; write parking_lot.duplex = true")
     );
 }
 
@@ -113,7 +113,7 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
 
 /// What can be wrong with the loop of re-ECN inside a mobile network and with a policer of its flows, in one file.
 #[test]
-fn all_that_is_wrong_with_a_mobile_network_is_told_at_once_with_line_key_and_remedy() {
+fn all_errors_in_a_mobile_network_are_reported_together_with_line_key_and_remedy() {
     let text = r#"version = 1
 [links.core]
 from = "a"
@@ -151,7 +151,7 @@ ingress = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", ini
         "line 7: links.core.ingress.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
         "line 12: links.last.egress.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
         "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
-        "line 30: users.others.egress.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
+        "line 30: users.others.egress.0: ends tunnels, but no pdn-gateway is on the path to here, so that there are none: give one",
         "line 31: users.others.ingress.0.initial: ",
         "line 31: users.others.ingress.0.k: is above √(3/2)",
         "line 31: users.others.ingress.0.round_trip: missing",

@@ -78,7 +78,7 @@ fn the_word_add_brings_in_a_group() {
     assert_eq!(scenario.groups().collect::<Vec<_>>(), ["a", "guest"]);
     assert_eq!(scenario.plan().flows.len(), 2 + 3 * 2);
     for (key, want) in [
-        ("add users.a.flows", "users.a.flows: there is a group \"a\" already; leave out \"add\""),
+        ("add users.a.flows", "users.a.flows: there is a group \"a\" already; remove \"add\""),
         ("add bottleneck.rate", "\"add\" is for a new group or link, such as users.guest.flows"),
         ("add users.guest.flos", "users.guest.flos: unknown key"),
         ("add users", "\"add\" is for a new group"),
@@ -130,7 +130,7 @@ fn the_values_of_a_sweep_are_checked_before_anything_runs() {
 fn sweeps_name_what_is_there_or_say_add() {
     for (axis, want) in [
         ("\"users.aa.flows\" = [1]", "there is no group \"aa\"; groups are a; \"add\" brings in"),
-        ("\"add users.a.flows\" = [1]", "there is a group \"a\" already; leave out \"add\""),
+        ("\"add users.a.flows\" = [1]", "there is a group \"a\" already; remove \"add\""),
         ("\"add users.b.flows\" = [1, 0]", "with 0: 0 is out of range"),
     ] {
         let messages = messages(&format!("{BASE}[sweep]\n{axis}\n"));

@@ -11,7 +11,7 @@ fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
         );
         let found = messages(&text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("lives by ECN"));
+        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("needs ECN"));
     }
 }
 
@@ -27,9 +27,8 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
     ] {
         let found = overridden(given).expect_err(key);
         let feedback = given[0].1;
-        let what =
-            format!("there are no marks without ECN of which {feedback:?} feedback could tell");
-        let remedy = "write ecn = true, or leave feedback out";
+        let what = format!("{feedback:?} feedback needs marks, and so ECN");
+        let remedy = "write ecn = true, or remove feedback";
         assert_eq!(found, [format!("{key}: {what}: {remedy}")]);
     }
     for given in [
@@ -42,7 +41,7 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
 }
 
 #[test]
-fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_tell_is_refused() {
+fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_encode_is_rejected() {
     let (all, own) = ("tcp.conex", "users.a.tcp.conex");
     for (given, key) in [
         (&[(all, "\"re-ecn\"")][..], all),
@@ -62,7 +61,7 @@ fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_tell_is_refused() {
 }
 
 #[test]
-fn a_misspelt_congestion_control_is_told_as_a_name_and_in_a_table() {
+fn a_misspelt_congestion_control_is_reported_as_a_name_and_in_a_table() {
     for (given, key) in [
         ("\"cubci\"", "users.a.tcp.congestion_control"),
         ("{ kind = \"cubci\" }", "users.a.tcp.congestion_control.kind"),
@@ -92,7 +91,7 @@ fn keys_of_before_say_what_to_write_today() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_video_short_flows_and_pages_is_told_at_once() {
+fn all_errors_in_a_video_short_flows_and_pages_are_reported_together() {
     let video = "traffic = { kind = \"video\", rate = \"1 Mb/s\", length = \"0 s\", chunk = \"3 MB\", \
                  start_above = \"0.4 s\", stall_below = \"2.2 s\" }";
     let short =
@@ -126,7 +125,7 @@ fn all_that_is_wrong_with_a_video_short_flows_and_pages_is_told_at_once() {
 }
 
 #[test]
-fn offers_that_nobody_pays_or_that_come_too_late_are_refused() {
+fn offers_without_payer_or_too_late_are_rejected() {
     let offers = "offers = [{ at = \"9 s\", willingness_to_pay = 1.0 }, \
                   { at = \"9 s\", willingness_to_pay = 2.0 }, { at = \"2 h\", willingness_to_pay = 0.0 }]";
     let reported = messages(&with("users.a", offers));

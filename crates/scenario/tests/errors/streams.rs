@@ -2,7 +2,7 @@
 
 use super::messages;
 
-const WRONG: &str = r#"
+const INVALID: &str = r#"
 version = 1
 warm_up = "1 s"
 duration = "10 s"
@@ -33,14 +33,13 @@ traffic = { kind = "frames", frames = "" }
 traffic = { kind = "frames", rate = "8 Mb/s" }
 "#;
 
-const TOLD: [&str; 15] = [
+const EXPECTED: [&str; 15] = [
     "line 11: users.times.traffic.every: must be longer than 0 s",
     "line 11: users.times.traffic.holding: must be longer than 0 s",
     "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1",
-    "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks nobody",
+    "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks no call",
     "line 17: users.unprobed.traffic.admission.probes: 0 is out of range; expected a whole number from 1 to 1000",
-    "line 19: users.unmarked.traffic.ecn: admission goes by marks, which calls without ECN do not get: leave this \
-     key out",
+    "line 19: users.unmarked.traffic.ecn: admission uses marks, which calls without ECN do not get: remove this key",
     "line 21: users.descends.traffic.adaptation.increase_above: must be at least 1: below it a quality is left as it is \
      reached",
     "line 21: users.descends.traffic.adaptation.decrease_below: must be at most 1: above it a quality is left as it is \
@@ -57,23 +56,23 @@ const TOLD: [&str; 15] = [
 ];
 
 #[test]
-fn all_that_is_wrong_with_calls_and_videos_is_told_at_once() {
-    let reported = messages(WRONG);
-    for expected in TOLD {
+fn all_errors_in_calls_and_videos_are_reported_together() {
+    let reported = messages(INVALID);
+    for expected in EXPECTED {
         assert!(
             reported.iter().any(|one| one == expected),
             "{expected}\nnot in\n{}",
             reported.join("\n")
         );
     }
-    assert_eq!(reported.len(), TOLD.len(), "{}", reported.join("\n"));
+    assert_eq!(reported.len(), EXPECTED.len(), "{}", reported.join("\n"));
 }
 
 /// A gateway that takes each frame for a call, a window in which nothing is measured, patience for nothing, and reports
 /// of two kinds.
 #[test]
 fn what_decides_about_calls_has_to_be_able_to() {
-    let network = WRONG.split("[users.times]").next().expect("has users");
+    let network = INVALID.split("[users.times]").next().expect("has users");
     let call = "kind = \"calls\", rate = \"200 kb/s\", every = \"1 s\", holding = \"10 s\"";
     let price = "kind = \"price\", willingness = \"40 kb/s\", better = [{ rate = \"400 kb/s\" }]";
     let of =

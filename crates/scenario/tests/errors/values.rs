@@ -5,7 +5,7 @@ use tidegate_scenario::Scenario;
 use super::{BASE, issues, messages, with};
 
 #[test]
-fn each_error_is_told_with_place_expectation_and_remedy() {
+fn each_error_is_reported_with_place_expectation_and_remedy() {
     for (section, line, want) in [
         (
             "bottleneck",
@@ -101,7 +101,7 @@ fn each_error_is_told_with_place_expectation_and_remedy() {
         (
             "users.a",
             "from = \"right\"\nto = \"left\"",
-            "users.a.to: the way from right back to left carries ACKs alone; write bottleneck.duplex = true",
+            "users.a.to: the reverse path from right to left carries only ACKs; write bottleneck.duplex = true",
         ),
         ("users.a", "access = { delay = [] }", "users.a.access.delay: an empty list; at least one"),
         (
@@ -109,7 +109,7 @@ fn each_error_is_told_with_place_expectation_and_remedy() {
             "access = { delay = [\"5 ms\", \"5\"] }",
             "users.a.access.delay.1: \"5\" has no unit; write e.g. \"5 ms\"",
         ),
-        ("users.a", "hosts = \"a\"", "users.a.hosts: names this very group: leave the key out"),
+        ("users.a", "hosts = \"a\"", "users.a.hosts: names its own group: remove the key"),
         ("users.a", "hosts = \"aa\"", "there is no group \"aa\"; groups are a"),
         ("users.a", "start = \"40 s\"", "is after the end of the run"),
         ("users.a", "start = { from = \"2 s\", to = \"1 s\" }", "users.a.start.to: is before from"),
@@ -167,7 +167,7 @@ fn each_error_is_told_with_place_expectation_and_remedy() {
         (
             "bottleneck",
             "aqm = { kind = \"csfq\" }\ndifferentiation = { kind = \"abc\" }",
-            "bottleneck.differentiation: csfq tells customers apart by itself; give \
+            "bottleneck.differentiation: csfq distinguishes customers by itself; give \
              differentiation.kind = \"none\"",
         ),
         (
@@ -247,7 +247,7 @@ start = \"1 week\"
 
 /// "Give min_threshold, too" would be beside the point where it is given, if not well.
 #[test]
-fn errors_that_may_follow_from_another_are_not_told() {
+fn errors_that_may_follow_from_another_are_not_reported() {
     let keys = |aqm: &str| -> Vec<String> {
         let issues = issues(&with("bottleneck", &format!("aqm = {{ kind = {aqm} }}")));
         issues.into_iter().map(|issue| issue.key).collect()
@@ -280,7 +280,7 @@ fn a_scheduler_given_as_aqm_is_shown_its_place() {
 fn tables_inside_one_another_have_an_end() {
     let deep = |tables: usize| format!("a = {}1{}", "{ b.c = ".repeat(tables), " }".repeat(tables));
     let reported = messages(&deep(40)).remove(0);
-    let want = "line 1: stands in more than 80 tables, as no key of a scenario does: leave it out";
+    let want = "line 1: is nested in more than 80 tables, as no key of a scenario is: remove it";
     assert_eq!(reported, want);
     assert!(messages(&deep(39)).iter().all(|reported| !reported.contains("80 tables")));
 }

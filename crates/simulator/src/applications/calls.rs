@@ -18,13 +18,13 @@ use tidegate_scenario::plan::{
 };
 
 use self::measured_sum::MeasuredSum;
-use self::prober::{Outcome, Prober};
-use self::progress::Progress;
+use self::prober::{ProbeOutcome, Prober};
+use self::progress::CallProgress;
 use self::watch::Watch;
 use super::carrier::OverDatagrams;
-use super::streams::adapter::{Adapter, Frame, QualityReport, Rules};
-use super::streams::feedback::{Feedback, averaged};
-use super::streams::label::Kind;
+use super::streams::adapter::{Adapter, Frame, QualityReport, VideoRules};
+use super::streams::feedback::{StreamFeedback, averaged};
+use super::streams::label::DatagramKind;
 use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
 use crate::stop::Excess;
@@ -40,7 +40,7 @@ pub struct Calls {
     in_progress: VecDeque<Call>,
     packets: u64,
     /// Of all calls: what admission and adaptation go by, or that somebody is there.
-    feedback: Option<Feedback>,
+    feedback: Option<StreamFeedback>,
     /// When a packet was sent first that no report has come after.
     unheard_since: Option<Time>,
     adapting: Option<Adapting>,
@@ -49,12 +49,12 @@ pub struct Calls {
     watch: Option<Watch>,
     /// Of somebody who measures.
     load: Option<MeasuredSum>,
-    progress: Progress,
+    progress: CallProgress,
 }
 
 /// What calls that adapt have in common.
 struct Adapting {
-    rules: Arc<Rules>,
+    rules: Arc<VideoRules>,
     price_weight: f64,
     /// The moving average of what reports tell.
     price: Option<f64>,
@@ -81,7 +81,7 @@ impl OverDatagrams for Calls {
             Admission::None | Admission::Counter(_) | Admission::MeasuredSum(_) => (None, None),
             Admission::Probing(probing) => (None, Some(probing)),
             Admission::NonProbing(own) => {
-                let feedback = Feedback::new(own.report_interval, own.price_weight);
+                let feedback = StreamFeedback::new(own.report_interval, own.price_weight);
                 let probing = match &own.when_unknown {
                     Unknown::Admit => None,
                     Unknown::Probe(probing) => Some(probing),
@@ -94,18 +94,19 @@ impl OverDatagrams for Calls {
         if let Adaptation::Price(price) = &plan.adaptation {
             rates.extend(price.better.0.iter().map(|quality| quality.rate));
             adapting = Some(Adapting {
-                rules: Rules::new(plan.rate, price),
+                rules: VideoRules::new(plan.rate, price),
                 price_weight: price.price_weight.0,
                 price: None,
                 report: QualityReport::default(),
             });
-            feedback
-                .get_or_insert_with(|| Feedback::new(price.report_interval, price.price_weight));
+            feedback.get_or_insert_with(|| {
+                StreamFeedback::new(price.report_interval, price.price_weight)
+            });
         }
         if feedback.is_none()
             && let OrOff::On(interval) = plan.sign_of_life
         {
-            feedback = Some(Feedback::new(interval, Share(1.0)));
+            feedback = Some(StreamFeedback::new(interval, Share(1.0)));
         }
         let statistics = Statistics::new(plan.video_model.as_ref(), plan.frame_interval);
         let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size, &statistics);
@@ -129,7 +130,7 @@ impl OverDatagrams for Calls {
                 _ => None,
             },
             prober: probing.map(|probing| Prober::new(probing, plan.ecn)),
-            progress: Progress::default(),
+            progress: CallProgress::default(),
             plan: plan.clone(),
         })
     }
@@ -161,28 +162,30 @@ impl OverDatagrams for Calls {
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
-        let (kind, number) = Kind::of(datagram.number);
+    fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
+        let (kind, number) = DatagramKind::of(datagram.number);
         if at == End::Receiver {
             match kind {
-                Kind::Stream => {
+                DatagramKind::Stream => {
                     if let Some(feedback) = &mut self.feedback {
                         feedback.on_packet(number, datagram.marked, carrier);
                     }
                 }
-                Kind::Probe | Kind::Marked => prober::answer(number, datagram.marked, carrier),
+                DatagramKind::Probe | DatagramKind::Marked => {
+                    prober::answer(number, datagram.marked, carrier)
+                }
             }
             return;
         }
-        if kind == Kind::Stream {
+        if kind == DatagramKind::Stream {
             self.learn(number, carrier);
             return;
         }
         let Some(prober) = &mut self.prober else { return };
-        match prober.on_answer(number, kind == Kind::Marked) {
-            Outcome::Open => {}
-            Outcome::Blocked => self.progress.on_blocked(),
-            Outcome::Admitted { asked } => {
+        match prober.on_answer(number, kind == DatagramKind::Marked) {
+            ProbeOutcome::Open => {}
+            ProbeOutcome::Blocked => self.progress.on_blocked(),
+            ProbeOutcome::Admitted { asked } => {
                 let source = self.source(carrier);
                 self.begin(asked, source, carrier);
             }
@@ -217,7 +220,7 @@ impl OverDatagrams for Calls {
 
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
         each("calls", self.in_progress.len() as f64);
-        if let Some((price, _)) = self.feedback.as_ref().and_then(Feedback::price) {
+        if let Some((price, _)) = self.feedback.as_ref().and_then(StreamFeedback::price) {
             each("price", price);
         }
     }
@@ -334,7 +337,7 @@ impl Calls {
             if let Some(load) = &mut self.load {
                 load.on_packet(packet, now);
             }
-            let label = Kind::Stream.label(self.packets);
+            let label = DatagramKind::Stream.label(self.packets);
             carrier.send_datagram(End::Sender, label, packet, self.plan.ecn);
             self.packets += 1;
             self.unheard_since.get_or_insert(now);

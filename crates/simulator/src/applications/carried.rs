@@ -25,8 +25,8 @@ impl<A: OverDatagrams> Application for A {
         self.wake(system);
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, system: &mut System) {
-        self.heard(at, datagram, system);
+    fn on_datagram(&mut self, at: End, datagram: Datagram, system: &mut System) {
+        self.on_datagram(at, datagram, system);
     }
 
     fn measure(&mut self, now: Time) {

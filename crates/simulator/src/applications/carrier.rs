@@ -51,7 +51,7 @@ pub trait OverDatagrams: Sized {
     fn wake(&mut self, carrier: &mut impl Carrier);
 
     /// A datagram has arrived at one end; told if it listens.
-    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier);
+    fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier);
 
     /// The measured time begins.
     fn measure(&mut self, now: Time);

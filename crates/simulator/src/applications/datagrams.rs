@@ -58,9 +58,9 @@ impl DatagramApplication {
         of_either!(self, own => own.wake(carrier));
     }
 
-    /// See [`OverDatagrams::heard`].
-    pub fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
-        of_either!(self, own => own.heard(at, datagram, carrier));
+    /// See [`OverDatagrams::on_datagram`].
+    pub fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
+        of_either!(self, own => own.on_datagram(at, datagram, carrier));
     }
 
     /// See [`OverDatagrams::measure`].

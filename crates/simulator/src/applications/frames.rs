@@ -4,9 +4,9 @@ use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
 use super::carrier::OverDatagrams;
-use super::streams::adapter::{Adapter, Frame, QualityReport, Rules};
-use super::streams::feedback::Feedback;
-use super::streams::label::Kind;
+use super::streams::adapter::{Adapter, Frame, QualityReport, VideoRules};
+use super::streams::feedback::StreamFeedback;
+use super::streams::label::DatagramKind;
 use super::streams::recorded::Recorded;
 use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
@@ -52,7 +52,7 @@ impl Source {
 /// A stream whose quality follows the price, and what tells it of that.
 struct Adapting {
     adapter: Adapter,
-    feedback: Feedback,
+    feedback: StreamFeedback,
     report: QualityReport,
 }
 
@@ -114,9 +114,9 @@ impl OverDatagrams for Frames {
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
+    fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
         let Some(adapting) = &mut self.adapting else { return };
-        let (_, number) = Kind::of(datagram.number);
+        let (_, number) = DatagramKind::of(datagram.number);
         match at {
             End::Receiver => adapting.feedback.on_packet(number, datagram.marked, carrier),
             End::Sender => {
@@ -165,7 +165,7 @@ impl Frames {
         };
         let Some(quality) = quality else { return };
         for packet in self.cuts[quality].packets(size) {
-            let label = Kind::Stream.label(self.packets);
+            let label = DatagramKind::Stream.label(self.packets);
             carrier.send_datagram(End::Sender, label, packet, self.ecn);
             self.packets += 1;
         }
@@ -175,8 +175,8 @@ impl Frames {
 impl Adapting {
     fn new(worst: Rate, price: &PriceAdaptation) -> Self {
         Adapting {
-            adapter: Adapter::new(&Rules::new(worst, price)),
-            feedback: Feedback::new(price.report_interval, price.price_weight),
+            adapter: Adapter::new(&VideoRules::new(worst, price)),
+            feedback: StreamFeedback::new(price.report_interval, price.price_weight),
             report: QualityReport::default(),
         }
     }

@@ -28,7 +28,7 @@ pub use carrier::Carrier;
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;
-pub use system::{Account, Route, System, TransferRecord, add};
+pub use system::{FlowRecord, Route, System, TransferRecord, add};
 
 pub use crate::connections::{ConnectionId, End};
 
@@ -64,9 +64,9 @@ pub trait Application: Sized {
     fn closed(&mut self, _id: ConnectionId, _system: &mut System) {}
 
     /// A datagram has arrived at one end; told if it listens.
-    fn heard(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
+    fn on_datagram(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
 
-    /// The measured time begins: counts that are told at its end begin anew.
+    /// The measured time begins: counts that are told at its end begin again.
     fn measure(&mut self, _now: Time) {}
 
     /// Whether a run waits for it to come to an end.
@@ -97,7 +97,7 @@ pub struct Datagram {
 
 /// What happens to an application: one for each of its methods.
 #[derive(Clone, Copy, Debug)]
-pub enum Event {
+pub enum ApplicationEvent {
     /// See [`Application::start`].
     Start,
     /// See [`Application::wake`].
@@ -108,19 +108,21 @@ pub enum Event {
     Acknowledged(End, ConnectionId),
     /// See [`Application::closed`].
     Closed(ConnectionId),
-    /// See [`Application::heard`].
-    Heard(End, Datagram),
+    /// See [`Application::on_datagram`].
+    Received(End, Datagram),
 }
 
-impl Event {
-    fn tell(self, application: &mut impl Application, system: &mut System) {
+impl ApplicationEvent {
+    fn notify(self, application: &mut impl Application, system: &mut System) {
         match self {
-            Event::Start => application.start(system),
-            Event::Wake => application.wake(system),
-            Event::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
-            Event::Acknowledged(at, id) => application.acknowledged(at, id, system),
-            Event::Closed(id) => application.closed(id, system),
-            Event::Heard(at, datagram) => application.heard(at, datagram, system),
+            ApplicationEvent::Start => application.start(system),
+            ApplicationEvent::Wake => application.wake(system),
+            ApplicationEvent::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
+            ApplicationEvent::Acknowledged(at, id) => application.acknowledged(at, id, system),
+            ApplicationEvent::Closed(id) => application.closed(id, system),
+            ApplicationEvent::Received(at, datagram) => {
+                application.on_datagram(at, datagram, system)
+            }
         }
     }
 }
@@ -205,10 +207,10 @@ macro_rules! applications {
             }
 
             /// Tells it what has happened.
-            pub fn on_event(&mut self, event: Event, system: &mut System) {
+            pub fn on_event(&mut self, event: ApplicationEvent, system: &mut System) {
                 match self {
                     $( $(#[$attribute])*
-                    AnyApplication::$name(own) => event.tell(own.as_mut(), system), )+
+                    AnyApplication::$name(own) => event.notify(own.as_mut(), system), )+
                 }
             }
         }

@@ -5,13 +5,13 @@ use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 
 use super::carrier::Carrier;
 use super::site::Site;
-use crate::ack_timers::Seat;
+use crate::ack_timers::AckSlot;
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::network::Routes;
 use crate::packet::flags;
 use crate::random::Stream;
 use crate::stop::{self, Excess};
-use crate::tcp::sender::{Declared, Met, Sender, SenderCounts};
+use crate::tcp::sender::{CongestionGauges, DeclarationTotals, Sender, SenderCounts};
 use crate::tcp::{Address, Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
@@ -30,9 +30,9 @@ pub struct TransferRecord {
 
 /// What is kept of a flow beside its application and its connections.
 #[derive(Default)]
-pub struct Account {
+pub struct FlowRecord {
     /// What is left of connections that are gone, if there is anything.
-    past: Option<Box<Past>>,
+    past: Option<Box<ClosedConnections>>,
     /// Connections opened so far.
     opened: u32,
     /// The one that was opened last.
@@ -44,16 +44,16 @@ pub struct Account {
 
 /// What is left of a flow's connections.
 #[derive(Clone, Copy, Default)]
-pub struct Past {
+pub struct ClosedConnections {
     /// What has been sent but over connections that there still are.
     pub sent: SenderCounts,
     /// What was declared of congestion but over connections that there still are.
-    pub declared: Declared,
+    pub declared: DeclarationTotals,
     /// What is still to be declared.
-    pub left: Met,
+    pub left: CongestionGauges,
 }
 
-impl Past {
+impl ClosedConnections {
     /// Adds what a sender has sent and declared.
     pub fn add(&mut self, sender: &Sender) {
         add(&mut self.sent, &sender.counts);
@@ -61,14 +61,14 @@ impl Past {
     }
 }
 
-impl Account {
+impl FlowRecord {
     /// What is left of connections that are gone.
-    pub fn past(&self) -> Past {
+    pub fn past(&self) -> ClosedConnections {
         self.past.as_deref().copied().unwrap_or_default()
     }
 
     /// The same, to be added to.
-    pub fn past_mut(&mut self) -> &mut Past {
+    pub fn past_mut(&mut self) -> &mut ClosedConnections {
         self.past.get_or_insert_default()
     }
 
@@ -79,13 +79,13 @@ impl Account {
 
     /// Takes what is left of connections so far, for the next one to go on with. What is acknowledged again over the
     /// one before counts no more.
-    fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> Past {
+    fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> ClosedConnections {
         let before = self.closed.and_then(|id| connections.get(flow, id));
         if let Some(before) = before.filter(|before| !before.superseded) {
             before.superseded = true;
             self.past_mut().add(&before.forward.sender);
         }
-        self.past.take().map_or_else(Past::default, |past| *past)
+        self.past.take().map_or_else(ClosedConnections::default, |past| *past)
     }
 }
 
@@ -117,7 +117,7 @@ impl Route<'_> {
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
         let mut half =
-            Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.routes));
+            Half::new(tcp, packet_size, Address::new(self.flow, id.pack(), timer, self.routes));
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
         }
@@ -136,14 +136,14 @@ pub struct System<'a, 'd> {
     /// Name of the application.
     pub(crate) name: &'static str,
     pub(crate) listens: bool,
-    pub(crate) account: &'a mut Account,
+    pub(crate) account: &'a mut FlowRecord,
     pub(crate) connections: &'a mut Connections,
     pub(crate) records: &'a mut Vec<(u32, TransferRecord)>,
     /// Connections of which an end has handed over everything at this event.
     pub(crate) ended: &'a mut Vec<ConnectionId>,
     /// The gateway of the flow's site.
     pub(crate) site: &'a mut Site,
-    pub(crate) world: &'a mut SimContext<'d>,
+    pub(crate) sim: &'a mut SimContext<'d>,
 }
 
 impl System<'_, '_> {
@@ -169,13 +169,13 @@ impl System<'_, '_> {
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
             connection.forward.sender.go_on(past.sent, past.declared, past.left);
-            if let Some(place) = self.world.network.delayed_acks.place_of(self.route.flow) {
+            if let Some(place) = self.sim.network.delayed_acks.place_of(self.route.flow) {
                 let address = &mut connection.forward.address;
-                address.seat = Seat::in_line(place);
-                self.world.timers.acks.stand_in_line(place, address.timer());
+                address.seat = AckSlot::in_line(place);
+                self.sim.timers.acks.join_line(place, address.timer());
             }
             if let Some(half) = connection.half_from(at) {
-                half.sender.open(&mut self.world.ctx(half.address));
+                half.sender.open(&mut self.sim.ctx(half.address));
             }
         }
         id
@@ -218,19 +218,19 @@ impl System<'_, '_> {
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
-            connection.backward = Some(Box::new(self.route.half(id, at, self.world.now)));
+            connection.backward = Some(Box::new(self.route.half(id, at, self.sim.now)));
         }
         let Some(half) = connection.half_from(at) else { return };
         say(&mut half.sender);
-        half.sender.on_written(&mut self.world.ctx(half.address));
-        connection.accept(self.world);
+        half.sender.on_written(&mut self.sim.ctx(half.address));
+        connection.accept(self.sim);
     }
 
     /// One end sends a datagram of so many bytes on the wire, with what its header says.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
-        let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
+        let (none, back) = (ConnectionId::NONE.pack(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.routes);
-        self.world.ctx(address).send_data(number, size.get() as u16, flags);
+        self.sim.ctx(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
             self.account.past_mut().sent.sent += 1;
         }
@@ -261,7 +261,7 @@ impl System<'_, '_> {
 
 impl Carrier for System<'_, '_> {
     fn now(&self) -> Time {
-        self.world.now
+        self.sim.now
     }
 
     fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
@@ -269,7 +269,7 @@ impl Carrier for System<'_, '_> {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.world.timers.push(at, Wake::Application(self.route.flow));
+        self.sim.timers.push(at, Wake::Application(self.route.flow));
     }
 
     fn random(&mut self) -> &mut Stream {
@@ -283,6 +283,6 @@ impl Carrier for System<'_, '_> {
     }
 
     fn run_out(&mut self, excess: Excess) {
-        stop::full(self.route.flow, self.world.now, excess)
+        stop::full(self.route.flow, self.sim.now, excess)
     }
 }

@@ -11,11 +11,11 @@ pub struct Transfer {
     size: Bytes,
     pause: Option<PausePlan>,
     writes: Option<WritesPlan>,
-    under_way: Option<UnderWay>,
+    current: Option<CurrentTransfer>,
     transferred: u64,
 }
 
-struct UnderWay {
+struct CurrentTransfer {
     id: ConnectionId,
     start: Time,
     to_write: Bytes,
@@ -27,18 +27,18 @@ impl Application for Transfer {
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Transfer(plan) = &*flow.traffic else { return None };
         let (size, pause, writes) = (plan.size, plan.pauses(), plan.writes());
-        Some(Transfer { size, pause, writes, under_way: None, transferred: 0 })
+        Some(Transfer { size, pause, writes, current: None, transferred: 0 })
     }
 
     fn start(&mut self, system: &mut System) {
         let id = system.open(End::Sender);
-        self.under_way = Some(UnderWay { id, start: system.now(), to_write: self.size });
+        self.current = Some(CurrentTransfer { id, start: system.now(), to_write: self.size });
         self.write(system);
     }
 
     /// The next write, or the next transfer.
     fn wake(&mut self, system: &mut System) {
-        if self.under_way.is_some() {
+        if self.current.is_some() {
             self.write(system);
         } else {
             self.start(system);
@@ -46,7 +46,7 @@ impl Application for Transfer {
     }
 
     fn closed(&mut self, id: ConnectionId, system: &mut System) {
-        let Some(UnderWay { start, .. }) = self.under_way.take_if(|ours| ours.id == id) else {
+        let Some(CurrentTransfer { start, .. }) = self.current.take_if(|ours| ours.id == id) else {
             return;
         };
         self.transferred += 1;
@@ -66,20 +66,20 @@ impl Application for Transfer {
     }
 
     fn unfinished(&self) -> Vec<TransferRecord> {
-        let record = |ours: &UnderWay| TransferRecord {
+        let record = |ours: &CurrentTransfer| TransferRecord {
             start: ours.start,
             size: self.size,
             completion: None,
             set_up: None,
         };
-        self.under_way.iter().map(record).collect()
+        self.current.iter().map(record).collect()
     }
 }
 
 impl Transfer {
     /// Hands over the next piece, or all there is.
     fn write(&mut self, system: &mut System) {
-        let Some(ours) = &mut self.under_way else { return };
+        let Some(ours) = &mut self.current else { return };
         match self.writes {
             Some(writes) if writes.size < ours.to_write => {
                 ours.to_write = Bytes::new(ours.to_write.get() - writes.size.get());

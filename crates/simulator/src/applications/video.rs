@@ -11,11 +11,11 @@ use tidegate_scenario::plan::{FlowPlan, Traffic};
 
 use super::{Application, Carrier, ConnectionId, End, System};
 use player::Player;
-use server::Server;
+use server::VideoServer;
 
-/// A video on its way, and on the screen.
+/// A video in transit, and on the screen.
 pub struct Video {
-    server: Server,
+    server: VideoServer,
     player: Player,
     /// What of the player's request has not arrived, bytes.
     unasked: u64,
@@ -29,7 +29,7 @@ impl Application for Video {
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Video(plan) = &*flow.traffic else { return None };
         let unasked = plan.request.map_or(0, Bytes::get);
-        let (server, player) = (Server::new(plan), Player::new(plan));
+        let (server, player) = (VideoServer::new(plan), Player::new(plan));
         Some(Video { server, player, unasked, connection: None })
     }
 

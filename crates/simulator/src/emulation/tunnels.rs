@@ -10,16 +10,16 @@ use tidegate_scenario::plan::Direction;
 use super::{Delivery, Emulation};
 use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, TunnelHeader, flags};
-use crate::stages::{self, Header};
+use crate::stages::{self, CongestionHeader};
 
-/// A place on the way of a flow where a node outside stands.
+/// A place on the path of a flow where a node outside stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodePlace {
     /// Which node: the number of its stage.
     pub node: u32,
     /// The flow.
     pub flow: u32,
-    /// Which of its ways.
+    /// Which of its paths.
     pub direction: Direction,
     /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
     pub hop: u32,
@@ -33,14 +33,14 @@ pub struct Asked {
     /// Bytes of the packet as it comes.
     pub len: u16,
     /// What its header says; the outer one in a tunnel.
-    pub header: Header,
+    pub header: CongestionHeader,
     /// What the tunnel's header says, if it is in one.
     pub tunnel: Option<Tunnel>,
 }
 
 /// What the stages of a node say.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct NodeVerdict {
     /// Why it was dropped, which has been counted; else it goes on.
     pub dropped: Option<&'static str>,
     /// Its ECN field from then on.
@@ -52,7 +52,7 @@ pub struct Judged {
 }
 
 impl<C: Contents> Emulation<'_, C> {
-    /// The tunnels of all flows on all ways that they ever take: where each begins, and where it ends. To be asked
+    /// The tunnels of all flows on all paths that they ever take: where each begins, and where it ends. To be asked
     /// before anything moves.
     pub fn tunnels(&self) -> Vec<[NodePlace; 2]> {
         let mut all = Vec::new();
@@ -89,16 +89,16 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// What the stages of a place say of a packet of its flow.
-    pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
+    pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> NodeVerdict {
         let Asked { len, header, tunnel } = asked;
         let NodePlace { flow, hop, direction, .. } = place;
         let flags = stages::flags_of(header, None, flags_of(direction) | flags::ECT);
         let packed = PackedPacket::of(&Packet { flow, hop, len, flags, ..Packet::default() });
         let (dropped, passing, report) = self.network.judge(packed, tunnel, at.max(self.now));
-        Judged { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
+        NodeVerdict { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
-    /// A packet goes on behind a place. Returns it if its way ends there.
+    /// A packet goes on behind a place. Returns it if its path ends there.
     pub fn go_on(
         &mut self,
         place: NodePlace,
@@ -106,11 +106,11 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place, number, asked, flags_of(place.direction), at)
+        self.resume_at(place, number, asked, flags_of(place.direction), at)
     }
 
-    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the way of the
-    /// flow's packets, and is none of them. Returns it if its way ends there.
+    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the path of the
+    /// flow's packets, and is none of them. Returns it if its path ends there.
     pub fn send_on(
         &mut self,
         place: NodePlace,
@@ -118,10 +118,10 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place, number, asked, flags::ACK, at)
+        self.resume_at(place, number, asked, flags::ACK, at)
     }
 
-    /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
+    /// A message of the node at a place to the beginning of its tunnels: it takes the path of reports. Returns whether
     /// there is one.
     pub fn send_back(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) -> bool {
         let Some(hop) = self.network.report_path(place.flow, place.hop) else { return false };
@@ -133,11 +133,11 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// A report has come to a node.
-    pub fn tell(&mut self, node: u32, report: &Report) {
-        self.network.stages.tell(node, report);
+    pub fn notify(&mut self, node: u32, report: &Report) {
+        self.network.stages.notify(node, report);
     }
 
-    fn leave(
+    fn resume_at(
         &mut self,
         NodePlace { flow, hop, .. }: NodePlace,
         number: u64,
@@ -147,16 +147,16 @@ impl<C: Contents> Emulation<'_, C> {
     ) -> Option<Delivery> {
         let header = asked.tunnel.and_then(|tunnel| {
             let Tunnel { teid, sequence, re_inserted, inner_ecn } = tunnel;
-            Some((TunnelHeader { teid, sequence, re_inserted }.to_word()?, inner_ecn))
+            Some((TunnelHeader { teid, sequence, re_inserted }.pack()?, inner_ecn))
         });
         let inner_ecn = header.map(|(_, inner_ecn)| inner_ecn);
         let flags = stages::flags_of(asked.header, inner_ecn, direction | flags::ECT);
         let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
         match header {
-            // Nodes on the way see it.
-            Some((word, _)) => packet.word = word,
+            // Nodes on the path see it.
+            Some((payload, _)) => packet.payload = payload,
             None if self.reads_activity && direction == 0 => {
-                packet.word = self.network.contents.activity(number).to_bits();
+                packet.payload = self.network.contents.activity(number).to_bits();
             }
             None => {}
         }
@@ -165,8 +165,8 @@ impl<C: Contents> Emulation<'_, C> {
     }
 
     /// A packet that has left in front of a node.
-    pub(super) fn left(&mut self) -> Option<Delivery> {
-        let (at, packed) = self.network.left.pop()?;
+    pub(super) fn exited(&mut self) -> Option<Delivery> {
+        let (at, packed) = self.network.exited.pop()?;
         let packet = packed.packet(at);
         let direction =
             if packet.has(flags::ACK) { Direction::Reverse } else { Direction::Forward };

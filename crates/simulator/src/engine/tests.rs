@@ -69,10 +69,10 @@ fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
     }
 }
 
-/// Who is sent data counts what arrives marked, his own ACKs' way back included (RFC 9768, section 3.2.2): packets,
+/// Who is sent data counts what arrives marked, its own ACKs' reverse path included (RFC 9768, section 3.2.2): packets,
 /// and no bytes for those that have none.
 #[test]
-fn marks_on_acks_are_counted_where_data_goes_both_ways() {
+fn marks_on_acks_are_counted_where_data_flows_in_both_directions() {
     let plan = plan(&[
         ("bottleneck.aqm", r#"{ kind = "piecewise-linear", points = [[0, 1.0]] }"#),
         ("bottleneck.ecn", "true"),
@@ -135,7 +135,7 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     engine.deliver(late.at, PackedPacket::of(&late));
     let ticket = engine.network.options.put(Options::default());
     let flags = flags::ACK | flags::BACK | flags::OPTIONS;
-    let acknowledgement = Packet { word: ticket, flags, len: 52, ..late };
+    let acknowledgement = Packet { payload: ticket, flags, len: 52, ..late };
     engine.deliver(late.at, PackedPacket::of(&acknowledgement));
     assert_eq!(engine.reached[0].received.arrivals.packets, got.arrivals.packets + 1);
     assert_eq!(engine.reached[0].received.payload_bytes, got.payload_bytes);

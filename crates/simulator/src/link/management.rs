@@ -16,9 +16,9 @@ pub(super) struct Management {
     pub(super) judge: Judge,
     ecn: bool,
     ecn_marks_all: bool,
-    /// How packets learn of its price, if they carry it.
+    /// How packets carry its price, if they do.
     signals_price: Option<Encoding>,
-    /// The word of the packet that was told last.
+    /// Payload word of the last packet into which a price was written.
     reported: u32,
     rng: Stream,
 }
@@ -30,7 +30,7 @@ impl Management {
         let rng = Stream::new(seed, format_args!("link/{}/aqm", plan.name));
         let asks_price = plan.aqm.asks_price().is_some();
         let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
-        let signals_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
+        let signals_price = plan.price_encoding.filter(|own| asks_price && own.is_in_payload());
         Some(Box::new(Management { judge, ecn, ecn_marks_all, signals_price, reported: 0, rng }))
     }
 }
@@ -45,7 +45,7 @@ impl Link {
         self.rest().management = Some(management);
     }
 
-    /// What the word of the packet says that was told a price last.
+    /// Returns the payload word of the last packet into which a price was written.
     pub fn reported(&self) -> u32 {
         let management = self.rest.as_ref().and_then(|rest| rest.management.as_ref());
         management.map_or(0, |own| own.reported)
@@ -87,12 +87,12 @@ impl Rest {
         self.probe.on_activity(group, arrival.activity);
         let may_mark = *ecn && (*ecn_marks_all || packed.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
-            // Acknowledgements have other things in their word.
+            // The payload word of an acknowledgement is the receiver's feedback.
             Verdict::Pass => Ok(match signals_price {
                 Some(encoding) if packed.carries_prices() => {
                     let price = judge.price().unwrap_or(0.0);
-                    *reported = encoding.write(packed.word(), price, || rng.unit());
-                    Written::Word
+                    *reported = encoding.write(packed.payload(), price, || rng.unit());
+                    Written::Payload
                 }
                 _ => Written::Nothing,
             }),

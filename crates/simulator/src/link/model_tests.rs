@@ -1,4 +1,4 @@
-//! A link against a model of it: a list of packets, searched anew for every arrival.
+//! A link against a model of it: a list of packets, searched again for every arrival.
 //!
 //! The link itself strikes off departures only when it must, keeps the last packet out of its list
 //! and looks up transmission times; none of this may show.

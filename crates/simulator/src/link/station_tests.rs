@@ -17,7 +17,7 @@ use crate::owner::Owner;
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::station::Station;
 
-/// What becomes of a packet: when it reaches the far end, whether marked there and here first, and what its word
+/// What becomes of a packet: when it reaches the far end, whether marked there and here first, and what its payload
 /// says then; `None` if it does not.
 type Outcome = Option<(Time, bool, bool, u32)>;
 
@@ -33,8 +33,8 @@ struct Offered {
 impl Offered {
     fn packed(&self, number: u64) -> PackedPacket {
         let &Offered { len, flags, activity, .. } = self;
-        let word = activity.to_bits();
-        PackedPacket::of(&Packet { number, len, flags, word, ..Packet::default() })
+        let payload = activity.to_bits();
+        PackedPacket::of(&Packet { number, len, flags, payload, ..Packet::default() })
     }
 }
 
@@ -47,11 +47,11 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         let packed = packet.packed(0);
         let passed = link.offer(&packed, now, owner).ok()?;
         let (marked_before, marked) = (packed.has(flags::CE), passed.written == Written::Mark);
-        let word = match passed.written {
-            Written::Word => link.reported(),
-            _ => packed.word(),
+        let payload = match passed.written {
+            Written::Payload => link.reported(),
+            _ => packed.payload(),
         };
-        Some((passed.at, marked || marked_before, marked && !marked_before, word))
+        Some((passed.at, marked || marked_before, marked && !marked_before, payload))
     };
     let outcomes = offered.iter().map(&mut outcome).collect();
     (link, outcomes)
@@ -74,7 +74,8 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
             if !departed.lost_on_wire {
                 let marked = departed.packed.has(flags::CE);
                 let first_here = marked && offered[number].flags & flags::CE == 0;
-                outcomes[number] = Some((departed.at, marked, first_here, departed.packed.word()));
+                outcomes[number] =
+                    Some((departed.at, marked, first_here, departed.packed.payload()));
             }
             *done = next;
         }

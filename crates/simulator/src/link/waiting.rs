@@ -18,7 +18,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Packet-ns and byte-ns from `now` on until they have departed.
-    fn time_to_come(&self, now: Time) -> [u128; 2] {
+    fn remaining_time(&self, now: Time) -> [u128; 2] {
         let (packets, first) = (u128::from(self.packets), self.departs.since(now).as_nanos());
         let steps = packets * packets.saturating_sub(1) / 2;
         let packet_ns = packets * u128::from(first) + steps * u128::from(self.step.as_nanos());
@@ -141,9 +141,9 @@ impl Link {
 
     /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
     /// ns in transmission.
-    pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {
+    pub fn remaining_time(&mut self, now: Time) -> [u128; 3] {
         if let Some(station) = self.station() {
-            let [packet_ns, byte_ns] = station.time_to_come(now);
+            let [packet_ns, byte_ns] = station.remaining_time(now);
             let end = station.in_transmission().map(|(.., departs)| departs);
             let sending = end.map_or(Span::ZERO, |end| self.sending(now, end));
             return [packet_ns, byte_ns, sending.as_nanos().into()];
@@ -152,7 +152,7 @@ impl Link {
         let (rest, last) = (self.rest.as_ref(), (self.run > 0).then(|| self.last_run()));
         let mut sums = [0; 3];
         for run in rest.iter().flat_map(|rest| rest.waiting.iter()).chain(&last) {
-            let [packet_ns, byte_ns] = run.time_to_come(now);
+            let [packet_ns, byte_ns] = run.remaining_time(now);
             sums[0] += packet_ns;
             sums[1] += byte_ns;
         }

@@ -1,4 +1,4 @@
-//! How packets pass the stages of a network, and leave it where nodes outside stand in their place.
+//! Passing packets through the stages of a network, or out of it where external nodes replace stages.
 
 use tidegate_mechanisms::stage::{Crossing, Ecn, FastVerdict, Passing, Report, Tunnel};
 use tidegate_mechanisms::units::Time;
@@ -7,21 +7,22 @@ use super::Network;
 use crate::connections::ConnectionId;
 use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, Rewritten, TunnelHeader, flags};
-use crate::stages::{self, FastPath, Header};
+use crate::stages::{self, CongestionHeader, FastPath};
 use crate::topology::{Hop, NO_LINK, NextHop};
 
-/// No stage lets packets pass on the fast path.
+/// No stage has a fast path.
 pub(super) const NO_STAGE: u32 = u32::MAX;
 
 impl<C: Contents> Network<C> {
-    /// By hop, the stage in front of it that lets packets pass on the fast path: [`NO_STAGE`] if none does.
+    /// The stage in front of each hop that packets may pass on the fast path, or [`NO_STAGE`].
     pub(super) fn fast_path_stages(&self) -> Vec<u32> {
-        let alone = |row: &u32| if C::OUTSIDE { None } else { self.stages.has_fast_path(*row) };
-        self.rows.iter().map(|row| alone(row).unwrap_or(NO_STAGE)).collect()
+        let fast_path =
+            |chain: &u32| if C::OUTSIDE { None } else { self.stages.has_fast_path(*chain) };
+        self.chains.iter().map(|chain| fast_path(chain).unwrap_or(NO_STAGE)).collect()
     }
 
-    /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
-    /// have written into it, if it goes on.
+    /// Passes a packet through the stages in front of its next link, or behind the last one. Returns the rewritten fields
+    /// if it goes on.
     #[inline(never)]
     pub(super) fn pass_stages(&mut self, packed: PackedPacket, now: Time) -> Option<Rewritten> {
         use flags::{OPTIONS, REPORT, TUNNEL};
@@ -30,23 +31,23 @@ impl<C: Contents> Network<C> {
         if stage != NO_STAGE && flags & (REPORT | OPTIONS | TUNNEL) == 0 {
             return self.pass_on_fast_path(stage, packed, now);
         }
-        let row = self.rows[hop];
+        let chain = self.chains[hop];
         if !C::OUTSIDE && flags & (REPORT | OPTIONS) == 0 {
-            match self.stages.alone(row) {
-                FastPath::Crosses(stage) => return self.cross((row, stage), packed, now),
+            match self.stages.fast_path_in(chain) {
+                FastPath::Crosses(stage) => return self.cross((chain, stage), packed, now),
                 FastPath::BeginsTunnels(stage) => {
-                    return self.enter_tunnel((row, stage), packed, now);
+                    return self.enter_tunnel((chain, stage), packed, now);
                 }
                 FastPath::EndsTunnels(stage) => {
-                    return self.leave_tunnel((row, stage), packed, now);
+                    return self.exit_tunnel((chain, stage), packed, now);
                 }
                 FastPath::No => {}
             }
         }
-        self.pass_one_by_one(row, packed, now)
+        self.pass_one_by_one(chain, packed, now)
     }
 
-    /// The same where little of the packet may matter.
+    /// Passes a packet through a single stage by its summary.
     #[inline(never)]
     fn pass_on_fast_path(
         &mut self,
@@ -56,30 +57,30 @@ impl<C: Contents> Network<C> {
     ) -> Option<Rewritten> {
         let (flags, len) = (packed.flags(), packed.len());
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let word = match self.stages.fast_path(stage, now, len, user, flags) {
-            FastVerdict::Pass => packed.word(),
+        let payload = match self.stages.fast_path(stage, now, len, user, flags) {
+            FastVerdict::Pass => packed.payload(),
             FastVerdict::Signal(signal) => signal.to_bits(),
             FastVerdict::Full => {
-                return self.pass_one_by_one(self.rows[packed.hop() as usize], packed, now);
+                return self.pass_one_by_one(self.chains[packed.hop() as usize], packed, now);
             }
         };
-        Some(Rewritten::new(word, flags, len))
+        Some(Rewritten::new(payload, flags, len))
     }
 
-    /// As [`Self::cross`], where tunnels begin. Most packets that come there are not ECN-capable, since the network does without
-    /// their senders, and say nothing for which there is no room beside a tunnel's header.
+    /// As [`Self::cross`], where tunnels begin. Most packets there are not ECN-capable, since the senders take no part,
+    /// and their payload word is empty.
     #[inline(never)]
     fn enter_tunnel(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
         use flags::{CE, ECT, ECT_1, TUNNEL};
-        if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.word() != 0 {
-            return self.cross((row, stage), packed, now);
+        if packed.has(TUNNEL | ECT | ECT_1 | CE) || packed.payload() != 0 {
+            return self.cross((chain, stage), packed, now);
         }
-        debug_assert!(self.stages.passed_ahead(row).is_none(), "such a stage is passed on time");
+        debug_assert!(self.stages.passed_ahead(chain).is_none(), "such a stage is passed on time");
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
@@ -94,36 +95,36 @@ impl<C: Contents> Network<C> {
             flags |= if crossing.ecn == Ecn::NotEct { 0 } else { ECT };
         }
         let len = u16::try_from(crossing.len.get()).expect("at most 65,535 B");
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
-    /// As [`Self::cross`], where tunnels end: most packets that leave a tunnel there came into it not ECN-capable.
+    /// As [`Self::cross`], where tunnels end: the inner packets of most are not ECN-capable.
     #[inline(never)]
-    fn leave_tunnel(
+    fn exit_tunnel(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
         use flags::{CE, ECT, ECT_1, INNER_CE, INNER_ECT, INNER_ECT_1, TUNNEL};
         if packed.flags() & (TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE) != TUNNEL {
-            return self.cross((row, stage), packed, now);
+            return self.cross((chain, stage), packed, now);
         }
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let TunnelHeader { teid, sequence, re_inserted } = TunnelHeader::of_word(packed.word());
+        let TunnelHeader { teid, sequence, re_inserted } = TunnelHeader::unpack(packed.payload());
         let tunnel = Tunnel { teid, sequence, inner_ecn: Ecn::NotEct, re_inserted };
         let ecn = if packed.has(CE) { Ecn::Ce } else { Ecn::NotEct };
         let tunnel_end = self.tunnel_end(packed.hop());
         let crossing = stages::crossing(&packed, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
-        let goes_on = self.stages.cross(stage, &mut crossing);
+        let passes = self.stages.cross(stage, &mut crossing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
-        if !goes_on {
+        if !passes {
             self.lose(&packed, now);
             return None;
         }
@@ -132,26 +133,26 @@ impl<C: Contents> Network<C> {
         Some(Rewritten::new(0, flags, len))
     }
 
-    /// The same where tunnels begin or end.
+    /// Passes a packet through a single tunnel end.
     #[inline(never)]
     fn cross(
         &mut self,
-        (row, stage): (u32, u32),
+        (chain, stage): (u32, u32),
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let header = self.options.tunnel_of(&packed);
         let mut crossing = stages::crossing(&packed, header, (user, tunnel_end), now);
-        let goes_on = self.stages.cross(stage, &mut crossing);
+        let passes = self.stages.cross(stage, &mut crossing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
-        if !goes_on {
+        if !passes {
             self.lose(&packed, now);
             return None;
         }
@@ -162,42 +163,42 @@ impl<C: Contents> Network<C> {
         }
         flags = stages::with_ecn(ecn, tunnel.map(|tunnel| tunnel.inner_ecn), flags);
         let len = u16::try_from(len.get()).expect("at most 65,535 B");
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
     #[inline(never)]
     fn pass_one_by_one(
         &mut self,
-        row: u32,
+        chain: u32,
         mut packed: PackedPacket,
         now: Time,
     ) -> Option<Rewritten> {
-        if C::TUNNELS_OUTSIDE && self.stages.stands_outside(row).is_some() {
+        if C::TUNNELS_OUTSIDE && self.stages.outside_node(chain).is_some() {
             self.ledger.delivered += 1;
-            self.left.push((now, packed));
+            self.exited.push((now, packed));
             return None;
         }
-        if self.is_held(row, &packed, now) {
+        if self.is_deferred(chain, &packed, now) {
             return None;
         }
         let mut passing = self.seen(&packed, now);
         let signal = passing.signal;
-        let passed = self.stages.pass(row, &mut passing);
+        let passed = self.stages.pass(chain, &mut passing);
         if !self.stages.pending_reports.is_empty() {
-            self.send_reports(row, &packed, now);
+            self.send_reports(chain, &packed, now);
         }
         let Some(wrote_header) = passed else {
             self.lose(&packed, now);
             return None;
         };
-        if packed.has(flags::REPORT) && self.is_taken(row, &packed) {
+        if packed.has(flags::REPORT) && self.is_consumed(chain, &packed) {
             return None;
         }
         if passing.signal.to_bits() != signal.to_bits() {
             if C::OUTSIDE && !packed.has(flags::REPORT) {
                 passing.signal = self.contents.set_activity(packed.number(), passing.signal);
             }
-            self.options.set_word_of(&mut packed, passing.signal.to_bits());
+            self.options.set_payload_of(&mut packed, passing.signal.to_bits());
         }
         let (mut flags, mut len) = (packed.flags(), packed.len());
         if wrote_header {
@@ -206,16 +207,16 @@ impl<C: Contents> Network<C> {
                 flags = self.write_tunnel(&mut packed, tunnel);
             }
             let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
-            flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
+            flags = stages::flags_of(CongestionHeader { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
-        Some(Rewritten::new(packed.word(), flags, len))
+        Some(Rewritten::new(packed.payload(), flags, len))
     }
 
     /// A packet as stages see it.
     fn seen(&self, packed: &PackedPacket, now: Time) -> Passing {
         let user = self.flow_states[packed.flow() as usize].owner.user;
-        let signal = f32::from_bits(self.options.word_of(packed));
+        let signal = f32::from_bits(self.options.payload_of(packed));
         let mut passing = stages::passing(*packed, user, signal, now);
         passing.tunnel_end = self.tunnel_ends.get(packed.hop() as usize).copied().flatten();
         if packed.has(flags::TUNNEL) {
@@ -228,54 +229,54 @@ impl<C: Contents> Network<C> {
         passing
     }
 
-    /// Stages at the ends of a link hear what its queue has dropped.
+    /// Notifies the stages at the ends of a link of a drop in its queue.
     pub(super) fn report_drop(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         let passing = self.seen(packed, now);
-        self.stages.hear_drop(link, &passing);
+        self.stages.observe_drop(link, &passing);
     }
 
-    /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
+    /// Writes or removes a packet's tunnel header. Returns the packet's flags.
     fn write_tunnel(&mut self, packed: &mut PackedPacket, tunnel: Option<Tunnel>) -> u32 {
         let header = tunnel.map(|Tunnel { teid, sequence, re_inserted, .. }| TunnelHeader {
             teid,
             sequence,
             re_inserted,
         });
-        let (word, is_ticket) = self.options.set_tunnel_of(packed, header);
-        packed.set_word(word);
+        let (payload, is_ticket) = self.options.set_tunnel_of(packed, header);
+        packed.set_payload(payload);
         match is_ticket {
             true => packed.flags() | flags::OPTIONS,
             false => packed.flags() & !flags::OPTIONS,
         }
     }
 
-    /// A packet that comes ahead of time to stages that count is held if it is there after counters are read next.
+    /// Defers a packet that reaches counting stages ahead of time and arrives there after the next reading.
     #[inline]
-    fn is_held(&mut self, row: u32, packed: &PackedPacket, now: Time) -> bool {
-        let is_held = now >= self.read_next && self.stages.passed_ahead(row).is_some();
-        if is_held {
+    fn is_deferred(&mut self, chain: u32, packed: &PackedPacket, now: Time) -> bool {
+        let is_deferred = now >= self.read_next && self.stages.passed_ahead(chain).is_some();
+        if is_deferred {
             self.deferred.push((now, *packed));
         }
-        is_held
+        is_deferred
     }
 
-    /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
+    /// Sets the time of the next reading. Returns the packets that were deferred until now.
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, PackedPacket)> {
         self.expect_reading(at);
         self.read_next = at;
         core::mem::take(&mut self.deferred)
     }
 
-    /// A packet that was held goes on. Returns it if a host gets it by that, and when.
+    /// Forwards a deferred packet. Returns it if it is delivered to a host, and when.
     #[inline(never)]
     pub fn release(&mut self, packed: PackedPacket, at: Time) -> Option<(Time, PackedPacket)> {
         self.forward(packed, self.hop_of(&packed), at)
     }
 
-    /// Stages of a row have answered a packet: their reports leave, but none that answers a report. Where the packet
-    /// has passed ahead of time they come from the end of the link, at their time.
+    /// Sends the reports that a chain has made for a packet; reports are not answered. Where packets pass ahead of time,
+    /// reports leave the end of the link at the time of the arrival.
     #[cold]
-    fn send_reports(&mut self, row: u32, answered: &PackedPacket, now: Time) {
+    fn send_reports(&mut self, chain: u32, answered: &PackedPacket, now: Time) {
         for (kind, report) in core::mem::take(&mut self.stages.pending_reports) {
             let path = self.reports.path(answered.flow(), answered.hop(), kind);
             let Some(hop) = path.filter(|_| !answered.has(flags::REPORT)) else { continue };
@@ -284,14 +285,14 @@ impl<C: Contents> Network<C> {
                 at: now,
                 stamp: now,
                 flow: answered.flow(),
-                connection: ConnectionId::NONE.word(),
+                connection: ConnectionId::NONE.pack(),
                 hop,
                 len: u16::try_from(report.len.get()).expect("at most 65,535 B"),
                 number: self.reports.put(*report),
                 flags: flags::REPORT | back,
                 ..Packet::default()
             };
-            match self.stages.passed_ahead(row) {
+            match self.stages.passed_ahead(chain) {
                 None => self.send(PackedPacket::of(&packet), now),
                 Some(link) => {
                     self.ledger.injected += 1;
@@ -301,21 +302,21 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Whether a stage takes a report that has passed a row, which ends its way.
+    /// Whether a stage of the chain consumes a report, which ends its path.
     #[cold]
-    fn is_taken(&mut self, row: u32, packed: &PackedPacket) -> bool {
-        let taken = self.stages.take(row, || self.reports.take(packed.number()));
+    fn is_consumed(&mut self, chain: u32, packed: &PackedPacket) -> bool {
+        let taken = self.stages.take(chain, || self.reports.take(packed.number()));
         self.ledger.delivered += u64::from(taken);
         taken
     }
 
-    /// The node outside that has what comes to a hop: a tunnel's beginning or end, by the number of its stage.
+    /// The external node at a hop, a tunnel's beginning or end, by the number of its stage.
     pub fn node_at(&self, hop: u32) -> Option<u32> {
-        let row = self.rows.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
-        self.stages.stands_outside(*row)
+        let chain = self.chains.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
+        self.stages.outside_node(*chain)
     }
 
-    /// The hops of a way, from its first on, in front of which nodes outside stand.
+    /// The hops of a path that have an external node in front of them, with its number.
     pub fn nodes_on(&self, first: u32) -> impl Iterator<Item = (u32, u32)> {
         let is_last = |hop: &&Hop| hop.then == NextHop::Nothing || hop.link == NO_LINK;
         let len = self.hops[first as usize..].iter().position(|hop| is_last(&hop)).unwrap_or(0);
@@ -327,14 +328,14 @@ impl<C: Contents> Network<C> {
         self.tunnel_ends.get(hop as usize).copied().flatten()
     }
 
-    /// First hop of the way of reports that answer packets of a flow at a hop.
+    /// First hop of the path of reports that answer packets of a flow at a hop.
     pub fn report_path(&self, flow: u32, hop: u32) -> Option<u32> {
-        let kind = self.stages.reports_to(self.rows[hop as usize])?;
+        let kind = self.stages.reports_to(self.chains[hop as usize])?;
         self.reports.path(flow, hop, kind)
     }
 
-    /// A packet that has left comes to the stages of its hop. Returns why they have dropped it, if they have, what they
-    /// have written, and what they report.
+    /// Passes an external packet through the stages of its hop. Returns the reason of a drop, what they have written, and
+    /// their report.
     pub fn judge(
         &mut self,
         packed: PackedPacket,
@@ -344,13 +345,13 @@ impl<C: Contents> Network<C> {
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(packed, user, 0.0, now) };
-        let passed = self.stages.pass(self.rows[packed.hop() as usize], &mut passing).is_some();
+        let passed = self.stages.pass(self.chains[packed.hop() as usize], &mut passing).is_some();
         self.losses[packed.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
         (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))
     }
 
-    /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.
+    /// Forwards an external packet behind the stages of its hop. Returns it if that is the end of its path.
     pub fn go_on(&mut self, packed: PackedPacket, now: Time) -> Option<(Time, PackedPacket)> {
         self.ledger.injected += 1;
         let hop = Hop { staged: false, ..self.hop_of(&packed) };

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Time;
 
 use super::Network;
-use crate::ahead::{Pending, Signal};
+use crate::ahead::{LinkSignal, Pending};
 use crate::contents::Contents;
 use crate::link_reading::{LinkReadings, ReadLinks};
 
@@ -30,7 +30,7 @@ impl<C: Contents> Network<C> {
 
     /// A link drops or marks a packet: keeps that for the reading, if the packet arrives after it.
     #[inline(always)]
-    pub(super) fn note_signal(&mut self, link: u32, signal: Signal, now: Time) {
+    pub(super) fn note_signal(&mut self, link: u32, signal: LinkSignal, now: Time) {
         if now > self.next_reading {
             self.ahead.signal(now, link, signal);
         }
@@ -45,7 +45,7 @@ impl<C: Contents> Network<C> {
 
     /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
     pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
-        debug_assert_eq!(now, self.next_reading, "as was said before");
+        debug_assert_eq!(now, self.next_reading, "the reading was announced");
         read(&mut self.links, &mut self.ahead, now)
     }
 

@@ -160,7 +160,7 @@ tables! {
         losses: U64;
         /// Packets that reached the receiver in the measured time, whenever they were sent.
         packets_delivered: U64;
-        /// Of them, those that were marked CE on their way.
+        /// Of them, those that were marked CE in transit.
         marks: U64;
         /// Mean smoothed round-trip time over ACKs, none without any.
         mean_srtt_s: F64 in "s";
@@ -285,7 +285,7 @@ tables! {
 
     /// One row per flow whose sender declares congestion (`tcp.conex`), over the measured time: what it declared, by kind,
     /// over all its connections. A packet that declares two things counts for each; with re-ECN losses and marks share a
-    /// codepoint, and are told apart here.
+    /// codepoint, and are separate here.
     pub struct DeclarationTable = "declarations" only of "simulated scenarios with senders that declare congestion" {
         /// Number of the flow, from 0.
         flow: U32;
@@ -317,13 +317,13 @@ tables! {
         group: Group;
         /// What is counted: packets, where the name does not say bytes. `dropped: REASON` is what the stage
         /// has dropped for that reason. `state_bytes` is no count: what the stage remembers of all its users, flows and
-        /// tunnels at the end, in bytes, where it has to, told once, in the row of the first of its users.
+        /// tunnels at the end, in bytes, where it has to, once, in the row of the first of its users.
         count: Text;
         /// How much of it.
         value: U64;
     }
 
-    /// One row per flow and thing that its application tells of itself, over the whole run up to the end of the
+    /// One row per flow and quantity that its application reports, over the whole run up to the end of the
     /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
     /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
@@ -337,7 +337,7 @@ tables! {
         user: U32;
         /// Its group.
         group: Group;
-        /// What is told; times in seconds, where the name says so.
+        /// Name of the quantity; times in seconds, where the name says so.
         what: Text;
         /// How much of it; none where there is none, as of a video that never started.
         amount: F64 in "as named";
@@ -407,7 +407,7 @@ tables! {
     }
 
     /// One row per sample, flow and thing that its application has, for the first flows of each group: as many as
-    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if reports tell of it; videos that
+    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if it is reported; videos that
     /// adapt: `target_rate_bps`, `quality` (0 is the worst; none while they send nothing) and `price`.
     pub struct ApplicationSeries = "application_series" only of "scenarios with calls or videos that adapt" {
         /// When it was taken.

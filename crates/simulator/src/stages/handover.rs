@@ -1,4 +1,4 @@
-//! Users whose stages hand them over: what a stage has of a user goes to the next at which a packet of his comes, at
+//! Users whose stages hand them over: what a stage has of a user goes to the next at which a packet of its comes, at
 //! once. A handover's own signalling goes before a user, and is not modelled.
 
 use tidegate_scenario::plan::Plan;
@@ -24,15 +24,15 @@ impl UserLocation {
 }
 
 impl Stages {
-    /// A packet of a user comes to a stage, and with it what another has of him.
+    /// A packet of a user comes to a stage, and with it what another has of it.
     #[inline]
-    pub(super) fn come(&mut self, number: u32, user: u32) {
+    pub(super) fn follow_user(&mut self, number: u32, user: u32) {
         if self.all[number as usize].hands_over && self.at.at[user as usize] != Some(number) {
             self.bring(number, user);
         }
     }
 
-    /// A stage has learned something of a user who may be at another by now.
+    /// A stage has learned something of a user that may be at another by now.
     pub(super) fn send_after(&mut self, number: u32, user: u32) {
         if !self.all[number as usize].hands_over {
             return;

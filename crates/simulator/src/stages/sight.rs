@@ -7,7 +7,7 @@ use crate::packet::{PackedPacket, TunnelHeader, flags};
 
 /// A packet as stages see it, but for what its connection's headers and a tunnel's say.
 pub fn passing(packed: PackedPacket, user: u32, signal: f32, now: Time) -> Passing {
-    let Header { ecn, declared } = header_of(packed.flags());
+    let CongestionHeader { ecn, declared } = header_of(packed.flags());
     Passing {
         now,
         len: Bytes::new(packed.len().into()),
@@ -39,7 +39,7 @@ pub fn tunnel_of(packed: &PackedPacket, header: TunnelHeader) -> Tunnel {
 
 /// What a packet's header says of congestion, as stages see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct CongestionHeader {
     /// The ECN field.
     pub ecn: Ecn,
     /// What its sender declares.
@@ -47,7 +47,7 @@ pub struct Header {
 }
 
 /// What flags say.
-pub fn header_of(flags: u32) -> Header {
+pub fn header_of(flags: u32) -> CongestionHeader {
     let has = |flag: u32| flags & flag != 0;
     let declared = Declared {
         conex: has(flags::CONEX),
@@ -56,7 +56,7 @@ pub fn header_of(flags: u32) -> Header {
         credit: has(flags::CREDIT),
         re: has(flags::RE),
     };
-    Header { ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE), declared }
+    CongestionHeader { ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE), declared }
 }
 
 fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
@@ -94,7 +94,7 @@ pub fn crossing(
 
 /// Flags that say this, and what `before` says of other things. ECT stays, also where it becomes CE, since
 /// it is what the sender has set.
-pub fn flags_of(header: Header, inner_ecn: Option<Ecn>, before: u32) -> u32 {
+pub fn flags_of(header: CongestionHeader, inner_ecn: Option<Ecn>, before: u32) -> u32 {
     use flags::*;
     const DECLARED: u32 = CONEX | LOSS | MARK | CREDIT | RE;
     let Declared { conex, loss, mark, credit, re } = header.declared;
@@ -148,7 +148,7 @@ mod tests {
             let TunnelHeader { teid, sequence, re_inserted } = HEADER;
             let tunnel = |inner_ecn| Tunnel { teid, sequence, inner_ecn, re_inserted };
             let written = Passing { ecn, tunnel: inner_ecn.map(tunnel), declared, ..seen(own) };
-            let flags = flags_of(Header { ecn, declared }, inner_ecn, own);
+            let flags = flags_of(CongestionHeader { ecn, declared }, inner_ecn, own);
             assert_eq!(seen(flags), written);
             let again = flags_of(header_of(flags), inner_ecn, flags);
             assert_eq!(again, flags, "{ecn:?} {inner_ecn:?} {bits:b}");
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_mark_leaves_what_the_sender_has_set() {
         let before = flags::ECT | flags::ECT_1;
-        let marked = Header { ecn: Ecn::Ce, ..Header::default() };
+        let marked = CongestionHeader { ecn: Ecn::Ce, ..CongestionHeader::default() };
         assert_eq!(flags_of(marked, None, before), before | flags::CE);
     }
 }

@@ -85,7 +85,7 @@ mod tests {
         trip
     }
 
-    /// How long acknowledgements wait when each waits in vain.
+    /// How long acknowledgements wait when each waits spuriously.
     fn delays_ms(rtt_ms: Option<u64>) -> Vec<u64> {
         let (trip, mut delay) = (handshake(rtt_ms), AckDelay::new(LEAST));
         (0..6)

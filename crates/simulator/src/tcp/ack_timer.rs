@@ -28,11 +28,11 @@ impl AckTimer {
     pub fn set(&mut self, due: Time) -> Time {
         self.due = due;
         self.looks_at = select_unpredictable(self.looks_at == Time::NEVER, due, self.looks_at);
-        self.leaves_at()
+        self.sent_at()
     }
 
     /// When the acknowledgement leaves, if nothing else lets it go before; [`Time::NEVER`] if none is due.
-    pub fn leaves_at(&self) -> Time {
+    pub fn sent_at(&self) -> Time {
         if self.due == Time::NEVER { Time::NEVER } else { self.due.max(self.looks_at) }
     }
 
@@ -44,11 +44,11 @@ impl AckTimer {
 
     /// Whether an acknowledgement leaves before `until`. Else a look before then finds none due, and the next is when one is.
     #[inline]
-    pub fn leaves_before(&mut self, until: Time) -> bool {
-        let leaves = self.leaves_at() < until;
+    pub fn is_sent_before(&mut self, until: Time) -> bool {
+        let is_sent = self.sent_at() < until;
         let looks = select_unpredictable(self.looks_at < until, self.due, self.looks_at);
         self.looks_at = looks;
-        leaves
+        is_sent
     }
 
     /// It has run out: nothing is due, and nobody looks.
@@ -73,9 +73,9 @@ mod tests {
         let mut timer = AckTimer::new();
         assert_eq!(timer.set(ns(40)), ns(40));
         timer.clear();
-        assert_eq!(timer.leaves_at(), Time::NEVER);
+        assert_eq!(timer.sent_at(), Time::NEVER);
         assert_eq!(timer.set(ns(60)), ns(60));
-        assert!(!timer.leaves_before(ns(60)) && timer.leaves_before(ns(61)));
+        assert!(!timer.is_sent_before(ns(60)) && timer.is_sent_before(ns(61)));
     }
 
     /// A delay that has become shorter does not bring the look forward.
@@ -92,7 +92,7 @@ mod tests {
         let mut timer = AckTimer::new();
         timer.set(ns(40));
         timer.clear();
-        assert!(!timer.leaves_before(ns(41)));
+        assert!(!timer.is_sent_before(ns(41)));
         assert_eq!(timer.set(ns(30)), ns(30));
     }
 
@@ -114,10 +114,10 @@ mod tests {
                         (due, left) = (None, Some(at));
                     }
                 }
-                let leaves_at = timer.leaves_at();
-                prop_assert_eq!(timer.leaves_before(ns(now)), left.is_some());
+                let sent_at = timer.sent_at();
+                prop_assert_eq!(timer.is_sent_before(ns(now)), left.is_some());
                 if let Some(at) = left {
-                    prop_assert_eq!(leaves_at, ns(at));
+                    prop_assert_eq!(sent_at, ns(at));
                     timer.run_out();
                 }
                 match step {

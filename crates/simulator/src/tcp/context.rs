@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Time;
 
-use crate::ack_timers::Seat;
+use crate::ack_timers::AckSlot;
 use crate::connections::ConnectionId;
 use crate::event_queue::Timers;
 use crate::network::{Network, Routes};
@@ -28,7 +28,7 @@ impl SimContext<'_> {
     }
 }
 
-/// What an end host sees of the world at one moment.
+/// What an end host sees of the simulation at one moment.
 pub struct HostContext<'a> {
     /// The present.
     pub now: Time,
@@ -53,15 +53,15 @@ pub struct Address {
     data: u32,
     acks: u32,
     /// Where the receiving end waits with an acknowledgement that is delayed, which also tells the direction of data.
-    pub seat: Seat,
+    pub seat: AckSlot,
 }
 
 impl Address {
     /// Of a half of a connection.
     pub fn new(flow: u32, connection: u32, timer: TimerId, routes: Routes) -> Self {
-        let seat = Seat::of(timer);
+        let seat = AckSlot::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
-        address.lead(routes);
+        address.reroute(routes);
         address
     }
 
@@ -73,11 +73,11 @@ impl Address {
 
     /// Whom timers wake.
     pub fn timer(&self) -> TimerId {
-        TimerId::new(ConnectionId::of_word(self.connection).place(), self.is_backward())
+        TimerId::new(ConnectionId::unpack(self.connection).place(), self.is_backward())
     }
 
     /// It enters the network by these ways from now on.
-    pub fn lead(&mut self, Routes { forward, reverse }: Routes) {
+    pub fn reroute(&mut self, Routes { forward, reverse }: Routes) {
         (self.data, self.acks) =
             if self.is_backward() { (reverse, forward) } else { (forward, reverse) };
     }
@@ -93,9 +93,9 @@ impl HostContext<'_> {
 
     /// Sends an acknowledgement of all segments before `number`, with options if `flags` say so.
     #[inline]
-    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, word: u32) {
+    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, payload: u32) {
         let packet = self.packet(self.address.acks, number, echo, len, flags | flags::ACK);
-        self.send(Packet { word, ..packet }, !self.address.is_backward());
+        self.send(Packet { payload, ..packet }, !self.address.is_backward());
     }
 
     #[inline(always)]
@@ -121,7 +121,7 @@ impl HostContext<'_> {
         self.timers.push(at, Wake::Retransmit(self.address.timer().0));
     }
 
-    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it anew.
+    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it again.
     #[inline]
     pub fn set_ack_timer(&mut self, at: Time) {
         self.timers.set_ack(self.address.seat, at);

@@ -132,7 +132,7 @@ impl Half {
         self.receiver.received_bytes()
     }
 
-    /// How whoever may send the other way has answered the request of the connection, once data that
+    /// How whoever may send the other path has answered the request of the connection, once data that
     /// follows it has arrived and shows that the answer did.
     pub fn accepted(&self) -> Option<Answered> {
         (self.received_bytes() > 0).then_some(self.answered)
@@ -145,9 +145,9 @@ impl Half {
             return self.answer(packed, ctx);
         }
         let packet = &packed.packet(ctx.now);
-        let leaves_at = self.ack_leaves_at();
-        if self.receiver.ack_timer().is_some_and(|timer| timer.leaves_before(packet.at)) {
-            self.acknowledge_late(leaves_at, ctx);
+        let sent_at = self.ack_sent_at();
+        if self.receiver.ack_timer().is_some_and(|timer| timer.is_sent_before(packet.at)) {
+            self.acknowledge_late(sent_at, ctx);
         }
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(ctx);
@@ -186,20 +186,20 @@ impl Half {
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let blocks = self.receiver.sack_blocks();
-        let (mut len, mut word) = (self.sizes.header, 0);
+        let (mut len, mut payload) = (self.sizes.header, 0);
         if blocks.is_some() || self.receiver.has_more_feedback() {
             let (received_at, prices) = self.receiver.more_feedback();
-            word = prices;
+            payload = prices;
             if blocks.is_some() || received_at.is_some() {
                 flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
                 let sack = blocks.unwrap_or_default();
                 let used = sack.iter().filter(|(start, end)| start < end).count();
                 len += Sizes::sack_option(used);
-                let options = Options { word, sack, received_at, ..Options::default() };
-                word = ctx.network.options.put(options);
+                let options = Options { payload, sack, received_at, ..Options::default() };
+                payload = ctx.network.options.put(options);
             }
         }
-        ctx.send_ack(self.receiver.next, echo, len, flags, word);
+        ctx.send_ack(self.receiver.next, echo, len, flags, payload);
     }
 
     /// The same with counters of marks.
@@ -222,8 +222,8 @@ impl Half {
         let has_more_feedback = self.receiver.has_more_feedback();
         if used > 0 || received_bytes.is_some() || has_more_feedback {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
-            let (received_at, word) = self.receiver.more_feedback();
-            let options = Options { word, sack, received_bytes, received_at, tunnel: None };
+            let (received_at, payload) = self.receiver.more_feedback();
+            let options = Options { payload, sack, received_bytes, received_at, tunnel: None };
             ticket = ctx.network.options.put(options);
         }
         ctx.send_ack(self.receiver.next, echo, len, flags, ticket);
@@ -237,14 +237,14 @@ impl Half {
 
     /// When the acknowledgement leaves that waits for a second segment; [`Time::NEVER`] if none does.
     #[inline]
-    fn ack_leaves_at(&mut self) -> Time {
-        self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.leaves_at())
+    fn ack_sent_at(&mut self) -> Time {
+        self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.sent_at())
     }
 
     /// The wake-up comes that the receiver has asked for, or one that is left over from a connection that had this place
     /// before.
     pub fn on_wake_of_receiver(&mut self, ctx: &mut HostContext) {
-        match self.ack_leaves_at() {
+        match self.ack_sent_at() {
             Time::NEVER => {}
             later if later > ctx.now => ctx.set_ack_timer(later),
             at => self.acknowledge_late(at, ctx),

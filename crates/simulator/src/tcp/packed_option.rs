@@ -1,4 +1,4 @@
-//! A number that there may not be, in one word: every sender has several.
+//! An optional number in eight bytes; every sender has several.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ impl PackedOption {
     /// There is this one.
     #[inline]
     pub const fn some(number: u64) -> Self {
-        debug_assert!(number < u64::MAX, "the largest stands for none");
+        debug_assert!(number < u64::MAX, "the largest number means none");
         PackedOption(number)
     }
 

@@ -11,8 +11,8 @@
 //! trip, and does not do so here. What it changes is the time of acknowledgements: Linux acknowledges
 //! at once while the window grows, which makes trains of ACKs out of what would be delayed ones.
 //!
-//! The round trip, as the receiver sees it, is the time on the way there by the segment's timestamp,
-//! and the way back of the handshake, in whole milliseconds. It falls at once and rises by an eighth
+//! The round trip, as the receiver sees it, is the time on the forward path by the segment's timestamp,
+//! and the reverse path of the handshake, in whole milliseconds. It falls at once and rises by an eighth
 //! of the difference, at most each millisecond.
 
 use core::hint::select_unpredictable;
@@ -41,7 +41,7 @@ pub struct ReceiveWindow {
     /// The present measurement began after so many bytes, at this time.
     from_bytes: u64,
     since: Time,
-    way_back: Span,
+    reverse_delay: Span,
     rtt: Span,
     sampled: Time,
 }
@@ -56,18 +56,19 @@ impl ReceiveWindow {
             most_bytes: FIRST_SEGMENTS * mss,
             from_bytes: 0,
             since: Time::ZERO,
-            way_back: Span::ZERO,
+            reverse_delay: Span::ZERO,
             rtt: Span::ZERO,
             sampled: Time::ZERO,
         }
     }
 
     /// The first segment arrives, a round trip after the connection request was answered. If it was answered more than
-    /// once, the way back is taken to be as long as the way there.
+    /// once, the reverse path is taken to be as long as the way there.
     pub fn begin(&mut self, answered: Answered, at: Time, stamp: Time) {
-        let way_there = at.since(stamp);
-        self.rtt = answered.round_trip(at).unwrap_or(way_there * 2);
-        self.way_back = Span::from_nanos(self.rtt.as_nanos().saturating_sub(way_there.as_nanos()));
+        let forward_delay = at.since(stamp);
+        self.rtt = answered.round_trip(at).unwrap_or(forward_delay * 2);
+        self.reverse_delay =
+            Span::from_nanos(self.rtt.as_nanos().saturating_sub(forward_delay.as_nanos()));
         self.since = answered.at();
         self.sampled = at;
     }
@@ -76,7 +77,7 @@ impl ReceiveWindow {
     pub fn on_segment(&mut self, at: Time, stamp: Time, received_bytes: u64) -> bool {
         if at.since(self.sampled) >= TICK {
             self.sampled = at;
-            self.note_round_trip(at.since(stamp) + self.way_back);
+            self.note_round_trip(at.since(stamp) + self.reverse_delay);
         }
         let grows = self.window < self.limit;
         if grows {

@@ -4,7 +4,7 @@ use tidegate_scenario::plan::ReductionPlan;
 
 /// What an ACK during recovery says.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct AckProgress {
     /// Segments newly acknowledged or sacked (RFC 9937: DeliveredData).
     pub delivered: u32,
     /// Segments in the network after this ACK (RFC 6675: pipe).
@@ -71,7 +71,7 @@ impl Reduction {
     }
 
     /// The window after an ACK.
-    pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: Progress) -> f64 {
+    pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: AckProgress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
             // It came down as it began.
@@ -148,7 +148,7 @@ mod tests {
         let (mut pipe, mut sent) = (19, Vec::new());
         for _ in 0..18 {
             pipe -= 1;
-            let progress = Progress { delivered: 1, in_flight: pipe, safe: false };
+            let progress = AckProgress { delivered: 1, in_flight: pipe, safe: false };
             let room = prr.on_ack(20.0, 10.0, progress) as u32 - pipe;
             for _ in 0..room {
                 prr.on_sent();
@@ -166,7 +166,7 @@ mod tests {
         let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0, false);
         let mut cwnd = 20.0;
         for _ in 0..10 {
-            let progress = Progress { delivered: 1, in_flight: 30, safe: true };
+            let progress = AckProgress { delivered: 1, in_flight: 30, safe: true };
             cwnd = reduction.on_ack(cwnd, 10.0, progress);
         }
         assert_eq!(cwnd, 15.0);
@@ -180,7 +180,7 @@ mod tests {
         let (mut pipe, mut sent) = (10, Vec::new());
         for _ in 0..10 {
             pipe -= 1;
-            let progress = Progress { delivered: 1, in_flight: pipe, safe: true };
+            let progress = AckProgress { delivered: 1, in_flight: pipe, safe: true };
             let room = reduction.on_ack(10.0, 7.0, progress) as u32 - pipe;
             for _ in 0..room {
                 reduction.on_sent();
@@ -199,7 +199,7 @@ mod tests {
             let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 14.0, half);
             let mut cwnd = 14.0;
             for in_flight in [5, 4, 3, 2] {
-                let progress = Progress { delivered: 1, in_flight, safe: false };
+                let progress = AckProgress { delivered: 1, in_flight, safe: false };
                 cwnd = reduction.on_ack(cwnd, 7.0, progress);
             }
             assert_eq!((cwnd, reduction.finish(cwnd, 7.0, 2)), (window, end));
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn rate_halving_never_opens_a_burst() {
         let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0, false);
-        let progress = Progress { delivered: 9, in_flight: 4, safe: true };
+        let progress = AckProgress { delivered: 9, in_flight: 4, safe: true };
         assert_eq!(reduction.on_ack(20.0, 10.0, progress), 5.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Segments that are not full. There are few: the last of a connection, and of each write that was not
 //! to wait for more. So both ends count segments, and keep what these lack for a full one in a list.
 
-/// Short segments, ascending, and what each lacks. Most connections have had none, and pay a word for it.
+/// Short segments, ascending, and the bytes that each lacks. Connections without any pay one pointer.
 #[derive(Clone, Debug, Default)]
 pub struct ShortSegments {
     #[allow(clippy::box_collection)]

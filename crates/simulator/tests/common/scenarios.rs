@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-/// So many cases of a law without exceptions, drawn anew each time but where a seed is given, as in `make test`.
+/// So many cases of a law without exceptions, drawn again each time but where a seed is given, as in `make test`.
 /// A test that fails prints what repeats it; `PROPTEST_CASES=5000` tries more.
 pub fn exact(cases: u32) -> ProptestConfig {
     let given = ProptestConfig::default();
@@ -300,7 +300,7 @@ struct Group {
     meter: &'static str,
     ingress: String,
     egress: String,
-    /// They sit at the hosts of the first group, if their way begins or ends there.
+    /// They sit at the hosts of the first group, if their path begins or ends there.
     at_first: bool,
     /// Their stages stand once for all of them.
     shares: bool,
@@ -340,7 +340,7 @@ fn group() -> impl Strategy<Value = Group> {
     )
 }
 
-/// Stages at the beginning and the end of a group's way; of tunnels, both ends.
+/// Stages at the beginning and the end of a group's path; of tunnels, both ends.
 fn ends() -> impl Strategy<Value = (&'static str, &'static str)> {
     let tunnels = select(vec![
         ("\"pdn-gateway\"", "{ kind = \"enodeb\", interval = \"15 ms\", radio_loss = 0.05 }"),
@@ -379,7 +379,7 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     })
 }
 
-/// Of a shape whose way back may carry data, too.
+/// Of a shape whose reverse path may carry data, too.
 fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + use<> {
     let back: Vec<Place> = places.iter().map(|(from, to)| (*to, *from)).collect();
     let both = [places, &back].concat();

@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the way.
+    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the path.
     #[test]
     fn nodes_that_do_not_know_the_option_skip_it() {
         assert_eq!(OPTION_TYPE >> 5, 0b000);

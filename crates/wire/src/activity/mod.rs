@@ -58,7 +58,7 @@ impl Activity {
         self.0
     }
 
-    /// log₂ of the factor by which the user exceeds his reference rate. Exact.
+    /// log₂ of the factor by which the user exceeds its reference rate. Exact.
     pub fn value(self) -> f32 {
         f32::from(self.0) / Self::STEPS as f32
     }

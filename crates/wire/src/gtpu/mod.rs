@@ -47,7 +47,7 @@ const NO_MORE: u8 = 0;
 
 /// What a message is (table 6.1-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum MessageKind {
     /// Is the path alive?
     EchoRequest,
     /// It is.
@@ -81,7 +81,7 @@ pub enum Comprehension {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What it is.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The tunnel, by the number that its receiving end has given it.
     pub teid: u32,
     /// Sequence number.
@@ -137,7 +137,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, WireError> {
     let sequence = u16::from_be_bytes([optional[0], optional[1]]);
     Ok(Message {
         header: Header {
-            kind: Kind::from(header[1]),
+            kind: MessageKind::from(header[1]),
             teid: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
             sequence: (flags & HAS_SEQUENCE != 0).then_some(sequence),
             n_pdu: (flags & HAS_N_PDU != 0).then_some(optional[2]),
@@ -255,26 +255,26 @@ impl Comprehension {
 }
 
 /// Numbers of the kinds that have a name.
-const KINDS: [(u8, Kind); 6] = [
-    (1, Kind::EchoRequest),
-    (2, Kind::EchoResponse),
-    (26, Kind::ErrorIndication),
-    (31, Kind::SupportedExtensions),
-    (254, Kind::EndMarker),
-    (255, Kind::Data),
+const KINDS: [(u8, MessageKind); 6] = [
+    (1, MessageKind::EchoRequest),
+    (2, MessageKind::EchoResponse),
+    (26, MessageKind::ErrorIndication),
+    (31, MessageKind::SupportedExtensions),
+    (254, MessageKind::EndMarker),
+    (255, MessageKind::Data),
 ];
 
-impl From<u8> for Kind {
+impl From<u8> for MessageKind {
     fn from(number: u8) -> Self {
         let named = KINDS.into_iter().find(|(of, _)| *of == number);
-        named.map_or(Kind::Other(number), |(_, kind)| kind)
+        named.map_or(MessageKind::Other(number), |(_, kind)| kind)
     }
 }
 
-impl From<Kind> for u8 {
-    fn from(kind: Kind) -> u8 {
+impl From<MessageKind> for u8 {
+    fn from(kind: MessageKind) -> u8 {
         match kind {
-            Kind::Other(number) => number,
+            MessageKind::Other(number) => number,
             _ => KINDS.into_iter().find(|(_, of)| *of == kind).map_or(0, |(number, _)| number),
         }
     }

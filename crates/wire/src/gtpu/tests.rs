@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn header(sequence: Option<u16>, n_pdu: Option<u8>) -> Header {
-    Header { kind: Kind::Data, teid: 0x1234_5678, sequence, n_pdu }
+    Header { kind: MessageKind::Data, teid: 0x1234_5678, sequence, n_pdu }
 }
 
 fn message(header: Header, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
@@ -38,15 +38,16 @@ fn the_layout_is_that_of_the_specification() {
 #[test]
 fn every_kind_survives_the_round_trip() {
     for number in 0..=u8::MAX {
-        assert_eq!(u8::from(Kind::from(number)), number);
-        let bytes = message(Header { kind: Kind::from(number), ..header(None, None) }, &[], &[]);
-        assert_eq!(parsed(&bytes).header.kind, Kind::from(number));
+        assert_eq!(u8::from(MessageKind::from(number)), number);
+        let bytes =
+            message(Header { kind: MessageKind::from(number), ..header(None, None) }, &[], &[]);
+        assert_eq!(parsed(&bytes).header.kind, MessageKind::from(number));
     }
 }
 
 /// Figure 5.2.1-2.
 #[test]
-fn who_has_to_understand_an_extension_stands_in_its_type() {
+fn the_type_of_an_extension_says_which_nodes_must_understand_it() {
     for (kind, comprehension) in [
         (0x3E, Comprehension::NotRequired),
         (0x40, Comprehension::NotForwarded),
@@ -295,8 +296,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        for repaired in [false, true] {
-            if repaired && bytes.len() >= 8 {
+        for length_fixed in [false, true] {
+            if length_fixed && bytes.len() >= 8 {
                 bytes[0] = 0x30 | bytes[0] & 0b111;
                 let len = (bytes.len() - 8) as u16;
                 bytes[2..4].copy_from_slice(&len.to_be_bytes());

@@ -16,7 +16,7 @@ pub const OVERHEAD: usize = ipv4::HEADER_LEN + UDP_HEADER_LEN + 8;
 
 /// The path on which a tunnel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct TunnelPath {
     /// Address of the end that sends.
     pub source: Ipv4Addr,
     /// Address of the end that receives.
@@ -38,7 +38,7 @@ pub struct Outer {
 
 /// Appends a message on its path to `out`: IPv4 with this ECN field, UDP with its checksum, GTP-U.
 pub fn enclose(
-    path: Path,
+    path: TunnelPath,
     ecn: Ecn,
     header: Header,
     extensions: &[(u8, &[u8])],
@@ -66,7 +66,7 @@ pub fn enclose(
     }
 }
 
-fn fill_udp(path: Path, datagram: &mut [u8]) {
+fn fill_udp(path: TunnelPath, datagram: &mut [u8]) {
     let len = datagram.len() as u16;
     datagram[0..2].copy_from_slice(&path.source_port.to_be_bytes());
     datagram[2..4].copy_from_slice(&PORT.to_be_bytes());
@@ -132,7 +132,7 @@ impl Outer {
     }
 
     /// Whether its addresses are those of this path, from its far end or towards it.
-    pub fn is_on(&self, path: Path) -> bool {
+    pub fn is_on(&self, path: TunnelPath) -> bool {
         (self.view.source, self.view.destination)
             == (IpAddr::V4(path.source), IpAddr::V4(path.destination))
     }

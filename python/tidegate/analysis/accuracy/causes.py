@@ -1,4 +1,4 @@
-"""Why packets differ from the equilibrium of links that tell nobody apart."""
+"""Why packets differ from the equilibrium of links that treat all users alike."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Cause(NamedTuple):
     def to_dict(self) -> dict[str, object]:
         """As in the JSON output."""
         known = measured().get(self.kind)
-        said = {"kind": self.kind, "key": self.key, "what": self.what}
-        return {**said, **(asdict(known) if known else {})}
+        entry = {"kind": self.kind, "key": self.key, "what": self.what}
+        return {**entry, **(asdict(known) if known else {})}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Senders:
     windows: tuple[float, ...]
     met: tuple[float, ...]
     rtt_s: tuple[float, ...]
-    told: tuple[Signalled, ...]
+    signals: tuple[Signalled, ...]
 
     @classmethod
     def of(
@@ -94,8 +94,8 @@ class Senders:
             tuple(map(float, values))
             for values in (at.window_packets, at.met_probability, at.rtt_s)
         )
-        told = tuple(signalled(mapped, bundle) for bundle in bundles)
-        return cls(bundles, sources, windows, met, rtt_s, told)
+        signals = tuple(signalled(mapped, bundle) for bundle in bundles)
+        return cls(bundles, sources, windows, met, rtt_s, signals)
 
     @property
     def clocked(self) -> list[int]:
@@ -300,7 +300,7 @@ def full_buffer(key: str, queue: float, buffer: float) -> list[Cause]:
 
 def _many_losses(senders: Senders) -> Iterable[Cause]:
     for i in senders.clocked:
-        if senders.told[i] is Signalled.LOSSES and senders.met[i] > _MANY_LOSSES:
+        if senders.signals[i] is Signalled.LOSSES and senders.met[i] > _MANY_LOSSES:
             what = (
                 f"one packet in {1 / senders.met[i]:.1f} is lost, which takes time-outs that the "
                 "law does not have, so that fewer losses and a shorter queue do"

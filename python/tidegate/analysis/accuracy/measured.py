@@ -51,5 +51,5 @@ def measured() -> dict[str, Measured]:
 
 def write(found: dict[str, Measured], path: Path = FILE) -> None:
     """Keep what was measured."""
-    kept = {kind: asdict(one) for kind, one in sorted(found.items())}
-    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    data = {kind: asdict(one) for kind, one in sorted(found.items())}
+    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

@@ -60,7 +60,7 @@ class Bundle:
 
     @property
     def reference_rate_bps(self) -> float | None:
-        """What a user's activity meter assigns to him, if he has one."""
+        """Reference rate of a user's activity meter, if there is one."""
         rates = [s["reference_rate_bps"] for s in self.stages if s["kind"] == "activity-meter"]
         return float(rates[0]) if rates else None
 
@@ -122,7 +122,7 @@ def _stages(plan: Plan, flow: Flow) -> list[Choice]:
 
 
 def _check_own_stages(plan: Plan) -> None:
-    """Whether each user has what meters or polices him for himself, as models have it."""
+    """Whether each user has a meter or policer of its own, as models have it."""
     users: dict[tuple[int, int], set[int]] = defaultdict(set)
     for flow in plan["flows"]:
         group = plan["user_groups"][flow["user"]]

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def tcp_users(mapped: Mapped, bundle: Bundle) -> CustomerGroup:
-    """Users of a bundle, each of whom sends by Padhye's formula of the loss that he meets."""
+    """Users of a bundle, which send by Padhye's formula at the loss of their packets."""
     mapped.check_unpoliced(bundle)
     law = mapped.source(bundle)
     if not isinstance(law, Reno | Cubic):
         constant = bundle.traffic["kind"] == "cbr"
         raise NoModelError(
             f"{bundle.key}.{'traffic' if constant else 'tcp.congestion_control'}",
-            "how users who are told apart share is known where all go by Reno's law, or all send "
-            "at constant rates",
+            "shares under differentiation have a model where all users follow Reno's law, or "
+            "all send at constant rates",
             'the nearest is traffic = "greedy" with reno for everybody',
         )
     tcp = bundle.tcp or {}

@@ -58,7 +58,7 @@ class Mapped:
 
     @cached_property
     def price_base(self) -> float:
-        """φ, with which prices become marks; e where they are told, which any base stands for."""
+        """φ, with which prices become marks; e where prices are explicit (any base serves)."""
         encoding = self._price_encoding
         if encoding.get("kind") == "maximum":
             raise NoModelError(
@@ -113,7 +113,7 @@ class Mapped:
 
     @cached_property
     def full_links(self) -> list[int]:
-        """Links that are full where everybody takes what he can get (max-min)."""
+        """Links that are full under max-min shares."""
         loads = max_min_loads_bps(self)
         return [i for i in self.links if loads[i] >= _FULL * self.link(i)["rate_bps"]]
 
@@ -222,7 +222,7 @@ class Mapped:
         if kind != "none":
             raise NoModelError(
                 f"{self.key(index)}.differentiation",
-                f"{kind} gives everybody a probability of his own, for which this model has no law",
+                f"{kind} gives each user its own probability, for which this model has no law",
                 'set its kind to "none"',
             )
         for bundle in self.bundles:

@@ -1,7 +1,7 @@
 """A scenario as a problem of sharing: capacities, and who shares them by which utility.
 
-What a user has for himself (access link, a constant rate) is a link of his group's own, so that it
-bounds his rate and nobody else's.
+A user's own limit (access link, a constant rate) is a link of its group, so that it
+bounds that group's rate and no other.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def solved(mapped: Mapped, how: Sharing) -> Optimum:
 
 
 def bound_bps(bundle: Bundle) -> float:
-    """The most a user can send: over his own links, and by his application."""
+    """Largest rate of a user: of its own links and its application, packets/s."""
     rates = [bundle.cap_bps]
     if bundle.traffic["kind"] == "cbr":
         rates.append(bundle.traffic["rate_bps"] * bundle.flows_per_user)
@@ -96,7 +96,7 @@ def bound_bps(bundle: Bundle) -> float:
 
 
 def max_min_loads_bps(mapped: Mapped) -> dict[int, float]:
-    """What each link carries where everybody takes what he can get."""
+    """Load of each link under max-min shares."""
     ones = [1.0] * len(mapped.bundles)
     rates = solved(mapped, Sharing("max-min", True, ones, "")).rates
     return {i: sum(_on(mapped.bundles, rates, i)) for i in mapped.links}

@@ -69,8 +69,8 @@ def check_not_policed(mapped: Mapped) -> None:
             raise NoModelError(
                 f"{bundle.key}.ingress.fill_rate",
                 f"without policers a user declares {declares:.4g} packets/s, more than the "
-                f"{fill:.4g} that he may, so that he is policed; what is dropped is declared as "
-                "well and empties his bucket faster, and nothing settles before his window is at "
+                f"{fill:.4g} allowed, so the user is policed; what is dropped is declared as "
+                "well and empties the bucket faster, and nothing settles before the window is at "
                 "its minimum",
-                f"from {declares:.4g} packets/s on he is not policed, and there is an equilibrium",
+                f"from {declares:.4g} packets/s on nobody is policed, and there is an equilibrium",
             )

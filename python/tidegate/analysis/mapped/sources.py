@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BITS_PER_BYTE = 8
 
 
-def source_of(bundle: Bundle, told: Signalled, signal_key: str) -> Source:
+def source_of(bundle: Bundle, signal: Signalled, signal_key: str) -> Source:
     """The law of a bundle's flows where full links signal like that, which `signal_key` decides.
 
     DCTCP and Prague answer to a loss as Reno does (RFC 8257, section 3.5;
@@ -53,14 +53,14 @@ def source_of(bundle: Bundle, told: Signalled, signal_key: str) -> Source:
             f"{sender['kind']} has no law here",
             f"there are {', '.join(SENDERS)}, of which reno is the nearest",
         )
-    if told not in _answers_to(sender):
+    if signal not in _answers_to(sender):
         raise NoModelError(
             signal_key,
-            f"{sender['kind']} answers to {_needs(sender)}, and a full link {told.value}, for "
+            f"{sender['kind']} answers to {_needs(sender)}, and a full link {signal.value}, for "
             "which it has no law here",
-            _remedy(sender, told),
+            _remedy(sender, signal),
         )
-    if told is Signalled.LOSSES and sender["kind"] in ("dctcp", "prague"):
+    if signal is Signalled.LOSSES and sender["kind"] in ("dctcp", "prague"):
         return _by_losses(bundle)
     return law(bundle, sender)
 
@@ -84,8 +84,8 @@ def _needs(sender: Choice) -> str:
     return "marks" if Signalled.LOSSES not in _answers_to(sender) else "marks and losses"
 
 
-def _remedy(sender: Choice, told: Signalled) -> str:
-    if told is Signalled.PRICES:
+def _remedy(sender: Choice, signal: Signalled) -> str:
+    if signal is Signalled.PRICES:
         return (
             'direct-window or vegas-cp read prices, and price_encoding "one-bit" makes them marks'
         )
@@ -139,7 +139,7 @@ def _vegas_cp(bundle: Bundle, sender: Choice) -> Source:
     if sender["rate_by"] != "rtt":
         raise NoModelError(
             f"{bundle.key}.tcp.congestion_control.rate_by",
-            "a rate that is told by the least round trip is not the rate",
+            "a rate computed from the shortest round trip is not the rate",
             'set it to "rtt"',
         )
     return VegasCp(
@@ -181,15 +181,15 @@ SENDERS: dict[str, Callable[[Bundle, Choice], Source]] = {
 
 def source_warnings(bundle: Bundle, source: Source) -> list[str]:
     """Where a law is not quite what the sender does."""
-    told = []
+    signal = []
     tcp = bundle.tcp or {}
     reference_s = tcp.get("congestion_control", {}).get("reference_rtt_s")
     if isinstance(source, Scalable) and reference_s and bundle.base_rtt_s < reference_s:
-        told.append(
+        signal.append(
             f"{bundle.key}: Prague slows its growth below a round trip of "
             f"{1e3 * reference_s:g} ms, which 1/W − p/2 does not"
         )
-    return told
+    return signal
 
 
 def window_limit_packets(bundle: Bundle) -> float | None:

@@ -34,9 +34,9 @@ def answer(mapped: Mapped) -> Answer:
             rows.append(_row(bundle, share_bps))
     return Answer(
         model="activity meter at a constant rate, Menth and Zeitler 2015, (1) to (8)",
-        mapped={"users": "each alone; a user without end at his intended share"},
+        mapped={"users": "each alone; a greedy user at its intended share"},
         assumptions=(
-            "a user with a constant rate sends it, one without end sends his intended share",
+            "a user with a constant rate sends it, a greedy one sends its intended share",
             "intended shares are in proportion to reference rates",
         ),
         tables={"groups": rows},

@@ -26,7 +26,7 @@ def answer(mapped: Mapped) -> Answer:
     if not calls:
         raise NoModelError(
             f"{mapped.bundles[0].key}.traffic",
-            "nobody sends at a constant rate, as calls do",
+            "no group sends at a constant rate, as calls do",
             'give a group traffic = { kind = "calls", … }, or "cbr", the rate of a call',
         )
     marks = _marks(mapped)
@@ -103,13 +103,13 @@ def _marks(mapped: Mapped) -> dict[str, float]:
 def _admitted(admission: _Admission, p: float | None, rate_pps: float) -> dict[str, Value]:
     """The threshold on the marking, what it stands for, and what comes of it here."""
     threshold, probes = admission.threshold_p, admission.probes
-    told = None if p is None or threshold is None else p < threshold
+    below = None if p is None or threshold is None else p < threshold
     return {
         "threshold_p": threshold,
         "willingness_pps": threshold * rate_pps if threshold else None,
         "p": p,
         "pays_pps": None if p is None else p * rate_pps,
-        "below_threshold": told,
+        "below_threshold": below,
         "accepted": float(accepted_by_probes(p, probes)) if probes and p is not None else None,
         "accepted_at_threshold": (
             float(accepted_by_probes(threshold, probes)) if probes and threshold else None

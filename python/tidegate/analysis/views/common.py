@@ -39,7 +39,7 @@ _WITHOUT_ACK_CLOCK = 1 / 1.6
 
 def mapped_bottleneck(mapped: Mapped, bottleneck: Bottleneck) -> dict[str, Value]:
     """Capacity, signal and groups in the model's own units."""
-    told: dict[str, Value] = {
+    found: dict[str, Value] = {
         "link": mapped.link(mapped.full_link)["name"],
         "capacity_pps": mapped.capacity_pps,
         "packet_bytes": mapped.packet_bits // 8,
@@ -47,29 +47,29 @@ def mapped_bottleneck(mapped: Mapped, bottleneck: Bottleneck) -> dict[str, Value
     }
     for bundle, source in zip(mapped.through, bottleneck.sources, strict=True):
         name = type(source).__name__
-        told[f"group {bundle.group}"] = (
+        found[f"group {bundle.group}"] = (
             f"{bundle.flows} × {name}, base round trip {1e3 * bundle.base_rtt_s:.4g} ms"
         )
-    return told
+    return found
 
 
 def mapped_network(mapped: Mapped, network: Network) -> dict[str, Value]:
     """The same of several links."""
-    told: dict[str, Value] = {"packet_bytes": mapped.packet_bits // 8}
+    found: dict[str, Value] = {"packet_bytes": mapped.packet_bits // 8}
     for name, link in network.links.items():
-        told[f"link {name}"] = f"{link.capacity_pps:.5g} packets/s, {_signal(link.signal)}"
+        found[f"link {name}"] = f"{link.capacity_pps:.5g} packets/s, {_signal(link.signal)}"
     for bundle, route in zip(mapped.bundles, network.routes, strict=True):
-        told[f"group {bundle.group}"] = (
+        found[f"group {bundle.group}"] = (
             f"{bundle.flows} × {type(route.source).__name__}, base round trip "
             f"{1e3 * bundle.base_rtt_s:.4g} ms, over {', '.join(route.links)}"
         )
-    return told
+    return found
 
 
 def _signal(signal: Signal) -> str:
     """Its kind and parameters, in as many digits as people read."""
-    said = (f"{field.name}={_plain(getattr(signal, field.name))}" for field in fields(signal))
-    return f"{type(signal).__name__}({', '.join(said)})"
+    parameters = (f"{field.name}={_plain(getattr(signal, field.name))}" for field in fields(signal))
+    return f"{type(signal).__name__}({', '.join(parameters)})"
 
 
 def _plain(value: object) -> str:
@@ -80,12 +80,12 @@ def _plain(value: object) -> str:
 def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
     """Where the laws of one bottleneck are at their edge."""
     at = bottleneck.equilibrium
-    told = strained_windows(mapped.through, bottleneck.sources, at)
+    found = strained_windows(mapped.through, bottleneck.sources, at)
     if isinstance(bottleneck, DualQueues):
-        told = (*told, *_starved(mapped, bottleneck))
+        found = (*found, *_starved(mapped, bottleneck))
     if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
-        told = (*told, *_pays(bottleneck))
-    return (*told, *_queue(mapped, bottleneck))
+        found = (*found, *_pays(bottleneck))
+    return (*found, *_queue(mapped, bottleneck))
 
 
 def form_of(bottleneck: Bottleneck) -> Form:
@@ -146,50 +146,50 @@ def inexact_network(mapped: Mapped, network: Network) -> tuple[Cause, ...]:
 
 def strained_network(mapped: Mapped, network: Network, at: NetworkEquilibrium) -> tuple[str, ...]:
     """Where the laws of several bottlenecks are at their edge."""
-    told = strained_windows(mapped.bundles, [route.source for route in network.routes], at)
-    return (*told, *_in_one_queue(mapped, network))
+    found = strained_windows(mapped.bundles, [route.source for route in network.routes], at)
+    return (*found, *_in_one_queue(mapped, network))
 
 
 def strained_windows(
     bundles: Sequence[Bundle], sources: Sequence[Source], at: Equilibrium | NetworkEquilibrium
 ) -> tuple[str, ...]:
     """Where windows are too small or too large for the laws."""
-    told: list[str] = []
+    found: list[str] = []
     windows = map(float, at.window_packets)
     for bundle, source, window in zip(bundles, sources, windows, strict=True):
-        told += source_warnings(bundle, source)
+        found += source_warnings(bundle, source)
         limit = window_limit_packets(bundle)
         if source.clocked and limit and window > limit:
-            told.append(
+            found.append(
                 f"{bundle.key}: a window of {window:.3g} packets is more than its receiver allows "
                 f"({limit:.3g})"
             )
-    return tuple(told)
+    return tuple(found)
 
 
 def _in_one_queue(mapped: Mapped, network: Network) -> list[str]:
-    told: list[str] = []
+    found: list[str] = []
     for i in mapped.links:
         passing = [route for route in network.routes if mapped.link(i)["name"] in route.links]
         coupled = mapped.link(i)["scheduler"]["kind"] == "dualpi2"
         if coupled and any(route.source.scalable for route in passing):
-            told.append(
+            found.append(
                 f"{mapped.key(i)}.scheduler: on a way over several full links, scalable flows are "
                 "taken to wait in one queue with all others; that they wait in one of their own is "
                 "in the model of a single link"
             )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(found))
 
 
 def _starved(mapped: Mapped, link: DualQueues) -> list[str]:
     share, most = float(link.scalable_pps) / mapped.capacity_pps, 1 - link.classic_share
     if share <= most:
         return []
-    told = (
+    found = (
         f"{mapped.key(mapped.full_link)}.scheduler: scalable flows would get {100 * share:.0f} % "
         f"of the link, and are held to {100 * most:.0f} % while others wait: no model has that"
     )
-    return [told]
+    return [found]
 
 
 def _pays(bottleneck: Bottleneck) -> list[str]:
@@ -201,7 +201,7 @@ def _pays(bottleneck: Bottleneck) -> list[str]:
 def _queue(mapped: Mapped, bottleneck: Bottleneck) -> list[str]:
     key = mapped.key(mapped.full_link)
     queue = float(bottleneck.equilibrium.queue_packets)
-    told = list(bottleneck.signal.strained(queue))
+    found = list(bottleneck.signal.strained(queue))
     if queue < 1:
-        told.append(f"{key}: a queue of {queue:.2g} packets runs empty again and again")
-    return told
+        found.append(f"{key}: a queue of {queue:.2g} packets runs empty again and again")
+    return found

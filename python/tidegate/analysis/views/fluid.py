@@ -74,11 +74,11 @@ def _without_ack_clock(bottleneck: Bottleneck) -> tuple[str, ...]:
     """Where the verdict on stability is of another loop than the fluid's."""
     if form_of(bottleneck) != "clocked":
         return ()
-    told = (
+    warning = (
         "the fluid lets windows send W/R whatever ACKs come back, and swings from shorter round "
         "trips on than packets do; the view stability has the loop with the ACK clock"
     )
-    return (told,)
+    return (warning,)
 
 
 def _of_a_network(mapped: Mapped) -> Answer:

@@ -39,7 +39,7 @@ def answer(mapped: Mapped, how: Sharing | None = None) -> Answer:
             "links": len(mapped.links),
         },
         assumptions=(
-            "everybody takes all that he is given, over his own links and up to his own rate",
+            "every user takes its whole share, up to its own links and rate",
             *(() if how.fairness == "max-min" else ("prices are per bit/s of the utility",)),
         ),
         tables={

@@ -46,8 +46,8 @@ def of_group(mapped: Mapped, bundle: Bundle, probability: float) -> dict[str, Va
     indices = [i for i in bundle.links if i in mapped.full_links]
     bases = {_base(mapped, i) for i in indices if _asks(mapped, i)}
     path = _price(probability, bases.pop()) if len(bases) == 1 else None
-    told = signalled(mapped, bundle) is Signalled.PRICES
-    return {"p": None if told else probability, "path_price": path}
+    explicit = signalled(mapped, bundle) is Signalled.PRICES
+    return {"p": None if explicit else probability, "path_price": path}
 
 
 def _marks_nothing(mapped: Mapped, index: int) -> bool:

@@ -1,4 +1,4 @@
-"""Equilibria where users are told apart, or cannot adapt: who gets what."""
+"""Equilibria where users are treated differently, or cannot adapt: throughput by user."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def of_constant_rates(mapped: Mapped) -> Answer:
         model="users at constant rates, ABC (6) to (11)" if abc else "users at constant rates",
         mapped={"link": link["name"], "capacity_bps": link["rate_bps"], "gamma": gamma},
         assumptions=(
-            "packets of a user are lost by themselves, with the probability of his activity",
-            "nobody answers to losses",
+            "packets of a user are lost by themselves, with the probability of its activity",
+            "no flow responds to losses",
         ),
         tables={"groups": groups, "links": [_link(mapped, key, probability)]},
     )
@@ -130,7 +130,7 @@ ABC_ASSUMPTIONS = (
 
 
 def of_aicp(mapped: Mapped) -> Answer:
-    """AICP over TCP: each meets what the fill of his bucket makes of the queue's probability."""
+    """AICP over TCP: each meets the queue's probability as the fill of its bucket bends it."""
     model = aicp_over_tcp(mapped)
     at = _settled(mapped, model)
     windows, _ = _windows(mapped, model, at)
@@ -209,18 +209,18 @@ def mapped_aicp(mapped: Mapped, model: AicpOverTcp) -> dict[str, Value]:
 
 def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
     """Capacity, signal and users in the model's own units."""
-    told: dict[str, Value] = {
+    mapping: dict[str, Value] = {
         "link": mapped.link(mapped.full_link)["name"],
         "capacity_pps": mapped.capacity_pps,
         "gamma": model.gamma,
         "signal": str(model.signal),
     }
     for bundle, users in zip(mapped.through, model.customers, strict=True):
-        told[f"group {bundle.group}"] = (
+        mapping[f"group {bundle.group}"] = (
             f"{bundle.users} users × {bundle.flows_per_user:g} flows, base round trip "
             f"{1e3 * bundle.base_rtt_s:.4g} ms, reference rate {users.reference_pps:.4g} packets/s"
         )
-    return told
+    return mapping
 
 
 def _settled(mapped: Mapped, model: AbcOverTcp | AicpOverTcp) -> Shared:
@@ -262,7 +262,7 @@ def of_policed(mapped: Mapped) -> Answer:
         causes=causes,
         assumptions=(
             "buckets are deep: the rate of filling decides, not the depth",
-            "who is policed goes on to fill what he may cause, whatever his flows",
+            "a policed user uses up its allowance, whatever its number of flows",
         ),
         tables={"groups": groups, "links": [{"link": link["name"], **queue}]},
     )

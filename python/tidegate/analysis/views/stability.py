@@ -144,12 +144,12 @@ def _without_ack_clock(sources: Sequence[Source]) -> tuple[str, ...]:
     """Of several links there is no loop with it."""
     if not any(isinstance(source, SbrmSource) for source in sources):
         return ()
-    told = (
+    warning = (
         "the loop of several links lets windows send W/R whatever comes back; with the ACK clock, "
         "which has a loop for one link alone, SBRM is stable for round trips that are longer by "
         "about 0.6 times"
     )
-    return (told,)
+    return (warning,)
 
 
 def _critical(name: str, unit: str, tips: Tipping, present: float) -> dict[str, Value]:
@@ -223,13 +223,13 @@ def _unstable_by_abc(stable: bool, margin_without: float) -> tuple[str, ...]:
     """What "unstable" means where γ alone makes it so."""
     if stable or margin_without < 1:
         return ()
-    told = (
+    warning = (
         "unstable says here that a small swing of activities grows, not that the queue swings: "
         "that it does where the queue's gain margin without ABC is below 1 as well. In packets γ "
         "from 0.5 to 8, at margins from 4.7 to 0.16, left the spread of the queue within 12 % and "
         "its mean within 27 %"
     )
-    return (told,)
+    return (warning,)
 
 
 def _of_aicp(mapped: Mapped) -> Answer:
@@ -299,6 +299,6 @@ def check_laws(
     if not any(source.clocked for source in sources):
         raise NoModelError(
             f"{bundles[0].key}.traffic",
-            "nobody answers to the queue, so that there is no loop",
+            "no flow responds to the queue, so there is no control loop",
             "give a group traffic without end over TCP",
         )

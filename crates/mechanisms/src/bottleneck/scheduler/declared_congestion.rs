@@ -23,16 +23,16 @@
 //! as far as the tunnels' beginnings may be.
 
 use super::two_classes::{Class, TwoClasses};
-use super::{About, Discipline, Line, Place, Queued};
+use super::{About, Discipline, Place, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters::ParameterError;
 use crate::units::{Rate, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Serves users after the others who have declared much congestion lately, by what is re-inserted into tunnels' headers.
+    /// Serves users that have declared much congestion lately after the others, by what is re-inserted into tunnels' headers.
     pub struct DeclaredCongestionParams {
-        /// w: congestion-volume that a user may declare in a time before he is served behind. Default: a hundredth of the
+        /// w: congestion-volume that a user may declare in a time before it is served after the others. Default: a hundredth of the
         /// link's rate.
         pub allowance: Option<Rate>,
         /// T: how long what was declared is remembered.
@@ -48,7 +48,7 @@ words! {
     pub enum Outside {
         /// After the others.
         Behind = "behind",
-        /// Before those who have declared much; for links that carry other things than tunnels.
+        /// Before users that have declared much; for links that carry other things than tunnels.
         First = "first",
     }
 }
@@ -140,7 +140,7 @@ impl Discipline for DeclaredCongestion {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) {
@@ -229,7 +229,7 @@ mod tests {
         ms: u64,
     ) -> Vec<u32> {
         let mut lost = Vec::new();
-        let line = Line { now: Time::ZERO + Span::from_millis(ms), ..IDLE };
+        let line = TransmitterState { now: Time::ZERO + Span::from_millis(ms), ..IDLE };
         let never = || panic!("draws nothing");
         queue.enqueue(
             Queued { user, declares, ..packet(handle) },
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_declared_more_than_the_allowance_and_the_mean_waits_behind() {
+    fn a_sender_that_has_declared_more_than_the_allowance_and_the_mean_waits_behind() {
         let mut queue = queue(100, Outside::Behind);
         offer(&mut queue, (1, 9), Some(false), 0);
         for handle in 0..3 {
@@ -258,7 +258,7 @@ mod tests {
 
     /// The flood has declared 15 kB, and the other 4500: more than the allowance, but less than the mean of 9750.
     #[test]
-    fn who_loses_by_the_congestion_of_others_does_not_wait_behind_it() {
+    fn a_sender_that_loses_by_the_congestion_of_others_does_not_wait_behind_it() {
         let mut queue = queue(100, Outside::Behind);
         (0..10).for_each(|_| assert!(offer(&mut queue, (0, 9), Some(true), 0).is_empty()));
         (0..3).for_each(|_| assert!(offer(&mut queue, (1, 9), Some(true), 0).is_empty()));
@@ -270,7 +270,7 @@ mod tests {
 
     /// Who is alone is the mean.
     #[test]
-    fn who_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
+    fn a_sender_that_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
         let mut queue = queue(100, Outside::Behind);
         offer(&mut queue, (1, 9), Some(false), 0);
         for ms in [0, 1_500, 3_000] {
@@ -327,10 +327,10 @@ mod tests {
         ) {
             let mut queue = queue(5, Outside::Behind);
             let (mut inside, mut ms) = (0i64, 0);
-            for (user, declares, gap_ms, leave) in steps {
+            for (user, declares, gap_ms, depart) in steps {
                 ms += gap_ms;
                 inside += 1 - offer(&mut queue, (user, 0), declares, ms).len() as i64;
-                if leave && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
+                if depart && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(queue.backlog().0), inside);

@@ -24,16 +24,16 @@
 
 use std::collections::VecDeque;
 
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Deficit round robin over customers, who share the buffer: the longest queue makes room.
+    /// Deficit round robin over customers, which share the buffer: the longest queue is dropped from.
     pub struct DrrParams {
-        /// Q: what a customer may send when it is his turn.
+        /// Q: bytes that a customer may send per round.
         pub quantum: Bytes = "1500 B",
         /// Which packet of the longest queue makes room.
         pub drop: DropFrom = { linux: "tail", classic: "head", linux_2_6_29: "tail" },
@@ -44,9 +44,9 @@ parameters! {
 words! {
     /// An end of a queue.
     pub enum DropFrom {
-        /// The packet that has waited longest, so that its sender hears of it sooner.
+        /// The packet that has waited longest, so that its sender detects the loss sooner.
         Head = "head",
-        /// The packet that came last.
+        /// The packet that arrived last.
         Tail = "tail",
     }
 }
@@ -73,7 +73,7 @@ pub struct Drr {
 struct Customer {
     queue: Queue,
     deficit: u64,
-    /// It is his turn, and he has had his quantum.
+    /// It is its turn, and it has had its quantum.
     served: bool,
 }
 
@@ -102,7 +102,7 @@ impl Discipline for Drr {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_who_ran_empty_starts_without_a_deficit() {
+    fn a_customer_that_ran_empty_starts_without_a_deficit() {
         let mut drr = drr(1500, 100);
         offer(&mut drr, 0, 100, 1);
         assert_eq!(served(&mut drr), [1]);
@@ -287,9 +287,9 @@ mod tests {
         ) {
             let mut drr = drr(1500, 8);
             let (mut inside, mut last) = (0i64, [-1i64; 4]);
-            for (handle, (user, len, leave)) in steps.into_iter().enumerate() {
+            for (handle, (user, len, depart)) in steps.into_iter().enumerate() {
                 inside += 1 - offer(&mut drr, user, len, handle as u32).len() as i64;
-                if leave && let Some(packet) = take(&mut drr, Time::ZERO) {
+                if depart && let Some(packet) = take(&mut drr, Time::ZERO) {
                     inside -= 1;
                     let last = &mut last[packet.user as usize];
                     prop_assert!(i64::from(packet.handle) > *last);

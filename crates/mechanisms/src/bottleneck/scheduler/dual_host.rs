@@ -43,7 +43,7 @@
 use std::collections::VecDeque;
 
 use super::fq_codel::turns_and_signals_go_on;
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -53,9 +53,9 @@ parameters! {
     /// As CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each
     /// flow, behind CoDel and BLUE.
     pub struct DualHostParams {
-        /// Q: what a customer's flows may send when it is their turn.
+        /// Q: bytes that a customer's flows may send per round.
         pub quantum: Bytes = "1514 B",
-        /// Delay that may stand.
+        /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
@@ -159,7 +159,7 @@ impl Discipline for DualHost {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

@@ -124,7 +124,7 @@ fn a_flow_decays_before_it_is_at_rest() {
     take(&mut queues, at(0)).expect("waits");
     let probes = [(50, State::Decaying), (99, State::Decaying), (100, State::AtRest)];
     for (flow, (ms, state)) in (1..).zip(probes) {
-        let line = Line { now: at(ms), ..IDLE };
+        let line = TransmitterState { now: at(ms), ..IDLE };
         queues.enqueue(Queued { flow, arrived: at(ms), ..packet(flow) }, &line, || 0.0, |_, _| {});
         take(&mut queues, at(ms)).expect("waits");
         assert_eq!(queues.flows[0].state, state, "after {ms} ms");
@@ -174,9 +174,9 @@ proptest! {
         let (mut queues, mut lcg) = (dual_host(1514, room), Lcg(seed));
         let (mut seen, mut last) = (BTreeSet::new(), [-1i64; 9]);
         let (mut now_ms, mut arrived) = (0, 0);
-        for (handle, (flow, len, leave)) in steps.into_iter().enumerate() {
-            now_ms += u64::from(leave) * 3;
-            let line = Line { now: at(now_ms), ..IDLE };
+        for (handle, (flow, len, depart)) in steps.into_iter().enumerate() {
+            now_ms += u64::from(depart) * 3;
+            let line = TransmitterState { now: at(now_ms), ..IDLE };
             let packet = Queued {
                 user: flow / 3, flow, len, may_mark: marks && flow % 2 == 0, arrived: line.now,
                 ..packet(handle as u32)
@@ -184,7 +184,7 @@ proptest! {
             arrived += 1;
             let lose = |packet: Queued, _| assert!(seen.insert(packet.handle));
             queues.enqueue(packet, &line, || lcg.draw(), lose);
-            if leave > 0 {
+            if depart > 0 {
                 let sent = queues.dequeue(line.now, || lcg.draw(), |packet, loss| {
                     assert_eq!(loss, DropReason::Aqm);
                     assert!(seen.insert(packet.handle));

@@ -39,7 +39,7 @@
 //! T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the formulas above give 15 ms,
 //! 0.15 and 3.
 
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -183,7 +183,7 @@ impl Discipline for DualPi2 {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

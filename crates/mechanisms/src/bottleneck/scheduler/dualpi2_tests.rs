@@ -17,7 +17,7 @@ fn dual() -> DualPi2 {
     DualPi2::new(PARAMS, &place(100_000))
 }
 
-/// The packet that leaves, and how many are lost on the way to it.
+/// The packet that leaves, and how many are lost in transit to it.
 fn take(dual: &mut DualPi2, now: Time) -> (Option<Queued>, u32) {
     let mut lost = 0;
     let never = || panic!("draws nothing");
@@ -43,7 +43,7 @@ fn scalable(handle: u32, us: u64) -> Queued {
 fn offer(dual: &mut DualPi2, packet: Queued) -> usize {
     let mut lost = 0;
     let never = || panic!("draws nothing");
-    dual.enqueue(packet, &Line { now: packet.arrived, ..IDLE }, never, |_, loss| {
+    dual.enqueue(packet, &TransmitterState { now: packet.arrived, ..IDLE }, never, |_, loss| {
         assert_eq!(loss, DropReason::Full);
         lost += 1;
     });
@@ -147,7 +147,7 @@ fn signals_come_as_often_as_their_probability_says() {
 
 /// RFC 9332, appendix A.2: from p_CL = 1 on both queues drop with p_C, ECN or not.
 #[test]
-fn under_overload_marks_give_way_to_drops() {
+fn under_overload_marks_yield_to_drops() {
     for (base, drops) in [(0.499, false), (0.5, true), (0.7, true)] {
         for scalable_packets in [false, true] {
             let mut dual = dual();

@@ -1,7 +1,7 @@
 //! First come, first served, with an AQM that must see departures.
 
 use super::queue::mark_or_pass;
-use super::{Capacity, Line, Queue, Queued};
+use super::{Capacity, Queue, Queued, TransmitterState};
 use crate::bottleneck::{Arrival, DropReason, Head, Judge, Verdict};
 use crate::units::{Bytes, Time};
 
@@ -24,7 +24,7 @@ impl Fifo {
     pub fn enqueue(
         &mut self,
         mut packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
@@ -170,7 +170,7 @@ mod tests {
                 // The packets have waited for 50 ms when the first of them leaves.
                 for _ in queue.backlog().0..waiting {
                     let arrived = at(50 * step);
-                    let line = Line { now: arrived, ..IDLE };
+                    let line = TransmitterState { now: arrived, ..IDLE };
                     queue.enqueue(Queued { arrived, ..packet(handle) }, &line, || 0.0, |_, _| {});
                     handle += 1;
                 }

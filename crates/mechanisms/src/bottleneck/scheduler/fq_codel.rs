@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use super::queue::mark_or;
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
@@ -47,9 +47,9 @@ parameters! {
     pub struct FqCodelParams {
         /// n: queues that flows are hashed to.
         pub flows: u32 = "1024",
-        /// Q: what a queue may send when it is its turn.
+        /// Q: bytes that a queue may send per round.
         pub quantum: Bytes = "1514 B",
-        /// Delay that may stand.
+        /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
@@ -132,7 +132,7 @@ impl Discipline for FqCodel {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {

@@ -71,7 +71,7 @@ fn queues_take_turns_and_new_ones_go_first() {
 /// Section 4.2: a queue that ran empty stays on the old list for a round, so that sending one packet
 /// after the other does not make it new each time.
 #[test]
-fn who_comes_back_within_a_round_is_not_new_again() {
+fn a_flow_that_returns_within_a_round_is_not_new_again() {
     let mut fq = fq(1514, 100);
     for handle in 0..6 {
         offer(&mut fq, 0, 1500, handle);
@@ -213,15 +213,15 @@ proptest! {
         let mut fq = fq(1514, room);
         let (mut seen, mut last) = (BTreeSet::new(), [-1i64; 6]);
         let (mut now_ms, mut arrived) = (0, 0);
-        for (handle, (flow, len, leave)) in steps.into_iter().enumerate() {
-            now_ms += u64::from(leave) * 3;
-            let line = Line { now: at(now_ms), ..IDLE };
+        for (handle, (flow, len, depart)) in steps.into_iter().enumerate() {
+            now_ms += u64::from(depart) * 3;
+            let line = TransmitterState { now: at(now_ms), ..IDLE };
             let packet = Queued {
                 flow, len, may_mark: marks && flow % 2 == 0, arrived: line.now, ..packet(handle as u32)
             };
             arrived += 1;
             fq.enqueue(packet, &line, never, |packet, _| assert!(seen.insert(packet.handle)));
-            if leave > 0 {
+            if depart > 0 {
                 let sent = fq.dequeue(line.now, never, |packet, loss| {
                     assert!(loss == DropReason::Aqm && !packet.may_mark);
                     assert!(seen.insert(packet.handle));

@@ -70,7 +70,7 @@ pub struct Capacity {
 
 /// The transmitter as a packet arrives.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct TransmitterState {
     /// The present.
     pub now: Time,
     /// How long it has had nothing to send; zero if it is sending.
@@ -82,7 +82,13 @@ pub struct Line {
 impl Capacity {
     /// Whether `bytes` more, in `packets`, fit beside what waits and what is in transmission.
     #[inline]
-    pub fn fits(&self, queue: (u32, u64), line: &Line, packets: u32, bytes: u64) -> bool {
+    pub fn fits(
+        &self,
+        queue: (u32, u64),
+        line: &TransmitterState,
+        packets: u32,
+        bytes: u64,
+    ) -> bool {
         let sending = line.in_transmission.get();
         queue.0 + u32::from(sending > 0) + packets <= self.packets
             && queue.1 + sending + bytes <= self.bytes
@@ -108,7 +114,7 @@ pub trait Discipline: Sized {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     );
@@ -143,7 +149,7 @@ macro_rules! schedulers {
         }
 
         choices! {
-            /// Which packet leaves next.
+            /// Which packet is sent next.
             pub enum SchedulerParams as Scheduler in Scheduler by Discipline {
                 /// First come, first served.
                 Fifo = "fifo";
@@ -196,7 +202,7 @@ impl Scheduler {
     pub fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) {
@@ -241,8 +247,8 @@ pub(crate) mod tests {
     use crate::units::Rate;
 
     /// A transmitter that sends nothing.
-    pub(crate) const IDLE: Line =
-        Line { now: Time::ZERO, idle: Span::ZERO, in_transmission: Bytes::ZERO };
+    pub(crate) const IDLE: TransmitterState =
+        TransmitterState { now: Time::ZERO, idle: Span::ZERO, in_transmission: Bytes::ZERO };
 
     /// A place for so many packets.
     pub(crate) fn place(packets: u32) -> Place {
@@ -284,7 +290,7 @@ pub(crate) mod tests {
     #[test]
     fn the_packet_in_transmission_takes_room() {
         let capacity = Capacity { packets: 2, bytes: 3000 };
-        let sending = Line { in_transmission: Bytes::new(1500), ..IDLE };
+        let sending = TransmitterState { in_transmission: Bytes::new(1500), ..IDLE };
         assert!(capacity.fits((1, 1500), &IDLE, 1, 1500));
         assert!(capacity.fits((0, 0), &sending, 1, 1500));
         assert!(!capacity.fits((1, 100), &sending, 1, 100), "three packets");

@@ -21,14 +21,14 @@
 //! effort.
 
 use super::two_classes::{Class, TwoClasses};
-use super::{About, Discipline, Line, Place, Queued};
+use super::{About, Discipline, Place, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Rate, Share, Span, Time};
 
 parameters! {
-    /// RFC 6057's policy: who has used much of a busy link is served after the others.
+    /// RFC 6057's policy: a user that has used much of a busy link is served after the others.
     pub struct Rfc6057Params {
         /// R: rate that each customer is provisioned with.
         pub provisioned_rate: Rate,
@@ -36,7 +36,7 @@ parameters! {
         pub port_threshold: Share = "0.8",
         /// θ_user: share of R beyond which a customer is served last while it is.
         pub user_threshold: Share = "0.7",
-        /// θ_release: share of R below which he is served first again.
+        /// θ_release: share of R below which a user is served first again.
         pub release_threshold: Share = "0.5",
         /// T: what has been sent is looked at, and decided upon, once in this time.
         pub period: Span = "15 min",
@@ -102,7 +102,7 @@ impl Discipline for Rfc6057 {
     fn enqueue(
         &mut self,
         packet: Queued,
-        line: &Line,
+        line: &TransmitterState,
         _draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) {
@@ -205,7 +205,7 @@ mod tests {
 
     fn offer(policy: &mut Rfc6057, user: u32, handle: u32, now: Time) -> Vec<u32> {
         let mut lost = Vec::new();
-        let line = Line { now, ..IDLE };
+        let line = TransmitterState { now, ..IDLE };
         let never = || panic!("draws nothing");
         policy.enqueue(Queued { user, ..packet(handle) }, &line, never, |packet, _| {
             lost.push(packet.handle);
@@ -230,7 +230,7 @@ mod tests {
 
     /// A port's period holds 10 packets, a customer's 5: more than 8, and more than 3.5.
     #[test]
-    fn who_used_much_of_a_busy_port_is_served_last() {
+    fn a_user_that_used_much_of_a_busy_port_is_served_last() {
         assert_eq!(order_after(6, 3), [1, 0], "9 of 10 packets, 6 of 5");
         assert_eq!(order_after(6, 2), [0, 1], "8 of 10 packets is not more than 80 %");
         assert_eq!(order_after(3, 6), [0, 1], "the second was the heavy one");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_is_released_below_half_his_rate_and_not_before() {
+    fn a_customer_is_released_below_half_its_rate_and_not_before() {
         let mut policy = policy(100);
         let send = |policy: &mut Rfc6057, user, count, s| {
             for _ in 0..count {
@@ -277,10 +277,10 @@ mod tests {
         ) {
             let mut policy = policy(5);
             let (mut inside, mut now) = (0i64, Time::ZERO);
-            for (user, gap_s, leave) in steps {
+            for (user, gap_s, depart) in steps {
                 now += Span::from_secs(gap_s);
                 inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
-                if leave && take(&mut policy, now).is_some() {
+                if depart && take(&mut policy, now).is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(policy.backlog().0), inside);

@@ -1,6 +1,6 @@
 //! Two classes of packets in one buffer: all that is first leaves before anything behind.
 
-use super::{Capacity, Line, Queue, Queued};
+use super::{Capacity, Queue, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 
 /// Strict priority of one first-in-first-out queue over another.
@@ -31,7 +31,7 @@ impl TwoClasses {
         &mut self,
         packet: Queued,
         class: Class,
-        line: &Line,
+        line: &TransmitterState,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
         while !self.capacity.fits(self.backlog(), line, 1, packet.bytes()) {
@@ -100,10 +100,10 @@ mod tests {
         ) {
             let mut classes = TwoClasses::new(place(5).capacity);
             let mut inside = 0;
-            for (is_first, leave) in steps {
+            for (is_first, depart) in steps {
                 let class = if is_first { Class::First } else { Class::Behind };
                 inside += 1 - offer(&mut classes, 0, class).len() as i64;
-                if leave && classes.pop().is_some() {
+                if depart && classes.pop().is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(classes.backlog().0), inside);

@@ -3,7 +3,7 @@
 use core::ops::{Add, Sub};
 
 use super::LossSign;
-use crate::stage::slots::{Key, Remembered};
+use crate::stage::slots::{FlowKey, Remembered};
 use crate::stage::{Declared, Passing, Sequence};
 use crate::units::{Span, Time};
 
@@ -17,12 +17,12 @@ pub struct Balance {
     /// L: declared as lost.
     pub loss: i64,
     /// What was met.
-    pub met: Met,
+    pub met: CongestionBytes,
 }
 
 /// Congestion that packets have met, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Met {
+pub struct CongestionBytes {
     /// M: marked.
     pub marked: i64,
     /// R: lost, as it shows.
@@ -37,7 +37,8 @@ impl Balance {
     /// Names and values of what is counted, none of which ever shrinks: what was missing stays counted when it
     /// comes late, and is counted again as overtaken.
     pub fn counts(&self) -> [(&'static str, u64); 6] {
-        let Balance { credit, mark, loss, met: Met { marked, lost, overtaken, .. } } = *self;
+        let Balance { credit, mark, loss, met: CongestionBytes { marked, lost, overtaken, .. } } =
+            *self;
         let named = [
             ("declared_credit_bytes", credit),
             ("declared_mark_bytes", mark),
@@ -51,7 +52,7 @@ impl Balance {
 
     /// Names and values of what is declared beyond what was met: with credit, of marks, of losses.
     pub fn levels(&self) -> [(&'static str, f64); 3] {
-        let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = *self;
+        let Balance { credit, mark, loss, met: CongestionBytes { marked, lost, .. } } = *self;
         let all = credit + mark + loss - marked - lost;
         let named = [
             ("balance_bytes", all),
@@ -69,7 +70,7 @@ impl Add for Balance {
             credit: self.credit + rhs.credit,
             mark: self.mark + rhs.mark,
             loss: self.loss + rhs.loss,
-            met: Met {
+            met: CongestionBytes {
                 marked: self.met.marked + rhs.met.marked,
                 lost: self.met.lost + rhs.met.lost,
                 overtaken: self.met.overtaken + rhs.met.overtaken,
@@ -86,7 +87,7 @@ impl Sub for Balance {
             credit: self.credit - rhs.credit,
             mark: self.mark - rhs.mark,
             loss: self.loss - rhs.loss,
-            met: Met {
+            met: CongestionBytes {
                 marked: self.met.marked - rhs.met.marked,
                 lost: self.met.lost - rhs.met.lost,
                 overtaken: self.met.overtaken - rhs.met.overtaken,
@@ -98,9 +99,9 @@ impl Sub for Balance {
 
 /// A flow that has declared something.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
+pub struct AuditedFlow {
     /// Which.
-    pub key: Key,
+    pub key: FlowKey,
     /// When its last packet was here.
     pub seen: Time,
     /// What it has declared and met.
@@ -116,13 +117,13 @@ pub struct Flow {
     /// When the last allowance began.
     began: Time,
     /// What had been met then,
-    then: Met,
+    then: CongestionBytes,
     /// and an allowance before: it has to be declared by now.
-    due: Met,
+    due: CongestionBytes,
 }
 
-impl Remembered for Flow {
-    fn key(&self) -> Key {
+impl Remembered for AuditedFlow {
+    fn key(&self) -> FlowKey {
         self.key
     }
 
@@ -134,14 +135,14 @@ impl Remembered for Flow {
 /// Of what comes, so much may be dropped here without being asked for, as it may of honest senders.
 const SPARED: f64 = 0.001;
 
-impl Flow {
+impl AuditedFlow {
     /// Why a packet is dropped where losses are not declared.
     pub const LOSSES: &str = "losses not declared";
 
     /// Before its first packet here, which is this one.
     pub fn before(packet: &Passing) -> Self {
-        Flow {
-            key: Key::of(packet),
+        AuditedFlow {
+            key: FlowKey::of(packet),
             seen: packet.now,
             balance: Balance::default(),
             seen_bytes: 0,
@@ -149,8 +150,8 @@ impl Flow {
             missing: 0,
             newest: Time::ZERO,
             began: packet.now,
-            then: Met::default(),
-            due: Met::default(),
+            then: CongestionBytes::default(),
+            due: CongestionBytes::default(),
         }
     }
 
@@ -224,7 +225,8 @@ impl Flow {
         declared: &Declared,
         (due, slack): (f64, f64),
     ) -> Option<(f64, &'static str)> {
-        let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = self.balance;
+        let Balance { credit, mark, loss, met: CongestionBytes { marked, lost, .. } } =
+            self.balance;
         let short = |met: i64, declared: i64| due * met as f64 - declared as f64;
         let any = declared.loss || declared.mark || declared.credit;
         let spared = slack + SPARED * self.seen_bytes as f64;
@@ -233,7 +235,7 @@ impl Flow {
         let rules = [
             (any, short(marked + lost, credit + mark + loss), "beyond credit"),
             (declared.mark, short(self.due.marked, mark), "marks not declared"),
-            (declared.loss, short(due_losses, loss), Flow::LOSSES),
+            (declared.loss, short(due_losses, loss), AuditedFlow::LOSSES),
         ];
         let asked = rules.into_iter().filter(|(answers, ..)| !answers);
         asked.map(|(_, short, why)| (short, why)).max_by(|a, b| a.0.total_cmp(&b.0))

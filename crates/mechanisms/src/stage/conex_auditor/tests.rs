@@ -25,7 +25,7 @@ const MARK: Declared = Declared { mark: true, ..CONEX };
 const LOSS: Declared = Declared { loss: true, ..CONEX };
 const CREDIT: Declared = Declared { credit: true, ..CONEX };
 
-/// The packet with this number, on its way since 50 ms.
+/// The packet with this number, in transit since 50 ms.
 fn packet(ms: u64, number: u64, declared: Declared) -> Passing {
     let sent = at(ms.saturating_sub(50));
     let sequence = Some(Sequence { connection: 0, number, sent });
@@ -92,7 +92,7 @@ fn marks_and_losses_are_declared_as_what_they_are_and_within_an_allowance() {
     assert_eq!(judged(&auditor, Passing { declared: MARK, ..late }).0, 0, "it answers");
 }
 
-/// Who declares half of his losses declares half of what is dropped for the other half, and does not pay by that.
+/// Who declares half of its losses declares half of what is dropped for the other half, and does not pay by that.
 #[test]
 fn what_is_dropped_for_losses_is_to_be_declared_but_for_what_honest_senders_may_lose() {
     let mut auditor = after(credited(100));
@@ -151,12 +151,12 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     assert_eq!(balance(&over_the_end) - before, 3.0 - 1.0, "numbers begin anew");
 }
 
-/// RFC 7713, section 5.5: near the sender a loss shows by what he sends again.
+/// RFC 7713, section 5.5: near the sender a loss shows by what it sends again.
 #[test]
 fn near_the_sender_a_loss_is_what_is_sent_again() {
     let params = ConexAuditorParams { losses: LossSign::Repeat, ..params() };
     let mut auditor = ConexAuditor::new(params);
-    // 9 was dropped on the way from the sender to here, 2 and 3 behind: he sends all three again.
+    // 9 was dropped in transit from the sender to here, 2 and 3 behind: it sends all three again.
     let first = (0..13).filter(|&number| number != 9);
     for mut packet in first.map(|number| packet(number, number, CREDIT)) {
         assert_eq!(auditor.pass(&mut packet, || 0.9), Passage::On);
@@ -203,16 +203,18 @@ fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     // A gap is none here, nor is an acknowledgement anybody's debt, nor what takes no part.
     auditor.pass(&mut packet(1, 9, CREDIT), || 0.0);
     let ack = Passing { is_ack: true, ..packet(2, 10, CONEX) };
-    [ack, packet(2, 10, Declared::default())].iter().for_each(|packet| auditor.hear_drop(packet));
+    [ack, packet(2, 10, Declared::default())]
+        .iter()
+        .for_each(|packet| auditor.observe_drop(packet));
     assert_eq!(packets(&auditor, "loss_balance_bytes"), 0.0);
     for ms in 3..15 {
-        auditor.hear_drop(&hidden(packet(ms, ms, CONEX)));
+        auditor.observe_drop(&hidden(packet(ms, ms, CONEX)));
     }
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -12.0);
     assert_eq!(packets(&auditor, "balance_bytes"), 6.0 - 12.0);
 }
 
-/// Those who declare nothing have no state, and are found out there although nothing can be marked.
+/// Those that declare nothing have no state, and are found out there although nothing can be marked.
 #[test]
 fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
@@ -221,7 +223,7 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     for ms in 0..100 {
         assert_eq!(auditor.pass(&mut unmarkable(ms), || 0.0), Passage::On, "nothing is lost yet");
     }
-    auditor.hear_drop(&unmarkable(100));
+    auditor.observe_drop(&unmarkable(100));
     let dropped = (101..300)
         .filter(|&ms| {
             auditor.pass(&mut unmarkable(ms), || 0.5) == Passage::Drop("nothing declared")
@@ -229,8 +231,8 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
         .count();
     // A packet counts a hundred times; all are dropped until what is left of that is half the slack, two packets.
     assert_eq!(dropped, 98);
-    // Whoever gives credit has a state of his own from the first packet on, though that is lost.
-    auditor.hear_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
+    // Whoever gives credit has a state of its own from the first packet on, though that is lost.
+    auditor.observe_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
     assert_eq!(auditor.undeclared, 3000.0);
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -1.0);
 }
@@ -262,7 +264,7 @@ fn before_the_end_of_a_tunnel_a_loss_is_a_mark_around_what_is_not_capable() {
         let met = ["loss_balance_bytes", "mark_balance_bytes"].map(|what| -packets(&auditor, what));
         assert_eq!(met, [f64::from(lost), f64::from(marked)], "{inner:?} in {outer:?}");
     }
-    // Who declares nothing owes it, too, though he himself can be told of no mark.
+    // Who declares nothing owes it, too, though it itself can be told of no mark.
     let undeclared = Passing { flow: 1, ..packet(2, 0, CONEX) };
     auditor.pass(&mut inside(Ecn::NotEct, Ecn::Ce, undeclared), || 0.9);
     assert!(auditor.undeclared > 0.0);
@@ -274,7 +276,7 @@ fn where_no_sequence_shows_marks_alone_are_audited() {
     let hidden = |packet: Passing| Passing { sequence: None, ..packet };
     let mut auditor = after(credited(5).map(hidden));
     for ms in 0..2_000 {
-        // Half of all are lost on the way, and nothing says so.
+        // Half of all are lost in transit, and nothing says so.
         assert_eq!(auditor.pass(&mut hidden(packet(ms, 2 * ms, CONEX)), || 0.0), Passage::On);
     }
     let mut met = BTreeMap::new();
@@ -326,12 +328,12 @@ fn packets_outside_conex_and_acknowledgements_are_not_looked_at() {
 
 /// RFC 7713: no state without a declaration; the undeclared share a balance.
 #[test]
-fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
+fn a_sender_that_declares_nothing_has_no_state_and_shares_one_balance() {
     let mut auditor = ConexAuditor::new(params());
     for flow in 0..1_000 {
         auditor.pass(&mut Passing { flow, ..packet(0, 0, CONEX) }, || 0.999);
     }
-    assert_eq!(auditor.state_bytes() as u64, Slots::<Flow>::LEAST_BYTES);
+    assert_eq!(auditor.state_bytes() as u64, Slots::<AuditedFlow>::LEAST_BYTES);
     let other = Passing { flow: 7, ..packet(1, 0, CONEX) };
     assert_eq!(judged(&auditor, other), (0, ""), "no congestion, no debt");
     for _ in 0..2 {
@@ -376,7 +378,7 @@ enum Habit {
     Whitewash,
 }
 
-/// The way of a flow, round trip by round trip of 100 ms.
+/// The path of a flow, round trip by round trip of 100 ms.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Packets in the first round trip, and by what they grow in each.
@@ -534,9 +536,9 @@ fn honest_senders_lose_almost_nothing() {
     }
 }
 
-/// Whoever understates loses more packets than he spares declarations; mostly all of them.
+/// Whoever understates loses more packets than it spares declarations; mostly all of them.
 #[test]
-fn whoever_understates_loses_more_than_he_spares() {
+fn a_sender_that_understates_loses_more_than_it_spares() {
     for (habit, at_least) in [
         (Habit::Never, 0.3),
         (Habit::Part(0.1), 0.9),
@@ -563,7 +565,7 @@ fn a_new_flow_gets_no_further_than_its_credit_and_the_slack() {
 /// A million flows that declare once and are gone, beside honest ones: no more than 16 MiB, and those lose
 /// less than 1 %.
 #[test]
-fn a_flood_of_identities_takes_no_more_memory_and_drives_nobody_out() {
+fn a_flood_of_identities_takes_no_more_memory_and_evicts_no_one() {
     let mut auditor = ConexAuditor::new(params());
     let mut dice = Dice(3);
     let (mut sent, mut dropped) = (0, 0);

@@ -19,7 +19,7 @@ pub struct Numbers {
 
 /// What a number says of the packet that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum SequenceStatus {
     /// It is the latest, and these numbers before it are missing so far.
     Latest(Range<u64>),
     /// Others have overtaken it, and it was missing until now.
@@ -32,13 +32,13 @@ pub enum Arrival {
 
 impl Numbers {
     /// A packet with this number arrives.
-    pub fn arrive(&mut self, sequence: u16) -> Arrival {
+    pub fn arrive(&mut self, sequence: u16) -> SequenceStatus {
         let ahead = sequence.wrapping_sub(self.next as u16) as i16;
         match u64::try_from(ahead) {
             Ok(gap) => {
                 let missing = self.next..self.next + gap;
                 self.advance(missing.end);
-                Arrival::Latest(missing)
+                SequenceStatus::Latest(missing)
             }
             Err(_) => self.arrive_late(u64::from(ahead.unsigned_abs())),
         }
@@ -52,18 +52,18 @@ impl Numbers {
         self.received += 1;
     }
 
-    fn arrive_late(&mut self, behind: u64) -> Arrival {
+    fn arrive_late(&mut self, behind: u64) -> SequenceStatus {
         if behind > MEMORY || behind > self.next {
-            return Arrival::Stale;
+            return SequenceStatus::Stale;
         }
         let number = self.next - behind;
         let (word, bit) = place(number);
         if self.arrived[word] & bit != 0 {
-            return Arrival::Again;
+            return SequenceStatus::Again;
         }
         self.set(number, true);
         self.received += 1;
-        Arrival::Late
+        SequenceStatus::Late
     }
 
     const fn set(&mut self, number: u64, arrived: bool) {
@@ -104,7 +104,7 @@ mod tests {
     fn a_number_that_wraps_is_the_next() {
         let mut numbers = Numbers::default();
         for number in 0..200_000u64 {
-            assert_eq!(numbers.arrive(number as u16), Arrival::Latest(number..number));
+            assert_eq!(numbers.arrive(number as u16), SequenceStatus::Latest(number..number));
         }
         assert_eq!((numbers.received(), numbers.missing()), (200_000, 0));
         assert_eq!(numbers.latest(), (199_999 % 65_536) as u16);
@@ -113,17 +113,21 @@ mod tests {
     #[test]
     fn what_is_overtaken_is_missing_until_it_comes_and_counts_once() {
         let mut numbers = Numbers::default();
-        assert_eq!(numbers.arrive(2), Arrival::Latest(0..2), "the first number is 0");
-        assert_eq!(numbers.arrive(65_535), Arrival::Stale, "none is before the first");
-        assert_eq!(numbers.arrive(0), Arrival::Late);
-        assert_eq!(numbers.arrive(0), Arrival::Again);
-        assert_eq!(numbers.arrive(2), Arrival::Again);
+        assert_eq!(numbers.arrive(2), SequenceStatus::Latest(0..2), "the first number is 0");
+        assert_eq!(numbers.arrive(65_535), SequenceStatus::Stale, "none is before the first");
+        assert_eq!(numbers.arrive(0), SequenceStatus::Late);
+        assert_eq!(numbers.arrive(0), SequenceStatus::Again);
+        assert_eq!(numbers.arrive(2), SequenceStatus::Again);
         assert_eq!((numbers.received(), numbers.missing()), (2, 1));
-        assert_eq!(numbers.arrive(1024), Arrival::Latest(3..1024));
-        assert_eq!(numbers.arrive(1), Arrival::Late, "as far behind as can be told");
+        assert_eq!(numbers.arrive(1024), SequenceStatus::Latest(3..1024));
+        assert_eq!(numbers.arrive(1), SequenceStatus::Late, "as far behind as can be told");
         numbers.arrive(1025);
         numbers.arrive(1026);
-        assert_eq!(numbers.arrive(2), Arrival::Stale, "1024 have come, or were missed, behind it");
+        assert_eq!(
+            numbers.arrive(2),
+            SequenceStatus::Stale,
+            "1024 have come, or were missed, behind it"
+        );
         assert_eq!((numbers.received(), numbers.missing()), (6, 1021));
     }
 
@@ -144,8 +148,8 @@ mod tests {
                 next = next.max(number + 1);
                 let is_new = set.insert(number);
                 let arrival = numbers.arrive(number as u16);
-                prop_assert_eq!(is_new, arrival != Arrival::Again);
-                prop_assert!(arrival != Arrival::Stale);
+                prop_assert_eq!(is_new, arrival != SequenceStatus::Again);
+                prop_assert!(arrival != SequenceStatus::Stale);
             }
             let (all, received) = (next, set.len() as u64);
             prop_assert_eq!((numbers.received(), numbers.missing()), (received, all - received));

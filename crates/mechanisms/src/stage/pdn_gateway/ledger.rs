@@ -4,7 +4,7 @@ use crate::stage::report::TunnelReport;
 
 /// A tunnel, from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ledger {
+pub struct TunnelLedger {
     /// Address of its end.
     end: u32,
     /// Packets that have entered; the next has this number, modulo 2¹⁶.
@@ -54,10 +54,10 @@ impl Refusal {
     ];
 }
 
-impl Ledger {
+impl TunnelLedger {
     /// Of a tunnel to this address, before its first packet.
     pub fn beginning(end: u32) -> Self {
-        Ledger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
+        TunnelLedger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
     }
 
     /// A packet enters. Returns its number, as its header has it.
@@ -85,8 +85,8 @@ impl Ledger {
 
     fn judge(&self, report: &TunnelReport) -> Result<(u64, [i32; 4]), Refusal> {
         let latest = (self.sent as u16).wrapping_sub(1);
-        let under_way = u64::from(latest.wrapping_sub(report.last_sequence));
-        let expected = self.sent.checked_sub(under_way).filter(|expected| *expected > 0);
+        let in_transit = u64::from(latest.wrapping_sub(report.last_sequence));
+        let expected = self.sent.checked_sub(in_transit).filter(|expected| *expected > 0);
         let expected = expected.ok_or(Refusal::Forged)?;
         let reported = ReportedCounts::of(report);
         if reported.received.wrapping_add(reported.dropped_before) != expected as u32 {

@@ -2,13 +2,13 @@
 
 use super::{Policed, ReEcnPolicerParams, Signals, Taken, tcp_fair_bytes_per_sec};
 use crate::stage::ReEcn;
-use crate::stage::slots::{Key, Remembered};
+use crate::stage::slots::{FlowKey, Remembered};
 use crate::token_bucket::{BucketRule, Credit, TokenBucket};
 use crate::units::{Bytes, Span, Time, TokenRate, Tokens};
 
 /// What all accounts of a policer have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct Law {
+pub struct AccountRules {
     rule: BucketRule,
     tokens: Taken,
     counts_packets: bool,
@@ -27,7 +27,7 @@ pub struct Law {
 /// Of a flow, or of a user. Whatever is not needed exactly has four bytes, since there may be a million of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    key: Key,
+    key: FlowKey,
     bucket: TokenBucket,
     /// N; 0 before the first positive packet.
     interval: f32,
@@ -48,7 +48,7 @@ pub struct Account {
 }
 
 impl Remembered for Account {
-    fn key(&self) -> Key {
+    fn key(&self) -> FlowKey {
         self.key
     }
 
@@ -75,7 +75,7 @@ fn least_span(round_trip_s: f32) -> Span {
     Span::from_secs_f64(round_trip_s.into()).max(LEAST_SPAN)
 }
 
-impl Law {
+impl AccountRules {
     /// As parameters have it.
     pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
         let round_trip_s = params.least_round_trip_s();
@@ -84,7 +84,7 @@ impl Law {
             TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec,
         };
         let is_at_hand = params.tokens == Taken::Data && round_trip_s > 0.0 && (most as f64) < FAST;
-        Law {
+        AccountRules {
             rule,
             tokens: params.tokens,
             counts_packets: params.fill_rate.counts_packets(),
@@ -128,7 +128,7 @@ impl Law {
 
 impl Account {
     /// Before its first packet, which is this one.
-    pub fn beginning(packet: &Policed, law: &Law, round_trip_s: f64) -> Self {
+    pub fn beginning(packet: &Policed, law: &AccountRules, round_trip_s: f64) -> Self {
         Account {
             key: packet.key(),
             bucket: law.rule.bucket(packet.now),
@@ -143,14 +143,14 @@ impl Account {
         }
     }
 
-    /// A packet has come: what comes in until then does at the rate from before, `comes_in` where that is known, and
+    /// A packet has come: what comes in until then does at the rate from before, `fill_rate_now` where that is known, and
     /// what it says counts from now on.
-    pub fn see(&mut self, packet: &Policed, law: &Law, comes_in: Option<u64>) {
+    pub fn see(&mut self, packet: &Policed, law: &AccountRules, fill_rate_now: Option<u64>) {
         // Whatever comes into a full one.
         let is_full = self.bucket.fill_before() == law.rule.depth();
         let rule = match is_full {
             true => law.rule,
-            false => law.rule.filled_at(comes_in.unwrap_or_else(|| self.comes_in(law))),
+            false => law.rule.filled_at(fill_rate_now.unwrap_or_else(|| self.fill_rate_now(law))),
         };
         self.bucket.fill(&rule, packet.now);
         if packet.is_request {
@@ -174,13 +174,13 @@ impl Account {
     }
 
     /// The N at which what comes would be allowed.
-    fn interval_of_rate(&self, law: &Law) -> f32 {
+    fn interval_of_rate(&self, law: &AccountRules) -> f32 {
         let packets_per_round_trip = self.rate * self.round_trip_s / self.size;
         (packets_per_round_trip / law.k as f32).powi(2)
     }
 
     /// Whether a positive packet is not of the event before.
-    fn begins_event(&mut self, now: Time, law: &Law) -> bool {
+    fn begins_event(&mut self, now: Time, law: &AccountRules) -> bool {
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
         let since_ms = f64::from(now_ms.wrapping_sub(self.event_ms));
         let begins = self.interval == 0.0
@@ -197,11 +197,11 @@ impl Account {
         Span::from_micros(micros(now).wrapping_sub(self.measured_us) as u64)
     }
 
-    fn mean_with(&self, n: f32, law: &Law) -> f32 {
+    fn mean_with(&self, n: f32, law: &AccountRules) -> f32 {
         self.interval + law.weight as f32 * (n - self.interval)
     }
 
-    fn measure_rate(&mut self, packet: &Policed, law: &Law) {
+    fn measure_rate(&mut self, packet: &Policed, law: &AccountRules) {
         if law.takes(packet.says) {
             let tokens = if law.counts_packets { 1 } else { packet.len.get() as u32 };
             self.bytes = self.bytes.saturating_add(tokens);
@@ -224,18 +224,18 @@ impl Account {
     }
 
     /// p; `None` before anything is declared.
-    fn declared_share(&self, law: &Law) -> Option<f64> {
+    fn declared_share(&self, law: &AccountRules) -> Option<f64> {
         (self.interval > 0.0).then(|| 1.0 / f64::from(self.longer(law)))
     }
 
     /// 1/p.
-    fn longer(&self, law: &Law) -> f32 {
+    fn longer(&self, law: &AccountRules) -> f32 {
         let open = self.since as f32;
         if open > self.interval { self.mean_with(open, law) } else { self.interval }
     }
 
     /// What comes in, in tokens per second.
-    fn tokens_per_sec(&self, law: &Law) -> f64 {
+    fn tokens_per_sec(&self, law: &AccountRules) -> f64 {
         if law.tokens == Taken::Positive {
             return law.most as f64;
         }
@@ -250,7 +250,7 @@ impl Account {
 
     /// The same in whole tokens, as a bucket takes it.
     #[inline]
-    pub fn comes_in(&self, law: &Law) -> u64 {
+    pub fn fill_rate_now(&self, law: &AccountRules) -> u64 {
         if self.interval == 0.0 {
             return law.most;
         }
@@ -258,13 +258,13 @@ impl Account {
     }
 
     #[cold]
-    fn exactly(&self, law: &Law) -> u64 {
+    fn exactly(&self, law: &AccountRules) -> u64 {
         self.tokens_per_sec(law) as u64
     }
 
     /// The same by one root and no division, where it is so far from whole numbers that roundings make no difference.
     #[inline]
-    fn at_hand(&self, law: &Law) -> Option<u64> {
+    fn at_hand(&self, law: &AccountRules) -> Option<u64> {
         if self.round_trip_s != law.round_trip_s {
             return None;
         }
@@ -279,12 +279,12 @@ impl Account {
     }
 
     /// Whether the bucket has nothing for this packet, which it has just seen.
-    pub fn is_empty(&self, packet: &Policed, law: &Law) -> bool {
+    pub fn is_empty(&self, packet: &Policed, law: &AccountRules) -> bool {
         self.bucket.fill_before() < law.size(packet.len)
     }
 
     /// p_l: the share of what comes that is beyond what comes in; all of it until a round trip has told how much comes.
-    pub fn excess(&self, law: &Law) -> f64 {
+    pub fn excess(&self, law: &AccountRules) -> f64 {
         if self.rate == 0.0 {
             return 1.0;
         }
@@ -294,14 +294,14 @@ impl Account {
     }
 
     /// A packet passes that it has just seen, so that nothing has come in since, at whatever rate.
-    pub fn charge(&mut self, packet: &Policed, law: &Law) {
+    pub fn charge(&mut self, packet: &Policed, law: &AccountRules) {
         if law.takes(packet.says) {
             self.bucket.take(&law.rule, packet.now, law.size(packet.len));
         }
     }
 
     /// Fill [B or packets], p, and what comes in [bit/s or packets/s], after the packet seen last.
-    pub fn levels(&self, law: &Law) -> [f64; 3] {
+    pub fn levels(&self, law: &AccountRules) -> [f64; 3] {
         let fill = self.bucket.fill_before();
         let (fill, per_sec) = match law.counts_packets {
             true => (fill.as_packets(), self.tokens_per_sec(law) / 1000.0),
@@ -312,7 +312,7 @@ impl Account {
 
     /// See [`super::ReEcnPolicer::change_bytes`].
     pub fn change_bytes(
-        law: &Law,
+        law: &AccountRules,
         round_trip_s: f64,
         (len, positive): (Bytes, bool),
         elapsed: Span,

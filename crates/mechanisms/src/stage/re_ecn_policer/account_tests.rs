@@ -1,16 +1,16 @@
 //! What comes into a bucket, worked out in two ways.
 
-use super::super::{Held, Outside, Sanction};
+use super::super::{BucketScope, Outside, Sanction};
 use super::*;
 use crate::units::{Factor, Rate, Share};
 use proptest::prelude::*;
 
-fn law(most_bps: u64, k: f64, round_trip: Span) -> Law {
+fn law(most_bps: u64, k: f64, round_trip: Span) -> AccountRules {
     let params = ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(most_bps)),
         depth: Tokens::Bytes(Bytes::new(500_000)),
         initial: None,
-        buckets: Held::ByUser,
+        buckets: BucketScope::ByUser,
         tokens: Taken::Data,
         sanction: Sanction::Probability,
         k: Factor(k),
@@ -21,10 +21,10 @@ fn law(most_bps: u64, k: f64, round_trip: Span) -> Law {
         outside: Outside::Police,
         memory: Bytes::new(64_000_000),
     };
-    Law::new(&params, params.bucket().rule())
+    AccountRules::new(&params, params.bucket().rule())
 }
 
-fn account(law: &Law, size: f32, interval: f32, since: u32) -> Account {
+fn account(law: &AccountRules, size: f32, interval: f32, since: u32) -> Account {
     let (now, len, user, flow) = (Time::ZERO, Bytes::new(1500), 0, 0);
     let (connection, is_request, says) = (0, false, ReEcn::Neutral);
     let first = Policed { now, len, user, flow, connection, is_request, says };
@@ -34,11 +34,11 @@ fn account(law: &Law, size: f32, interval: f32, since: u32) -> Account {
 
 /// One bit/s for a root of 1, so that the roots of squares are whole numbers: these are left to the long way.
 #[test]
-fn what_is_whole_is_not_told_by_what_is_near() {
+fn a_whole_number_is_not_recognised_by_its_neighbours() {
     let law = law(1_000_000, 1.0, Span::from_secs(8));
     let [whole, above] = [49.0, 50.0].map(|interval| account(&law, 1.0, interval, 0));
-    assert_eq!((whole.at_hand(&law), whole.comes_in(&law)), (None, 7));
-    assert_eq!((above.at_hand(&law), above.comes_in(&law)), (Some(7), 7));
+    assert_eq!((whole.at_hand(&law), whole.fill_rate_now(&law)), (None, 7));
+    assert_eq!((above.at_hand(&law), above.fill_rate_now(&law)), (Some(7), 7));
 }
 
 proptest! {

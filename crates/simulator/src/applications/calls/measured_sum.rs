@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_and_who_was_let_in_since_leaves_room_or_not() {
+    fn measured_load_and_calls_admitted_since_leave_capacity_or_not() {
         let seconds = |s: u64| Time::ZERO + Span::from_millis(1_000 * s);
         let mut sum = MeasuredSum::new(&plan::MeasuredSum {
             limit: Rate::from_bps(10_000),

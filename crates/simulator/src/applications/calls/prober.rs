@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::Probing;
 
-use super::super::streams::label::Kind;
+use super::super::streams::label::DatagramKind;
 use super::super::{Carrier, End};
 
 /// An answer on the wire: IPv4, UDP, and a number.
@@ -13,7 +13,7 @@ const ANSWER: Bytes = Bytes::new(36);
 
 /// What an answer means for the call that asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum ProbeOutcome {
     /// Nothing yet, or no more.
     Open,
     /// It is blocked.
@@ -91,7 +91,7 @@ impl Prober {
         let number = call * self.per_call + self.asking[asking].sent;
         self.asking[asking].sent += 1;
         self.sent += 1;
-        carrier.send_datagram(End::Sender, Kind::Probe.label(number), self.size, self.ecn);
+        carrier.send_datagram(End::Sender, DatagramKind::Probe.label(number), self.size, self.ecn);
         if self.asking[asking].sent < self.per_call {
             let next = carrier.now() + self.spacing;
             self.to_come.push_back((next, call));
@@ -124,22 +124,22 @@ impl Prober {
     }
 
     /// The answer to a probe has come.
-    pub fn on_answer(&mut self, number: u64, marked: bool) -> Outcome {
-        let Some(place) = self.asking_as(number / self.per_call) else { return Outcome::Open };
+    pub fn on_answer(&mut self, number: u64, marked: bool) -> ProbeOutcome {
+        let Some(place) = self.asking_as(number / self.per_call) else { return ProbeOutcome::Open };
         let asking = &mut self.asking[place];
         if !marked {
             asking.unmarked += 1;
             if asking.unmarked < self.per_call {
-                return Outcome::Open;
+                return ProbeOutcome::Open;
             }
         }
         asking.is_decided = true;
-        if marked { Outcome::Blocked } else { Outcome::Admitted { asked: asking.asked } }
+        if marked { ProbeOutcome::Blocked } else { ProbeOutcome::Admitted { asked: asking.asked } }
     }
 }
 
 /// The receiver answers a probe.
 pub fn answer(number: u64, marked: bool, carrier: &mut impl Carrier) {
-    let kind = if marked { Kind::Marked } else { Kind::Probe };
+    let kind = if marked { DatagramKind::Marked } else { DatagramKind::Probe };
     carrier.send_datagram(End::Receiver, kind.label(number), ANSWER, false);
 }

@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 
 /// Counts of calls, and how many there were at once, over time.
 #[derive(Default)]
-pub struct Progress {
+pub struct CallProgress {
     since: Time,
     offered: u64,
     blocked: u64,
@@ -20,16 +20,16 @@ pub struct Progress {
     squares_s: f64,
 }
 
-impl Progress {
+impl CallProgress {
     /// The measured time begins: all counts but that of those in progress do so, too.
     pub fn measure(&mut self, now: Time) {
         let in_progress = self.now;
-        *self = Progress {
+        *self = CallProgress {
             since: now,
             changed: now,
             now: in_progress,
             most: in_progress,
-            ..Progress::default()
+            ..CallProgress::default()
         };
     }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn calls_are_counted_over_the_time_that_they_take() {
         let at = |s: u64| Time::ZERO + Span::from_secs_f64(s as f64);
-        let mut progress = Progress::default();
+        let mut progress = CallProgress::default();
         progress.on_begun(at(0), at(0));
         progress.measure(at(10));
         progress.on_offered();

@@ -57,7 +57,7 @@ mod tests {
     use tidegate_mechanisms::units::Whole;
 
     #[test]
-    fn a_silence_tells_a_new_call_from_what_goes_on() {
+    fn a_silence_separates_a_new_call_from_an_old_one() {
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let plan = Gateway { sources: Whole(2), silence: Span::from_millis(1_000) };
         let mut watch = Watch::new(&plan);

@@ -15,25 +15,25 @@ use tidegate_scenario::plan::{Increase, PriceAdaptation, Updates};
 use crate::random::Stream;
 
 /// What all streams of a video have in common.
-pub struct Rules {
+pub struct VideoRules {
     plan: PriceAdaptation,
     /// Of each quality, bit/s.
     rates: Vec<f64>,
 }
 
-impl Rules {
+impl VideoRules {
     /// Of a video whose worst quality has this rate.
     pub fn new(worst: Rate, plan: &PriceAdaptation) -> Arc<Self> {
         let better = plan.better.0.iter().map(|quality| quality.rate);
         let rates = core::iter::once(worst).chain(better);
         let rates = rates.map(|rate| rate.as_bps() as f64).collect();
-        Arc::new(Rules { plan: plan.clone(), rates })
+        Arc::new(VideoRules { plan: plan.clone(), rates })
     }
 }
 
 /// A stream whose quality follows the price.
 pub struct Adapter {
-    rules: Arc<Rules>,
+    rules: Arc<VideoRules>,
     quality: usize,
     is_stopped: bool,
     /// x, bit/s.
@@ -57,7 +57,7 @@ pub struct Frame {
 
 impl Adapter {
     /// In the worst quality.
-    pub fn new(rules: &Arc<Rules>) -> Self {
+    pub fn new(rules: &Arc<VideoRules>) -> Self {
         Adapter {
             quality: 0,
             is_stopped: false,
@@ -102,7 +102,7 @@ impl Adapter {
 
     /// (7.3.2).
     fn decide(&mut self, now: Time, random: &mut Stream) {
-        let Rules { plan, rates } = &*self.rules;
+        let VideoRules { plan, rates } = &*self.rules;
         let (above, below) = (plan.increase_above.0, plan.decrease_below.0);
         let interrupts = plan.interrupts;
         let better = if self.is_stopped { 0 } else { self.quality + 1 };
@@ -201,7 +201,7 @@ mod tests {
             price_weight: Share(0.1),
             report_interval: Span::from_millis(100),
         };
-        Adapter::new(&Rules::new(worst, &plan))
+        Adapter::new(&VideoRules::new(worst, &plan))
     }
 
     /// The quality of a full frame at that second, if the target settles at once where this price has it.
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_patient_takes_it_at_once() {
+    fn a_stream_without_patience_takes_it_at_once() {
         assert_eq!(at(&mut adapter(Increase::Always), 0, 0.05), Some(1));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Bytes, Share, Span, Time};
 
 use super::super::{Carrier, End};
-use super::label::Kind;
+use super::label::DatagramKind;
 
 /// A report on the wire: IPv4, UDP and a receiver report of RTCP with three counters.
 const REPORT: Bytes = Bytes::new(72);
@@ -32,32 +32,32 @@ struct Counters {
     marked: u64,
 }
 
-/// Both ends of the way on which counters come back.
-pub struct Feedback {
+/// Both ends of the path on which counters come back.
+pub struct StreamFeedback {
     interval: Span,
     price_weight: f64,
     /// The receiver's.
     counted: Counters,
     reported: Counters,
     due: Option<Time>,
-    /// Reports on their way, with their numbers: what they say.
-    on_the_way: VecDeque<(u64, Counters)>,
+    /// Reports in transit, with their numbers: what they say.
+    unconfirmed: VecDeque<(u64, Counters)>,
     reports: u64,
     /// The sender's.
     known: Counters,
     price: Option<(f64, Time)>,
 }
 
-impl Feedback {
+impl StreamFeedback {
     /// Reports so often, of which the newest has this weight in the price.
     pub fn new(interval: Span, price_weight: Share) -> Self {
-        Feedback {
+        StreamFeedback {
             interval,
             price_weight: price_weight.0,
             counted: Counters::default(),
             reported: Counters::default(),
             due: None,
-            on_the_way: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
             reports: 0,
             known: Counters::default(),
             price: None,
@@ -88,8 +88,13 @@ impl Feedback {
             return;
         }
         self.reported = self.counted;
-        self.on_the_way.push_back((self.reports, self.counted));
-        carrier.send_datagram(End::Receiver, Kind::Stream.label(self.reports), REPORT, false);
+        self.unconfirmed.push_back((self.reports, self.counted));
+        carrier.send_datagram(
+            End::Receiver,
+            DatagramKind::Stream.label(self.reports),
+            REPORT,
+            false,
+        );
         self.reports += 1;
         let due = carrier.now() + self.interval;
         self.due = Some(due);
@@ -99,7 +104,7 @@ impl Feedback {
     /// The `number`th report has arrived. Those before it that have not are lost, and what they said is in this one.
     /// Returns the price that it tells of, before it is averaged.
     pub fn on_report(&mut self, number: u64, now: Time) -> Option<f64> {
-        while let Some((first, counters)) = self.on_the_way.pop_front() {
+        while let Some((first, counters)) = self.unconfirmed.pop_front() {
             if first == number {
                 return self.learn(counters, now);
             }
@@ -143,8 +148,8 @@ impl Feedback {
 mod tests {
     use super::*;
 
-    fn weighing(weight: f64) -> Feedback {
-        Feedback::new(Span::from_millis(100), Share(weight))
+    fn weighing(weight: f64) -> StreamFeedback {
+        StreamFeedback::new(Span::from_millis(100), Share(weight))
     }
 
     /// Ten sent, two of them lost, and one of the eight marked.
@@ -152,7 +157,7 @@ mod tests {
     fn lost_and_marked_packets_have_the_same_price() {
         let mut feedback = weighing(1.0);
         let counters = Counters { sent: 10, received: 8, marked: 1 };
-        feedback.on_the_way.push_back((0, counters));
+        feedback.unconfirmed.push_back((0, counters));
         feedback.on_report(0, Time::from_nanos(5));
         assert_eq!(feedback.price(), Some((0.3, Time::from_nanos(5))));
     }
@@ -162,19 +167,19 @@ mod tests {
         let mut feedback = weighing(1.0);
         for (number, sent, marked) in [(0, 10, 0), (1, 20, 10), (2, 30, 10)] {
             let counters = Counters { sent, received: sent, marked };
-            feedback.on_the_way.push_back((number, counters));
+            feedback.unconfirmed.push_back((number, counters));
         }
         feedback.on_report(0, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.0, Time::ZERO)));
         feedback.on_report(2, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.5, Time::ZERO)), "10 of 20 since the first report");
-        assert_eq!(feedback.on_the_way.len(), 0);
+        assert_eq!(feedback.unconfirmed.len(), 0);
         feedback.on_report(1, Time::ZERO);
         assert_eq!(feedback.price(), Some((0.5, Time::ZERO)), "what comes late is old");
     }
 
     #[test]
-    fn old_prices_fade_as_if_reports_had_told_of_none() {
+    fn old_prices_fade_as_if_reports_had_none() {
         let mut feedback = weighing(0.1);
         feedback.price = Some((0.5, Time::ZERO));
         feedback.fade(Span::from_millis(200));

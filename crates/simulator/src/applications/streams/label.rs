@@ -2,7 +2,7 @@
 
 /// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// A piece of a frame; or, from the receiver, a report.
     Stream,
     /// A probe; or, from the receiver, the answer to one that came without a mark.
@@ -14,14 +14,14 @@ pub enum Kind {
 /// Bits of what is numbered; packets have 48 for both.
 const NUMBER: u32 = 46;
 
-impl Kind {
+impl DatagramKind {
     /// As a packet has it: the `number`th of its kind.
     pub fn label(self, number: u64) -> u64 {
         debug_assert!(number < 1 << NUMBER);
         let kind = match self {
-            Kind::Stream => 0,
-            Kind::Probe => 1,
-            Kind::Marked => 2,
+            DatagramKind::Stream => 0,
+            DatagramKind::Probe => 1,
+            DatagramKind::Marked => 2,
         };
         kind << NUMBER | number
     }
@@ -29,9 +29,9 @@ impl Kind {
     /// What a packet is for, and which of its kind it is.
     pub fn of(label: u64) -> (Self, u64) {
         let kind = match label >> NUMBER {
-            0 => Kind::Stream,
-            1 => Kind::Probe,
-            _ => Kind::Marked,
+            0 => DatagramKind::Stream,
+            1 => DatagramKind::Probe,
+            _ => DatagramKind::Marked,
         };
         (kind, label & ((1 << NUMBER) - 1))
     }
@@ -42,10 +42,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_tells_what_it_was_made_of() {
-        for kind in [Kind::Stream, Kind::Probe, Kind::Marked] {
+    fn a_label_is_read_as_it_was_written() {
+        for kind in [DatagramKind::Stream, DatagramKind::Probe, DatagramKind::Marked] {
             for number in [0, 7, (1 << NUMBER) - 1] {
-                assert_eq!(Kind::of(kind.label(number)), (kind, number));
+                assert_eq!(DatagramKind::of(kind.label(number)), (kind, number));
                 assert!(kind.label(number) < 1 << 48);
             }
         }

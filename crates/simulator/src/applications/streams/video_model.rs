@@ -240,7 +240,7 @@ mod tests {
 
     /// Frames of as many videos, so that none depends on another: their mean deviates by 1 % from run to run.
     #[test]
-    fn ten_thousand_frames_have_the_mean_and_the_deviation_that_are_told() {
+    fn ten_thousand_frames_have_the_mean_and_the_deviation_that_are_specified() {
         let (mean, variation) = mean_and_variation(&frames(10_000, 1, 1500));
         assert!((mean / 974.4 - 1.0).abs() < 0.04, "{mean} B");
         // 0.97 without headers, which do not vary as much.

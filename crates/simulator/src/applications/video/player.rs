@@ -114,7 +114,7 @@ impl Player {
 
     /// What happened until now.
     pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let (under_way, played) = match self.state {
+        let (current_stall, played) = match self.state {
             State::Starting => (Span::ZERO, Span::ZERO),
             State::Playing(since, before) => (Span::ZERO, before + now.since(since)),
             State::Stalled(since, played) => (now.since(since), played),
@@ -124,7 +124,7 @@ impl Player {
             State::Done(at) => at.as_secs(),
             _ => f64::NAN,
         };
-        let stalled_s = (self.stalled + under_way).as_secs();
+        let stalled_s = (self.stalled + current_stall).as_secs();
         let mean_s = if self.stalls > 0 { stalled_s / f64::from(self.stalls) } else { 0.0 };
         each("stalls", f64::from(self.stalls));
         each("mean_stall_s", mean_s);

@@ -16,7 +16,7 @@ const LOOKS_EVERY: Span = Span::from_millis(50);
 
 /// What is left to send.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct VideoServer {
     left: u64,
     burst_left: u64,
     chunk: u64,
@@ -25,12 +25,12 @@ pub struct Server {
     due: Time,
 }
 
-impl Server {
+impl VideoServer {
     /// Before the first byte.
     pub fn new(plan: &plan::Video) -> Self {
         let left = plan.size_bytes();
         let throttled_bps = plan.speed.0 * plan.rate.as_bps() as f64;
-        Server {
+        VideoServer {
             left,
             burst_left: plan.bytes_of(plan.burst).min(left),
             chunk: plan.chunk.get(),
@@ -79,7 +79,7 @@ mod tests {
     use crate::applications::video::player::tests::video;
 
     /// Serves a socket that sends so fast, over so long. Returns what was handed over by the end of each second.
-    fn handed_over(server: &mut Server, sent_bps: u64, seconds: u64) -> Vec<u64> {
+    fn handed_over(server: &mut VideoServer, sent_bps: u64, seconds: u64) -> Vec<u64> {
         let (mut handed, mut sent, mut by_second) = (0, 0, Vec::new());
         for ms in 0..seconds * 1_000 {
             sent = (sent + sent_bps / 8_000).min(handed);
@@ -97,7 +97,7 @@ mod tests {
     /// Sanhaji et al. 2015, section VI-A: 40 s of 1128 kb/s are 5.64 MB; then 1.25 times the rate.
     #[test]
     fn forty_seconds_go_at_once_and_the_rest_at_one_and_a_quarter_of_the_rate() {
-        let handed = handed_over(&mut Server::new(&video()), 100_000_000, 60);
+        let handed = handed_over(&mut VideoServer::new(&video()), 100_000_000, 60);
         assert_eq!(handed[0], 5_640_000 + 65_536, "100 Mb/s send that in half a second");
         let bps = 8.0 * (handed[59] - handed[9]) as f64 / 50.0;
         assert!((bps / (1.25 * 1_128_000.0) - 1.0).abs() < 0.01, "{bps}");
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_socket_holds_no_more_than_its_buffer() {
-        let handed = handed_over(&mut Server::new(&video()), 800_000, 60);
+        let handed = handed_over(&mut VideoServer::new(&video()), 800_000, 60);
         assert_eq!(handed[0], 2_000_000 + 95_000, "and what has left by the last look");
         for (second, handed) in handed.iter().enumerate() {
             let sent = (second as u64 + 1) * 100_000;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn everything_is_handed_over_in_the_end() {
-        let mut server = Server::new(&video());
+        let mut server = VideoServer::new(&video());
         let handed = handed_over(&mut server, 100_000_000, 260);
         assert_eq!(handed[259], 42_300_000);
         assert_eq!((server.has_more(), server.due()), (false, Time::NEVER));

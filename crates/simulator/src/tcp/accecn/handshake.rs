@@ -75,7 +75,7 @@ fn is_plausible(sent: Codepoint, arrived: Codepoint) -> bool {
 
 /// What a sender has to know of a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct HandshakeOutcome {
     /// How marks are reported.
     pub mode: Mode,
     /// Its packets may be ECN-capable.
@@ -86,17 +86,17 @@ pub struct Outcome {
     pub marked: bool,
 }
 
-impl Outcome {
+impl HandshakeOutcome {
     /// Of an end that has come to this mode, and nothing is amiss.
     pub fn plain(mode: Mode) -> Self {
-        Outcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
+        HandshakeOutcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
     }
 
     /// The same, with what is told of the ECN field of a packet that was sent as `sent`.
     fn with_feedback(self, ace: Ace, sent: Codepoint, checks: bool) -> Self {
         let Some(arrived) = reported(ace) else { return self };
         let valid = !checks || is_plausible(sent, arrived);
-        Outcome {
+        HandshakeOutcome {
             capable: self.capable && valid,
             marked: valid && arrived == Codepoint::Ce,
             ..self
@@ -111,7 +111,7 @@ pub struct Client {
     requests: u8,
     /// The ECN field of its requests.
     sent: Codepoint,
-    /// It falls back where something on the way may not let the flags pass.
+    /// It falls back where something on the path may not let the flags pass.
     falls_back: bool,
 }
 
@@ -128,8 +128,8 @@ impl Client {
     }
 
     /// What the answer means.
-    pub fn on_answer(&self, answer: Ace) -> Outcome {
-        let outcome = Outcome::plain(Mode::agreed(answer));
+    pub fn on_answer(&self, answer: Ace) -> HandshakeOutcome {
+        let outcome = HandshakeOutcome::plain(Mode::agreed(answer));
         match outcome.mode {
             Mode::Accurate => outcome.with_feedback(answer, self.sent, self.falls_back),
             Mode::None | Mode::Classic => outcome,
@@ -198,11 +198,11 @@ impl Server {
     }
 
     /// What its sender has to know before it is known whether the client has got an answer.
-    pub fn outcome(&self) -> Outcome {
-        let outcome = Outcome::plain(self.mode);
+    pub fn outcome(&self) -> HandshakeOutcome {
+        let outcome = HandshakeOutcome::plain(self.mode);
         match self.mode {
             // A server must not be ECN-capable if the client may not be in its mode (section 3.1.5).
-            Mode::Accurate => Outcome { capable: !self.bare, ..outcome },
+            Mode::Accurate => HandshakeOutcome { capable: !self.bare, ..outcome },
             Mode::None | Mode::Classic => outcome,
         }
     }
@@ -210,11 +210,17 @@ impl Server {
     /// What it has to know once the answer, which was sent as `sent`, is acknowledged: `plain`, without data
     /// and SACK blocks, the ACK reports the answer (section 3.2.2.1). `checks` whether the network may have
     /// done what is told of.
-    pub fn on_acknowledged(&self, ace: Ace, sent: Codepoint, plain: bool, checks: bool) -> Outcome {
+    pub fn on_acknowledged(
+        &self,
+        ace: Ace,
+        sent: Codepoint,
+        plain: bool,
+        checks: bool,
+    ) -> HandshakeOutcome {
         let outcome = self.outcome();
         match (outcome.mode, plain) {
             (Mode::Accurate, true) if ace == Ace::NONE => {
-                Outcome { capable: false, deaf: true, ..outcome }
+                HandshakeOutcome { capable: false, deaf: true, ..outcome }
             }
             (Mode::Accurate, true) => outcome.with_feedback(ace, sent, checks),
             _ => outcome,
@@ -231,7 +237,7 @@ mod tests {
 
     /// Table 2, its first block, and table 3.
     #[test]
-    fn the_answer_tells_of_the_ecn_field_of_the_request() {
+    fn the_answer_reports_the_ecn_field_of_the_request() {
         for (arrived, code) in CODEPOINTS.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
             let mut server = Server::default();
             server.on_request(Ace::ACCURATE_REQUEST, arrived);
@@ -244,7 +250,7 @@ mod tests {
 
     /// Table 2, the other blocks, and section 3.1.3.
     #[test]
-    fn who_does_not_know_accurate_feedback_gets_what_it_knows() {
+    fn a_peer_without_accurate_feedback_gets_classic_feedback() {
         let mode = |request| {
             let mut server = Server::default();
             server.on_request(Ace::new(request), Codepoint::NotEct);
@@ -280,7 +286,7 @@ mod tests {
 
     /// Section 3.1.5.
     #[test]
-    fn the_first_request_decides_and_the_last_is_told_of() {
+    fn the_first_request_decides_and_the_last_is_reported() {
         for (first, then, mode, ace) in [(7, 0, Mode::Accurate, 4), (0, 7, Mode::None, 0)] {
             let mut server = Server::default();
             server.on_request(Ace::new(first), Codepoint::NotEct);
@@ -294,7 +300,7 @@ mod tests {
 
     /// Section 3.2.2.3: Not-ECT stays Not-ECT, and nothing becomes Not-ECT.
     #[test]
-    fn who_sees_an_ecn_field_changed_that_no_network_may_change_is_not_ecn_capable() {
+    fn a_host_that_sees_a_forbidden_change_of_the_ecn_field_is_not_ecn_capable() {
         let client = Client::new(Codepoint::NotEct, true);
         for (code, capable) in [(2, true), (3, false), (4, false), (6, false), (5, true)] {
             let outcome = client.on_answer(Ace::new(code));
@@ -306,7 +312,7 @@ mod tests {
 
     /// Section 3.2.2.1, table 4.
     #[test]
-    fn the_ack_of_an_answer_tells_of_it_if_it_is_plain() {
+    fn the_ack_of_an_answer_reports_its_ecn_field_if_it_is_plain() {
         let mut server = Server::default();
         server.on_request(Ace::ACCURATE_REQUEST, Codepoint::NotEct);
         server.answer(Cause::Request);

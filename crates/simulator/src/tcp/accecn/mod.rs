@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Who says what in the [`handshake`] stands by itself; then the receiver counts ([`MarkCounters`]), and the
-//! sender reads what it has counted ([`Reader`]). Each half of a connection has its own counters, told
+//! sender reads what it has counted ([`MarkReader`]). Each half of a connection has its own counters, told
 //! by its own ACKs. ACKs of the one half that arrive marked count in the other, where there is one.
 //!
 //! As in Linux, all packets but requests and their answers are ECN-capable, ACKs and segments that are sent
@@ -20,8 +20,8 @@ pub mod handshake;
 mod reader;
 mod received;
 
-pub use handshake::Outcome;
-pub use reader::{Arrived, Reader, ReportedMarks};
+pub use handshake::HandshakeOutcome;
+pub use reader::{Arrived, MarkReader, ReportedMarks};
 pub use received::{Fitted, MarkCounters, OptionRoom};
 
 use crate::packet::{Packet, flags};

@@ -20,7 +20,7 @@
 //! nothing is made good.
 
 use super::received::{BYTES_MODULUS, FIRST_BYTES, FIRST_PACKETS};
-use super::{Ace, Outcome};
+use super::{Ace, HandshakeOutcome};
 use crate::packet::ReceivedBytes;
 
 /// ACE counts modulo this.
@@ -66,15 +66,15 @@ enum Trust {
     Unseen,
     /// It is believed.
     Believed,
-    /// It was changed on the way, or comes too late.
+    /// It was changed on the path, or comes too late.
     Ignored,
 }
 
 /// Counters of a sender.
 #[derive(Clone, Debug)]
-pub struct Reader {
+pub struct MarkReader {
     mss: u64,
-    outcome: Outcome,
+    outcome: HandshakeOutcome,
     trust: Trust,
     /// The peer's timestamp has moved on.
     newer: bool,
@@ -86,31 +86,31 @@ pub struct Reader {
     /// Bytes with ECT(0), CE and ECT(1), by the last option.
     bytes: [u64; 3],
     /// Marked bytes that the sender has been told of.
-    told_bytes: u64,
+    reported_bytes: u64,
     /// The last ACK said how many bytes were marked.
     in_step: bool,
 }
 
-impl Reader {
+impl MarkReader {
     /// For segments of `mss` bytes.
     pub fn new(mss: u64) -> Self {
-        Reader {
+        MarkReader {
             mss,
-            outcome: Outcome::default(),
+            outcome: HandshakeOutcome::default(),
             trust: Trust::Unseen,
             newer: false,
             mean_delivered: 0,
             delivered_bytes: 0,
             marked: 0,
             bytes: [0; 3],
-            told_bytes: 0,
+            reported_bytes: 0,
             in_step: false,
         }
     }
 
     /// The handshake is over. A marked answer is the first that the client's counter reports; a marked request
     /// counts nowhere.
-    pub fn begin(&mut self, outcome: Outcome, answered: bool) {
+    pub fn begin(&mut self, outcome: HandshakeOutcome, answered: bool) {
         self.outcome = outcome;
         self.marked = u64::from(outcome.marked && answered);
     }
@@ -162,10 +162,10 @@ impl Reader {
         };
         self.marked += u64::from(segments);
         let bytes = match by_option {
-            true => self.bytes[1].saturating_sub(self.told_bytes),
+            true => self.bytes[1].saturating_sub(self.reported_bytes),
             false => self.estimated_bytes(segments, ack),
         };
-        self.told_bytes += bytes;
+        self.reported_bytes += bytes;
         ReportedMarks { congestion: segments > 0, segments, bytes }
     }
 
@@ -285,9 +285,9 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    fn reader() -> Reader {
-        let mut reader = Reader::new(MSS);
-        reader.begin(Outcome::plain(Mode::Accurate), false);
+    fn reader() -> MarkReader {
+        let mut reader = MarkReader::new(MSS);
+        reader.begin(HandshakeOutcome::plain(Mode::Accurate), false);
         reader
     }
 
@@ -414,7 +414,7 @@ mod tests {
     /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two report marks, and then an ACK
     /// of all. One that was overtaken says nothing.
     #[test]
-    fn duplicates_tell_of_a_packet_each() {
+    fn duplicates_report_a_packet_each() {
         let mut reader = reader();
         reader.read(&ack(0, 1));
         let duplicate = |marked| Arrived { progresses: false, ..ack(marked, 1) };
@@ -428,7 +428,7 @@ mod tests {
 
     /// Where options come with some ACKs only, what was supposed in between is made good.
     #[test]
-    fn bytes_that_were_supposed_are_not_told_again() {
+    fn bytes_that_were_supposed_are_not_reported_again() {
         let mut reader = reader();
         let short = Arrived { delivered_bytes: 1_500, ..ack(1, 2) };
         assert_eq!(reader.read(&short).bytes, 750);
@@ -451,8 +451,12 @@ mod tests {
     /// Section 3.2.2.1.
     #[test]
     fn a_deaf_sender_believes_nothing() {
-        let mut reader = Reader::new(MSS);
-        let outcome = Outcome { deaf: true, capable: false, ..Outcome::plain(Mode::Accurate) };
+        let mut reader = MarkReader::new(MSS);
+        let outcome = HandshakeOutcome {
+            deaf: true,
+            capable: false,
+            ..HandshakeOutcome::plain(Mode::Accurate)
+        };
         reader.begin(outcome, false);
         assert_eq!(reader.read(&ack(3, 4)), ReportedMarks::default());
         assert!(!reader.may_be_capable());

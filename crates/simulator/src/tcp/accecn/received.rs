@@ -14,7 +14,7 @@ use super::{Ace, Codepoint};
 use crate::packet::{MAX_SACK_BLOCKS, Packet, ReceivedBytes};
 use crate::tcp::{Sizes, TIMESTAMP_BYTES};
 
-/// The counter of packets begins here, so that a field that was cleared on the way is noticed.
+/// The counter of packets begins here, so that a field that was cleared on the path is noticed.
 pub(super) const FIRST_PACKETS: u32 = 5;
 /// So do those of bytes with ECT(0), CE and ECT(1).
 pub(super) const FIRST_BYTES: [u32; 3] = [1, 0, 1];
@@ -186,7 +186,7 @@ impl MarkCounters {
         Ace::new(self.marked.wrapping_add(FIRST_PACKETS))
     }
 
-    /// It does as Linux: something on the way may let no packets with the option pass, and ECT(1) comes first.
+    /// It does as Linux: something on the path may let no packets with the option pass, and ECT(1) comes first.
     pub fn do_as_linux(&mut self) {
         (self.wary, self.ect_1_first) = (true, true);
     }
@@ -272,7 +272,7 @@ mod tests {
     const ROUND_TRIP: Span = Span::from_millis(90);
 
     /// 12 bytes of timestamps, 20 of two SACK blocks: two counters fit into what is left, and stand in
-    /// for no padding; of three blocks the last gives way.
+    /// for no padding; of three blocks the last yields.
     #[test]
     fn as_many_counters_go_along_as_fit_beside_two_sack_blocks() {
         let fits = |least, timestamps, blocks| fit(least, OptionRoom { timestamps, blocks });
@@ -321,7 +321,7 @@ mod tests {
 
     /// Section 3.2.3.3: change-triggered, and repeated; Linux' beacon.
     #[test]
-    fn a_sparing_receiver_tells_of_changes_twice_and_else_three_times_in_a_round_trip() {
+    fn a_sparing_receiver_reports_changes_twice_and_else_three_times_in_a_round_trip() {
         let mut received = MarkCounters::new(OptionPlan::Changes);
         let reported = |received: &mut MarkCounters, arrived, at| {
             received.note(arrived, 1_000);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_to_send_the_option_does_not() {
+    fn a_sender_that_is_not_to_send_the_option_does_not() {
         let mut received = MarkCounters::new(OptionPlan::Off);
         received.note(Codepoint::Ce, 1_000);
         assert_eq!(

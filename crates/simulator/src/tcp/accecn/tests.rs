@@ -18,9 +18,9 @@ const MSS: u32 = 1_460;
 /// A packet arrives so much after the one before.
 const STEP: Span = Span::from_micros(500);
 
-fn pair(when: OptionPlan) -> (MarkCounters, Reader) {
-    let mut reader = Reader::new(u64::from(MSS));
-    reader.begin(Outcome::plain(Mode::Accurate), false);
+fn pair(when: OptionPlan) -> (MarkCounters, MarkReader) {
+    let mut reader = MarkReader::new(u64::from(MSS));
+    reader.begin(HandshakeOutcome::plain(Mode::Accurate), false);
     (MarkCounters::new(when), reader)
 }
 
@@ -34,7 +34,11 @@ fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
 }
 
 /// Lets the packets of one ACK arrive, and reads that.
-fn exchange(received: &mut MarkCounters, reader: &mut Reader, marked: &[bool]) -> ReportedMarks {
+fn exchange(
+    received: &mut MarkCounters,
+    reader: &mut MarkReader,
+    marked: &[bool],
+) -> ReportedMarks {
     for &marked in marked {
         received.note(if marked { Codepoint::Ce } else { Codepoint::Ect0 }, MSS);
     }
@@ -118,12 +122,12 @@ proptest! {
             "ecn = true, feedback = \"accurate\", timestamps = true, loss_recovery = {recovery:?}, \
              delayed_ack = \"40 ms\", quick_acks = 0, initial_rto = \"1 s\", max_rto = \"1 s\""
         );
-        let mut world = SimContext::new(&options, seed);
-        world.run(lost, marked, missing)?;
+        let mut sim = SimContext::new(&options, seed);
+        sim.run(lost, marked, missing)?;
     }
 }
 
-/// Packets on their way, and what their receiver had counted when they left.
+/// Packets in transit, and what their receiver had counted when they left.
 type Pipe = VecDeque<(Packet, (u64, u64))>;
 
 /// A connection whose packets take a moment, in order.
@@ -218,7 +222,7 @@ impl SimContext {
         packet.at = self.now;
         if !packet.has(flags::SYN) && self.happens(missing) {
             if packet.has(flags::OPTIONS) {
-                self.network.options.take(packet.word);
+                self.network.options.take(packet.payload);
             }
             return Ok(());
         }

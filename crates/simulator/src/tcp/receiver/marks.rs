@@ -6,7 +6,7 @@ use tidegate_scenario::plan::OptionPlan;
 use super::Receiver;
 use crate::packet::{Packet, ReceivedBytes, SackBlocks, flags};
 use crate::tcp::accecn::handshake::Mode;
-use crate::tcp::accecn::{Ace, Codepoint, Fitted, OptionRoom, Outcome};
+use crate::tcp::accecn::{Ace, Codepoint, Fitted, HandshakeOutcome, OptionRoom};
 
 impl Receiver {
     /// The connection request is answered: with these flags, and counters if there are any. Until a segment arrives in
@@ -51,11 +51,11 @@ impl Receiver {
         }
     }
 
-    /// How the handshake has ended for whoever sends data the other way.
-    pub fn outcome(&self) -> Outcome {
+    /// How the handshake has ended for whoever sends data the other path.
+    pub fn outcome(&self) -> HandshakeOutcome {
         let mode = if self.ecn { Mode::Classic } else { Mode::None };
         let counted = self.counted.as_ref();
-        counted.map_or(Outcome::plain(mode), |counted| counted.server().outcome())
+        counted.map_or(HandshakeOutcome::plain(mode), |counted| counted.server().outcome())
     }
 
     /// Whether marks are counted.
@@ -74,7 +74,7 @@ impl Receiver {
     /// once.
     pub(super) fn note_congestion(&mut self, packet: &Packet) -> bool {
         if let Some(gathered) = &mut self.prices {
-            gathered.add(packet.word);
+            gathered.add(packet.payload);
         }
         if let Some(counted) = &mut self.counted {
             let missing = u32::from(self.full - packet.len);
@@ -105,7 +105,7 @@ impl Receiver {
     }
 
     /// Whether segments wait for their acknowledgement that were marked and the one that arrives is
-    /// not, or the other way round: they have to be acknowledged first, by themselves.
+    /// not, or the other direction: they have to be acknowledged first, by themselves.
     #[inline]
     pub fn owes_other_echo(&self, packet: &Packet) -> bool {
         self.each_mark && self.unacknowledged > 0 && packet.has(flags::CE) != self.echo_congestion
@@ -148,7 +148,7 @@ impl Receiver {
         self.counted.as_ref().map_or((0, 0), |counted| counted.marked())
     }
 
-    /// With which acknowledgements the option of accurate feedback goes, on a way that may not let it pass.
+    /// With which acknowledgements the option of accurate feedback goes, on a path that may not let it pass.
     pub fn send_options(&mut self, when: OptionPlan) {
         if let Some(counted) = &mut self.counted {
             counted.do_as_linux();

@@ -3,7 +3,7 @@
 //! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
 //! when a segment is out of order, fills a hole or comes again, and for
 //! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
-//! grants them anew after a silence of a retransmission timeout and after a segment that came
+//! grants them again after a silence of a retransmission timeout and after a segment that came
 //! twice, both signs that the sender is in slow start again).
 //!
 //! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
@@ -120,7 +120,7 @@ impl Delaying {
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
-        let told_by = plan.marks_told_by();
+        let mark_feedback = plan.mark_feedback();
         Receiver {
             next: 0,
             missing_bytes: 0,
@@ -130,9 +130,9 @@ impl Receiver {
             out_of_order: OutOfOrder::default(),
             sack,
             ecn: plan.ecn,
-            each_mark: told_by == Some(FeedbackPlan::Dctcp),
-            capable: plan.is_scalable() || told_by == Some(FeedbackPlan::Accurate),
-            counted: (told_by == Some(FeedbackPlan::Accurate))
+            each_mark: mark_feedback == Some(FeedbackPlan::Dctcp),
+            capable: plan.is_scalable() || mark_feedback == Some(FeedbackPlan::Accurate),
+            counted: (mark_feedback == Some(FeedbackPlan::Accurate))
                 .then(|| Box::new(MarkCounters::new(plan.accurate_option))),
             echo_congestion: false,
             capable_seen: false,
@@ -168,7 +168,7 @@ impl Receiver {
 
     /// The sender reads prices, which travel so.
     pub fn gather_prices(&mut self, encoding: Encoding) {
-        if encoding.is_in_word() {
+        if encoding.is_in_payload() {
             self.prices = Some(Box::new(Gathered::new(encoding)));
             self.has_more_feedback = true;
         }
@@ -264,7 +264,7 @@ impl Receiver {
         self.delaying.as_deref_mut().map(|delaying| &mut delaying.timer)
     }
 
-    /// An acknowledgement waited for a second segment in vain.
+    /// An acknowledgement waited for a second segment spuriously.
     pub fn on_delay_missed(&mut self) {
         if let Some(Delaying { adapted: Some(delay), silence, .. }) = self.delaying.as_deref_mut() {
             delay.on_missed(silence.rto());

@@ -4,7 +4,7 @@ use super::{Delaying, Receiver, SEGMENTS_PER_ACK};
 use crate::packet::{Packet, flags};
 
 impl Receiver {
-    /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
+    /// Grants quick ACKs again where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
     #[inline]
     pub(super) fn renew_quick_acks(&mut self, packet: &Packet) {
         let shows_loss = self.shows_loss(packet);

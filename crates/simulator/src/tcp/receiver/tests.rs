@@ -147,7 +147,7 @@ fn the_echo_is_of_the_earliest_unacknowledged_segment() {
 
 /// In order, out of order, or filling a hole: an ACK tells the price of the segments that it answers.
 #[test]
-fn prices_are_told_beside_blocks() {
+fn prices_are_reported_beside_blocks() {
     let mut plan = crate::tcp::tests::classic();
     plan.ecn = true;
     let mut rx = Receiver::new(&plan, true, SIZES);
@@ -157,7 +157,7 @@ fn prices_are_told_beside_blocks() {
     rx.gather_prices(Encoding::Explicit);
     assert!(rx.has_more_feedback());
     let mut arrive = |number, price: f32| {
-        rx.on_segment(&Packet { word: price.to_bits(), ..segment(number) });
+        rx.on_segment(&Packet { payload: price.to_bits(), ..segment(number) });
         rx.on_ack_sent();
         (rx.sack_blocks().is_some(), f32::from_bits(rx.more_feedback().1))
     };

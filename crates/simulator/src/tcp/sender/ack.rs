@@ -34,7 +34,7 @@ impl Sender {
         let mut packet = packed.packet(ctx.now);
         let taken;
         let options = if packet.has(flags::OPTIONS) {
-            taken = ctx.network.options.take(packet.word);
+            taken = ctx.network.options.take(packet.payload);
             &taken
         } else {
             &Options::NONE
@@ -91,7 +91,7 @@ impl Sender {
             && packet.number == out.una()
             && recovery.recovers_beyond(out.una())
             && out.are_full()
-            && OptionStore::has_blocks_alone(packet.word)
+            && OptionStore::has_blocks_alone(packet.payload)
             && self.conex.is_none()
             && !self.ecn.counts_marks()
     }
@@ -148,7 +148,7 @@ impl Sender {
     #[inline(never)]
     fn on_blocks(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let (packet, now) = (&packed.packet(ctx.now), ctx.now);
-        let blocks = ctx.network.options.take_blocks(packet.word);
+        let blocks = ctx.network.options.take_blocks(packet.payload);
         let in_flight = self.in_flight();
         let mut samples = None;
         let ack = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);
@@ -187,7 +187,7 @@ impl Sender {
         match self.recovery.inflation(&ack, self.detection.duplicates(), &self.outstanding) {
             WindowInflation::None => {}
             WindowInflation::One => self.window.widen(),
-            WindowInflation::Endpoints => self.window.come_down_to_threshold(),
+            WindowInflation::Endpoints => self.window.deflate_to_threshold(),
         }
         let by_count = self.window.limits_by_count() || self.recovery.repeats();
         let by_count = by_count && self.recovery.phase() != Phase::Recovery;
@@ -213,7 +213,7 @@ impl Sender {
             }
             _ => {}
         }
-        self.reduce_or_leave(&ack, &lost, departed, now);
+        self.reduce_or_exit(&ack, &lost, departed, now);
         if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && ack.advances() {
             self.deflate(ack.acknowledged, departed);
         }
@@ -356,7 +356,7 @@ impl Sender {
         self.grow(ack, in_flight, now);
     }
 
-    /// A partial ACK of so many segments, when duplicates stood for so many: what they let go of is taken back but for one
+    /// A partial ACK of so many segments, when duplicates stood for so many: what they release is taken back but for one
     /// segment, and the rest from the window, which stays at one and above (ns-2, `partialnewack`).
     fn deflate(&mut self, acknowledged: u32, departed: u32) {
         let more = acknowledged.checked_sub(departed);
@@ -366,13 +366,13 @@ impl Sender {
         self.window.deflate(more.unwrap_or(0));
     }
 
-    /// Sets the timer anew after progress, or to look again for losses after `wait`.
+    /// Sets the timer again after progress, or to look again for losses after `wait`.
     #[inline(always)]
     fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, ctx: &mut HostContext) {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, ctx.now + wait, ctx);
-        } else if (ack.advances() && !self.recovery.leaves_timer())
+        } else if (ack.advances() && !self.recovery.keeps_timer())
             || self.timer.restarts_on_each_ack()
             || self.head_is_younger(ack, ctx.now)
         {

@@ -13,12 +13,12 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
 use super::feedback::{AckSample, Feedback};
 use super::outstanding::{LossDetection, LostRetransmissions, Outstanding, SegmentHistory};
-use super::phase::{Phase, Points};
+use super::phase::{Phase, RecoveryPoints};
 use super::rack::Rack;
 use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// The way of one sender.
+/// The path of one sender.
 pub enum Detection {
     /// Without SACK: duplicate ACKs so far.
     Duplicates(u32),
@@ -157,7 +157,7 @@ impl Detection {
     pub fn judge(
         &mut self,
         out: &Outstanding,
-        points: &Points,
+        points: &RecoveryPoints,
         feedback: &Feedback,
         now: Time,
     ) -> Option<LossDetection> {
@@ -191,7 +191,7 @@ impl Detection {
         }
     }
 
-    /// Recovery is over, or begins anew.
+    /// Recovery is over, or begins again.
     pub fn start_over(&mut self) {
         if let Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } = self {
             *duplicates = 0;
@@ -214,7 +214,7 @@ impl Detection {
     }
 }
 
-fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
+fn head_is_lost(duplicates: u32, out: &Outstanding, points: &RecoveryPoints) -> bool {
     match points.phase {
         // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
         Phase::Open | Phase::Reducing => {
@@ -240,15 +240,15 @@ fn judge_holes(duplicates: u32, forward: Option<u32>, out: &Outstanding) -> Loss
 mod tests {
     use super::*;
     use crate::packet::SackBlocks;
-    use crate::tcp::sender::samples::Reading;
+    use crate::tcp::sender::samples::AckReading;
     use crate::tcp::tests::classic_with;
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
     }
 
-    fn points(phase: Phase, end: u64, recover: u64) -> Points {
-        Points { phase, end, recover, partial_acks: true }
+    fn points(phase: Phase, end: u64, recover: u64) -> RecoveryPoints {
+        RecoveryPoints { phase, end, recover, partial_acks: true }
     }
 
     /// A sender's detection, with ten segments out that left at 0, 1, … 9 ms.
@@ -273,9 +273,14 @@ mod tests {
         }
 
         /// An ACK of nothing new that reports this block, and what it shows to be lost.
-        fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> LossDetection {
+        fn duplicate(
+            &mut self,
+            block: (u64, u64),
+            points: &RecoveryPoints,
+            now: Time,
+        ) -> LossDetection {
             let blocks: SackBlocks = [block, (0, 0), (0, 0)];
-            let reading = Reading { now, min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now, min_rtt: Span::from_millis(100) };
             let mut samples = None;
             self.out.take(0, &blocks, reading, &mut samples);
             let ack =
@@ -288,7 +293,8 @@ mod tests {
 
     /// RFC 6582, section 3.2, step 2.
     #[test]
-    fn the_third_duplicate_tells_unless_what_it_repeats_was_sent_before_the_last_recovery_ended() {
+    fn the_third_duplicate_signals_loss_unless_it_repeats_what_was_sent_before_the_last_recovery_ended()
+     {
         for (recover, lost) in [(0, [false, false, true, false]), (7, [false; 4])] {
             let mut bench = Bench::new("newreno");
             let open = points(Phase::Open, 0, recover);
@@ -314,7 +320,7 @@ mod tests {
 
     /// RFC 8985, section 6.2: sent before what has arrived, and a quarter of the round trip late.
     #[test]
-    fn time_tells_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
+    fn time_detects_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
         let mut bench = Bench::new("rack");
         let open = points(Phase::Open, 0, 0);
         let early = bench.duplicate((4, 5), &open, ms(104));
@@ -333,12 +339,12 @@ mod tests {
         let wait = |before: u64| {
             let mut bench = Bench::new("rack");
             (10..before).for_each(|_| _ = bench.out.add(0, ms(9)));
-            let reading = Reading { now: ms(10), min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now: ms(10), min_rtt: Span::from_millis(100) };
             bench.out.take(before, &SackBlocks::default(), reading, &mut None);
             (0..10).for_each(|n| _ = bench.out.add(0, ms(200 + 10 * n)));
             bench.out.repeat(before, ms(300));
             let mut samples = None;
-            let reading = Reading { now: ms(400), ..reading };
+            let reading = AckReading { now: ms(400), ..reading };
             bench.out.take(before + 1, &SackBlocks::default(), reading, &mut samples);
             let ack =
                 AckSample { acknowledged: 1, samples: samples.as_ref(), ..AckSample::default() };
@@ -352,7 +358,7 @@ mod tests {
 
     /// RFC 8985, section 7.4.
     #[test]
-    fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {
+    fn a_probe_has_recovered_a_loss_if_more_than_its_repetition_is_acknowledged() {
         for (again, end, una, retransmitted) in
             [(true, 10, 11, true), (true, 10, 10, false), (false, 11, 12, false)]
         {

@@ -5,7 +5,7 @@ use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 use super::outstanding::ArrivedData;
 use crate::packet::{Packet, ReceivedBytes, flags};
 use crate::tcp::accecn::handshake::{Client, Mode};
-use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ReportedMarks};
+use crate::tcp::accecn::{Ace, Arrived, Codepoint, HandshakeOutcome, MarkReader, ReportedMarks};
 
 /// How the receiver reports marks.
 #[derive(Clone, Debug)]
@@ -24,14 +24,14 @@ enum Feedback {
 #[derive(Clone, Debug)]
 struct Counted {
     client: Client,
-    reader: Reader,
+    reader: MarkReader,
     /// Without SACK, packets beyond what is acknowledged whose duplicates have reported their marks, also before a timeout.
     beyond: u32,
 }
 
 impl Counted {
     /// Packets on whose marks an ACK is the first to tell: one for a duplicate, and for others what no duplicate stood for.
-    fn told_of(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
+    fn newly_reported(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
         if acknowledged == 0 {
             self.beyond += u32::from(duplicate);
             return u32::from(duplicate);
@@ -58,7 +58,7 @@ pub enum Unnamed {
 enum AtOne {
     /// They change nothing about the wait.
     Ignored,
-    /// Each doubles it anew: the first segment that was missing at the last, and how many were in a row then.
+    /// Each doubles it again: the first segment that was missing at the last, and how many were in a row then.
     Counted(u64, u32),
     /// Each but the first doubles what it has become: whether there was one.
     Lasting(bool),
@@ -66,7 +66,7 @@ enum AtOne {
 
 /// ECN as the sender uses it.
 #[derive(Clone, Debug)]
-pub struct Ecn {
+pub struct EcnSender {
     feedback: Feedback,
     /// The controller answers to marks in proportion to their share.
     in_proportion: bool,
@@ -82,22 +82,22 @@ pub struct Ecn {
     at_one: AtOne,
 }
 
-impl Ecn {
+impl EcnSender {
     /// As a plan has it, for segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let (in_proportion, falls_back) = (plan.is_scalable(), plan.ecn_fallback);
         let counted = || {
             let asks_with = if in_proportion { Codepoint::Ect1 } else { Codepoint::NotEct };
             let client = Client::new(asks_with, falls_back);
-            Box::new(Counted { client, reader: Reader::new(mss), beyond: 0 })
+            Box::new(Counted { client, reader: MarkReader::new(mss), beyond: 0 })
         };
-        let feedback = match plan.marks_told_by() {
+        let feedback = match plan.mark_feedback() {
             None => Feedback::None,
             Some(FeedbackPlan::Classic) => Feedback::Latched,
             Some(FeedbackPlan::Dctcp) => Feedback::Each,
             Some(FeedbackPlan::Accurate) => Feedback::Counted(counted()),
         };
-        Ecn {
+        EcnSender {
             feedback,
             in_proportion,
             falls_back,
@@ -164,7 +164,7 @@ impl Ecn {
                 let ArrivedData { acknowledged, delivered, bytes, .. } = *arrivals;
                 let ack = match unnamed {
                     Unnamed::No => delivered,
-                    _ => counted.told_of(acknowledged, unnamed == Unnamed::Duplicate),
+                    _ => counted.newly_reported(acknowledged, unnamed == Unnamed::Duplicate),
                 };
                 counted.reader.read(&Arrived {
                     ace: Ace::of(packet),
@@ -316,7 +316,7 @@ impl Ecn {
     }
 
     /// Goes by what the handshake has ended in; the end that has `answered` the request does so too.
-    pub fn adopt(&mut self, outcome: Outcome, answered: bool) {
+    pub fn adopt(&mut self, outcome: HandshakeOutcome, answered: bool) {
         let Feedback::Counted(counted) = &mut self.feedback else { return };
         match outcome.mode {
             Mode::None => self.feedback = Feedback::None,
@@ -326,7 +326,7 @@ impl Ecn {
     }
 
     /// What it has read, where marks are counted.
-    pub fn reader(&self) -> Option<&Reader> {
+    pub fn reader(&self) -> Option<&MarkReader> {
         match &self.feedback {
             Feedback::Counted(counted) => Some(&counted.reader),
             _ => None,
@@ -334,7 +334,7 @@ impl Ecn {
     }
 
     /// The same, for whoever tells it more.
-    pub fn reader_mut(&mut self) -> Option<&mut Reader> {
+    pub fn reader_mut(&mut self) -> Option<&mut MarkReader> {
         match &mut self.feedback {
             Feedback::Counted(counted) => Some(&mut counted.reader),
             _ => None,
@@ -347,10 +347,10 @@ mod tests {
     use super::*;
 
     /// ECN of a sender with this controller.
-    fn ecn(controller: &str) -> Ecn {
+    fn ecn(controller: &str) -> EcnSender {
         let options =
             format!("congestion_control = {controller:?}, ecn = true, ecn_fallback = true");
-        Ecn::new(&crate::tcp::tests::classic_with(&options), 1_460)
+        EcnSender::new(&crate::tcp::tests::classic_with(&options), 1_460)
     }
 
     #[test]
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn a_row_of_marks_at_one_segment_ends_where_the_window_grows() {
         let options = "ecn = true, quirks.ecn_backoff = true, quirks.ecn_backoff_lasts = true";
-        let mut ecn = Ecn::new(&crate::tcp::tests::classic_with(options), 1_460);
+        let mut ecn = EcnSender::new(&crate::tcp::tests::classic_with(options), 1_460);
         assert_eq!(
             [(true, 1), (true, 5), (false, 9), (true, 10)]
                 .map(|(one, una)| ecn.doublings(one, una)),

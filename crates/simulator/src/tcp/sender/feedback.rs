@@ -4,9 +4,9 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
-use super::ecn::{Ecn, Unnamed};
+use super::ecn::{EcnSender, Unnamed};
 use super::outstanding::{ArrivedData, Outstanding};
-use super::samples::{Reading, Samples};
+use super::samples::{AckReading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::round_trip::RoundTrip;
@@ -38,7 +38,7 @@ pub struct AckSample<'a> {
     pub echo: Time,
     /// Round-trip time for the controller.
     pub rtt: Option<Span>,
-    /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
+    /// How long the segment that it answers was in transit, where the receiver tells when it arrived.
     pub one_way_delay: Option<Span>,
     /// What segments carried of prices, as the receiver reports it; 0 if it does not.
     pub prices: u32,
@@ -97,7 +97,7 @@ pub struct Feedback {
     named: PackedOption,
     /// A measurement goes on through a fast recovery, and counts when that ends.
     through_recovery: bool,
-    /// ACKs report prices, beside their options or in their word.
+    /// ACKs report prices, beside their options or in their payload word.
     reads_prices: bool,
     /// The connection was requested more than once.
     request_repeated: bool,
@@ -139,7 +139,7 @@ impl Feedback {
     /// The prices that an ACK without options reports.
     #[inline]
     pub fn prices_of(&self, packet: &Packet) -> u32 {
-        if self.reads_prices { packet.word } else { 0 }
+        if self.reads_prices { packet.payload } else { 0 }
     }
 
     /// Whether the connection agreed on SACK.
@@ -161,8 +161,8 @@ impl Feedback {
     }
 
     #[inline]
-    fn reading(&self, now: Time) -> Reading {
-        Reading { now, min_rtt: self.min_rtt }
+    fn reading(&self, now: Time) -> AckReading {
+        AckReading { now, min_rtt: self.min_rtt }
     }
 
     /// Reads an ACK of new data while nothing is amiss; `samples` is where round-trip times lie, if there are any.
@@ -230,7 +230,7 @@ impl Feedback {
         packet: &Packet,
         (sack, options): (&SackBlocks, &Options),
         stage: RecoveryState,
-        ecn: &mut Ecn,
+        ecn: &mut EcnSender,
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
@@ -266,7 +266,7 @@ impl Feedback {
             rtt,
             one_way_delay: options.received_at.map(|at| at.since(packet.stamp)),
             prices: match packet.has(flags::OPTIONS) {
-                true => options.word,
+                true => options.payload,
                 false => self.prices_of(packet),
             },
             samples,
@@ -445,14 +445,14 @@ mod tests {
     }
 
     /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
-    fn reader(options: &str, memory: SegmentHistory) -> (Feedback, Ecn, Outstanding) {
+    fn reader(options: &str, memory: SegmentHistory) -> (Feedback, EcnSender, Outstanding) {
         let plan = classic_with(options);
         let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
         for n in 0..10 {
             let segment = out.add(0, ms(n));
             feedback.on_sent(segment, ms(n));
         }
-        (feedback, Ecn::new(&plan, 1_460), out)
+        (feedback, EcnSender::new(&plan, 1_460), out)
     }
 
     #[test]
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_times_of_segments_tell_more_than_the_echo_of_a_delayed_ack() {
+    fn the_times_of_segments_report_more_than_the_echo_of_a_delayed_ack() {
         for (options, memory, want) in [
             ("timestamps = true", SegmentHistory::None, 100),
             ("timestamps = true, loss_recovery = \"rack\"", SegmentHistory::SendTimes, 99),
@@ -514,7 +514,7 @@ mod tests {
         let (mut feedback, mut ecn, mut out) = reader("", SegmentHistory::None);
         feedback.read_prices();
         let beside_blocks =
-            Options { word: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
+            Options { payload: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
         for stage in [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss] {
             let mut prices = |packet: &Packet, options: &Options| {
                 let (blocks, mut samples) = ((&options.sack, options), None);
@@ -522,13 +522,13 @@ mod tests {
             };
             let with_options = Packet { flags: flags::ACK | flags::OPTIONS, ..ack(0, 0) };
             assert_eq!(prices(&with_options, &beside_blocks), 7, "{stage:?}");
-            assert_eq!(prices(&Packet { word: 8, ..ack(0, 0) }, &Options::NONE), 8, "{stage:?}");
+            assert_eq!(prices(&Packet { payload: 8, ..ack(0, 0) }, &Options::NONE), 8, "{stage:?}");
         }
     }
 
     /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
     #[test]
-    fn duplicates_stand_for_segments_that_nobody_names() {
+    fn duplicates_count_for_segments_that_no_ack_names() {
         let (mut feedback, mut ecn, mut out) =
             reader("loss_recovery = \"newreno\"", SegmentHistory::None);
         let mut read = |number| {
@@ -563,7 +563,7 @@ mod tests {
 
     /// A timeout forgets what duplicates stood for, but not that they have told of it.
     #[test]
-    fn what_was_told_before_a_timeout_is_not_taken_for_marked() {
+    fn what_was_reported_before_a_timeout_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
         let (mut feedback, mut ecn, mut out) = reader(accurate, SegmentHistory::None);
         let mut read = |number, stage, out: &mut Outstanding| {

@@ -5,7 +5,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use super::Sender;
 use super::phase::Phase;
 use crate::packet::{Options, Packet};
-use crate::tcp::accecn::Outcome;
+use crate::tcp::accecn::HandshakeOutcome;
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::{Answered, HostContext};
 
@@ -18,7 +18,7 @@ impl Sender {
 
     /// The other end has requested the connection, got an answer, and sent something; the handshake has ended in
     /// `outcome`. A sender that is connected already, or requested it, takes no notice.
-    pub fn accept(&mut self, answered: Answered, outcome: Outcome, ctx: &mut HostContext) {
+    pub fn accept(&mut self, answered: Answered, outcome: HandshakeOutcome, ctx: &mut HostContext) {
         if self.recovery.phase() == Phase::Closed {
             self.ecn.adopt(outcome, true);
             self.establish(answered.round_trip(ctx.now), ctx);
@@ -26,7 +26,7 @@ impl Sender {
     }
 
     /// What it requested at `requested`, or answered, is answered: the handshake has ended in `outcome`.
-    pub fn on_answer(&mut self, requested: Time, outcome: Outcome, ctx: &mut HostContext) {
+    pub fn on_answer(&mut self, requested: Time, outcome: HandshakeOutcome, ctx: &mut HostContext) {
         if self.recovery.phase() == Phase::SynSent {
             self.ecn.adopt(outcome, true);
             let rtt = self.feedback.round_trip_of_request(requested, ctx.now);

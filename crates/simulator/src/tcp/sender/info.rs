@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::Span;
 
 use super::Sender;
 use super::phase::Phase;
-use crate::tcp::accecn::Reader;
+use crate::tcp::accecn::MarkReader;
 
 /// Congestion state, as Linux names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl Sender {
             srtt: round_trip.srtt(),
             min_rtt: self.feedback.min_rtt(),
             rto: round_trip.rto(),
-            marked: self.ecn.reader().map_or(0, Reader::marked),
-            delivered_bytes: self.ecn.reader().map_or([0; 3], Reader::bytes),
+            marked: self.ecn.reader().map_or(0, MarkReader::marked),
+            delivered_bytes: self.ecn.reader().map_or([0; 3], MarkReader::bytes),
         }
     }
 

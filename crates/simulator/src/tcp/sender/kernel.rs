@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::Span;
 
 use super::Sender;
 use crate::packet::ReceivedBytes;
-use crate::tcp::accecn::Reader;
+use crate::tcp::accecn::MarkReader;
 
 /// A kernel's build and settings. The default is what distributions for servers have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Sender {
 
     /// Whether there has been one.
     pub fn has_seen_option(&self) -> bool {
-        self.ecn.reader().is_some_and(Reader::has_seen_option)
+        self.ecn.reader().is_some_and(MarkReader::has_seen_option)
     }
 
     /// The next ACK has a later timestamp than those before.

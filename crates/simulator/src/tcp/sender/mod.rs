@@ -42,15 +42,15 @@ use tidegate_scenario::plan::TcpPlan;
 
 use super::packed_option::PackedOption;
 use super::{HostContext, Sizes};
-use conex::Conex;
-pub use conex::{Declared, Met};
+use conex::ConexSender;
+pub use conex::{CongestionGauges, DeclarationTotals};
 use detection::Detection;
-use ecn::Ecn;
+use ecn::EcnSender;
 use feedback::Feedback;
 use outstanding::Outstanding;
 use phase::Phase;
 use recovery::Recovery;
-use stream::Stream;
+use stream::SendStream;
 pub use timer::Purpose;
 use timer::Timer;
 use transmit::Transmit;
@@ -80,13 +80,13 @@ pub struct SenderCounts {
 /// One sender.
 pub struct Sender {
     /// What the application has written.
-    stream: Stream,
+    stream: SendStream,
     /// What was sent and is not acknowledged.
     outstanding: Outstanding,
     /// What ACKs tell.
     feedback: Feedback,
     /// What congestion marks mean.
-    ecn: Ecn,
+    ecn: EcnSender,
     /// What is lost.
     detection: Detection,
     /// Where the sender stands.
@@ -97,8 +97,8 @@ pub struct Sender {
     timer: Timer,
     /// How segments leave.
     transmit: Transmit,
-    /// What is declared of congestion, by those who do.
-    conex: Option<Box<Conex>>,
+    /// What is declared of congestion, by those that do.
+    conex: Option<Box<ConexSender>>,
     /// When the connection was established.
     established: PackedOption,
     /// Counters.
@@ -116,11 +116,11 @@ impl Sender {
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
         let feedback = Feedback::new(plan);
         Sender {
-            stream: Stream::new(mss),
+            stream: SendStream::new(mss),
             outstanding: Outstanding::new(detection.memory(), mss),
-            conex: Conex::new(plan, &sizes, feedback.uses_sack()),
+            conex: ConexSender::new(plan, &sizes, feedback.uses_sack()),
             feedback,
-            ecn: Ecn::new(plan, mss),
+            ecn: EcnSender::new(plan, mss),
             detection,
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
@@ -151,7 +151,7 @@ impl Sender {
     /// Its controller goes by prices, which travel so.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.window.read_prices(encoding);
-        if encoding.is_in_word() {
+        if encoding.is_in_payload() {
             self.feedback.read_prices();
         }
     }
@@ -250,17 +250,22 @@ impl Sender {
     }
 
     /// What it has declared of congestion; nothing of who declares none.
-    pub fn declarations(&self) -> Declared {
-        self.conex.as_ref().map_or_else(Declared::default, |conex| conex.declared())
+    pub fn declarations(&self) -> DeclarationTotals {
+        self.conex.as_ref().map_or_else(DeclarationTotals::default, |conex| conex.declared())
     }
 
     /// What it leaves to the flow's next connection to declare.
-    pub fn leaves(&self) -> Met {
-        self.conex.as_ref().map_or_else(Met::default, |conex| conex.leaves())
+    pub fn undeclared(&self) -> CongestionGauges {
+        self.conex.as_ref().map_or_else(CongestionGauges::default, |conex| conex.undeclared())
     }
 
     /// It goes on for earlier connections of its flow.
-    pub fn go_on(&mut self, sent: SenderCounts, declared: Declared, left: Met) {
+    pub fn go_on(
+        &mut self,
+        sent: SenderCounts,
+        declared: DeclarationTotals,
+        left: CongestionGauges,
+    ) {
         self.counts = sent;
         if let Some(conex) = &mut self.conex {
             conex.go_on(declared, left);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::samples::{Named, Reading, Samples};
+use super::samples::{AckReading, NamedBy, Samples};
 use crate::packet::SackBlocks;
 use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::send_times::SendTimes;
@@ -241,15 +241,15 @@ impl Outstanding {
     pub fn take_expected(
         &mut self,
         ack: u64,
-        reading: Reading,
+        reading: AckReading,
         samples: &mut Option<Samples>,
     ) -> ArrivedData {
         let una = self.una;
         if self.memory == SegmentHistory::SendTimes {
             let samples = samples.insert(Samples::default());
-            samples.arrive(&self.times, una, Named::ByNumber, reading);
+            samples.arrive(&self.times, una, NamedBy::ByNumber, reading);
             // The same once more tells nothing new, and whether it is cannot be guessed.
-            samples.arrive(&self.times, ack - 1, Named::ByNumber, reading);
+            samples.arrive(&self.times, ack - 1, NamedBy::ByNumber, reading);
         }
         let count = self.board.advance(una, ack);
         self.una = ack;
@@ -266,7 +266,7 @@ impl Outstanding {
         &mut self,
         ack: u64,
         blocks: &SackBlocks,
-        reading: Reading,
+        reading: AckReading,
         samples: &mut Option<Samples>,
     ) -> ArrivedData {
         let sacked_before = self.short_bytes(Scoreboard::is_sacked);
@@ -289,7 +289,7 @@ impl Outstanding {
     pub fn take_blocks(
         &mut self,
         blocks: &SackBlocks,
-        reading: Reading,
+        reading: AckReading,
         samples: &mut Option<Samples>,
     ) -> ArrivedData {
         let samples = samples.insert(Samples::default());
@@ -302,7 +302,7 @@ impl Outstanding {
         &mut self,
         ack: u64,
         blocks: &SackBlocks,
-        reading: Reading,
+        reading: AckReading,
         samples: &mut Samples,
     ) -> ArrivedData {
         self.take_at_times(ack, blocks, reading, samples)
@@ -313,15 +313,15 @@ impl Outstanding {
         &mut self,
         ack: u64,
         blocks: &SackBlocks,
-        reading: Reading,
+        reading: AckReading,
         samples: &mut Samples,
     ) -> ArrivedData {
         let highest_before = self.highest_arrived();
         for segment in (self.una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
-            samples.arrive(&self.times, segment, Named::ByNumber, reading);
+            samples.arrive(&self.times, segment, NamedBy::ByNumber, reading);
         }
         let note = |times: &SendTimes, segment| {
-            samples.arrive(times, segment, Named::InBlock, reading);
+            samples.arrive(times, segment, NamedBy::InBlock, reading);
         };
         let arrivals = self.take_by(ack, blocks, note);
         let late = samples.first_original;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const READING: Reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
+const READING: AckReading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
 
 /// Ten segments of 1000 bytes, but for the fourth, which has 100, and the eighth, which has 300.
 fn ten(memory: SegmentHistory) -> Outstanding {
@@ -38,7 +38,7 @@ fn what_is_lost_is_in_flight_no_more() {
 }
 
 #[test]
-fn a_repair_is_lost_when_something_sent_after_it_is_sacked() {
+fn a_retransmission_is_lost_when_something_sent_after_it_is_sacked() {
     let mut out = ten(SegmentHistory::Retransmissions);
     let overtaken = |out: &mut Outstanding, highest| {
         let retransmissions = LostRetransmissions::Overtaken(highest);
@@ -59,7 +59,7 @@ fn a_repair_is_lost_when_something_sent_after_it_is_sacked() {
 }
 
 #[test]
-fn a_repair_is_lost_when_it_is_old_enough_and_something_sent_later_has_arrived() {
+fn a_retransmission_is_lost_when_it_is_old_enough_and_something_sent_later_has_arrived() {
     let mut out = ten(SegmentHistory::SendTimes);
     let at = Time::from_nanos;
     out.lose(&LossDetection { below: 2, ..LossDetection::NOTHING }, at(20));

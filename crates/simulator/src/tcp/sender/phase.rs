@@ -21,7 +21,7 @@ pub enum Phase {
 
 /// The phase, and where it ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Points {
+pub struct RecoveryPoints {
     /// Where the sender stands.
     pub phase: Phase,
     /// Recovery, loss or reduction ends when this is acknowledged.
@@ -32,7 +32,7 @@ pub struct Points {
     pub partial_acks: bool,
 }
 
-impl Points {
+impl RecoveryPoints {
     /// Whether a fast recovery may begin for the segment `una`: none may for segments that were sent before
     /// the last loss was found (RFC 6582, section 3.2, step 2).
     pub fn allow_recovery(&self, una: u64) -> bool {

@@ -18,8 +18,8 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 use super::feedback::AckSample;
 use super::frto::{Frto, FrtoOutcome};
 use super::outstanding::{Lost, Outstanding};
-use super::phase::{Phase, Points};
-use super::rules::{Rule, Rules};
+use super::phase::{Phase, RecoveryPoints};
+use super::rules::{RecoveryRule, RecoveryRules};
 use super::spurious_rto::{SpuriousRto, SpuriousRtoOutcome};
 use super::undo::Undo;
 use crate::tcp::packed_option::PackedOption;
@@ -51,7 +51,7 @@ pub enum RecoveryOutcome {
     Undo,
 }
 
-/// What an ACK does to the window during recovery from a timeout, where duplicates let go of segments then.
+/// What an ACK does to the window during recovery from a timeout, where duplicates release segments then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInflation {
     /// Nothing.
@@ -76,9 +76,9 @@ pub enum LossOutcome {
 /// State of a sender's recovery.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    points: Points,
+    points: RecoveryPoints,
     timeouts: Timeouts,
-    rules: Rules,
+    rules: RecoveryRules,
     /// Where the segments end that were out when a mark lowered the window, since the last timeout.
     marked_to: PackedOption,
     /// It has been a partial ACK's turn in this fast recovery.
@@ -88,7 +88,7 @@ pub struct Recovery {
     recovered_to: PackedOption,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
-    /// Duplicates have let go of segments during recovery from a timeout, or would have, since the last ACK of new data.
+    /// Duplicates have released segments during recovery from a timeout, or would have, since the last ACK of new data.
     inflated: bool,
     /// What the reduction under way may be undone to.
     undo: Option<Box<Undo>>,
@@ -106,9 +106,9 @@ impl Recovery {
         };
         let partial_acks = plan.loss_recovery != RecoveryPlan::Reno;
         Recovery {
-            points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
+            points: RecoveryPoints { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
             timeouts,
-            rules: Rules::of(plan),
+            rules: RecoveryRules::of(plan),
             marked_to: PackedOption::NONE,
             had_partial_ack: false,
             recovered_to: PackedOption::NONE,
@@ -126,7 +126,7 @@ impl Recovery {
 
     /// The same, and where that ends.
     #[inline]
-    pub fn points(&self) -> &Points {
+    pub fn points(&self) -> &RecoveryPoints {
         &self.points
     }
 
@@ -163,7 +163,7 @@ impl Recovery {
         match self.points.phase {
             Phase::Open => self.recovered_to.get().is_none_or(|end| una > end),
             Phase::Loss => {
-                self.rules.have(Rule::MarkedInLoss)
+                self.rules.have(RecoveryRule::MarkedInLoss)
                     && self.marked_to == PackedOption::NONE
                     && !self.lowered_for_mark_alone()
             }
@@ -178,7 +178,7 @@ impl Recovery {
             Phase::Loss => self.marked_to = PackedOption::some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
         }
-        if self.rules.have(Rule::WithinMark) || self.repeats() {
+        if self.rules.have(RecoveryRule::WithinMark) || self.repeats() {
             // A fast recovery would be part of this, whatever was lost before.
             self.points.recover = 0;
             self.recovered_to = PackedOption::NONE;
@@ -187,17 +187,17 @@ impl Recovery {
 
     /// Whether a lost connection request lowers the threshold.
     pub fn lowers_for_request(&self) -> bool {
-        self.rules.have(Rule::LowersForRequest)
+        self.rules.have(RecoveryRule::LowersForRequest)
     }
 
     /// Whether the ACK that ends a fast recovery lets the window grow.
     pub fn grows_at_end(&self) -> bool {
-        self.rules.have(Rule::GrowsAtEnd)
+        self.rules.have(RecoveryRule::GrowsAtEnd)
     }
 
     /// Whether a loss that duplicates show is answered as a timeout is.
     pub fn starts_over(&self) -> bool {
-        self.rules.have(Rule::StartsOver)
+        self.rules.have(RecoveryRule::StartsOver)
     }
 
     /// Whether everything is retransmitted, whatever is sacked.
@@ -208,7 +208,7 @@ impl Recovery {
 
     /// After a timeout what is sacked counts for nothing.
     pub fn goes_back(&self) -> bool {
-        self.rules.have(Rule::GoesBack)
+        self.rules.have(RecoveryRule::GoesBack)
     }
 
     /// Goes on to a phase that ends when `end` is acknowledged.
@@ -241,7 +241,7 @@ impl Recovery {
         };
         // Linux goes on with the reduction for a mark where there is one, to its end.
         let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
-        let (within_mark, repeats) = (self.rules.have(Rule::WithinMark), self.repeats());
+        let (within_mark, repeats) = (self.rules.have(RecoveryRule::WithinMark), self.repeats());
         let end = marked_to.filter(|_| by_time || within_mark).unwrap_or(nxt);
         self.go_on(Phase::Recovery, end);
         self.had_partial_ack = false;
@@ -258,7 +258,8 @@ impl Recovery {
     /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
     pub fn is_within_mark(&self) -> bool {
         let in_loss = self.points.phase == Phase::Loss && self.marked_to != PackedOption::NONE;
-        self.points.phase == Phase::Reducing || (in_loss && self.rules.have(Rule::WithinMark))
+        self.points.phase == Phase::Reducing
+            || (in_loss && self.rules.have(RecoveryRule::WithinMark))
     }
 
     /// Whether what the window came down for last was a mark, and a timeout leaves the threshold: where recoveries
@@ -269,12 +270,12 @@ impl Recovery {
 
     /// Whether fast recoveries may follow each other for what was sent before the first.
     pub fn repeats(&self) -> bool {
-        self.rules.have(Rule::Repeats)
+        self.rules.have(RecoveryRule::Repeats)
     }
 
     /// Any progress ends the doubling of the timeout.
     pub fn progress_ends_backoff(&self) -> bool {
-        self.rules.have(Rule::ProgressEndsBackoff)
+        self.rules.have(RecoveryRule::ProgressEndsBackoff)
     }
 
     /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a timeout is being
@@ -295,7 +296,7 @@ impl Recovery {
             Phase::Open => !self.points.allow_recovery(out.una()) && out.count() > 1,
             _ => false,
         };
-        if !self.rules.have(Rule::Inflates) || !counts {
+        if !self.rules.have(RecoveryRule::Inflates) || !counts {
             return WindowInflation::None;
         }
         self.inflated |= duplicates >= DUP_THRESH;
@@ -306,23 +307,24 @@ impl Recovery {
         }
     }
 
-    /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.
+    /// Whether the window comes down with a partial ACK, and duplicates release segments where it is below one.
     #[inline]
     pub fn deflates(&self) -> bool {
-        self.rules.have(Rule::Deflates)
+        self.rules.have(RecoveryRule::Deflates)
     }
 
     /// Whether an ACK shows something to be missing that is retransmitted whatever is in flight.
     #[inline]
     pub fn retransmits_at_once(&self, ack: &AckSample) -> bool {
-        self.rules.have(Rule::RetransmitsAtOnce)
+        self.rules.have(RecoveryRule::RetransmitsAtOnce)
             && self.points.phase == Phase::Recovery
             && ack.advances()
     }
 
     /// New data is acknowledged. Returns whether the timer goes on as it was set.
-    pub fn leaves_timer(&mut self) -> bool {
-        let partial = self.rules.have(Rule::IsImpatient) && self.points.phase == Phase::Recovery;
+    pub fn keeps_timer(&mut self) -> bool {
+        let partial =
+            self.rules.have(RecoveryRule::IsImpatient) && self.points.phase == Phase::Recovery;
         partial && core::mem::replace(&mut self.had_partial_ack, true)
     }
 
@@ -412,7 +414,7 @@ impl Recovery {
     /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
     fn grows_in_loss(&self, ack: &AckSample, slow_start: bool) -> bool {
         let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
-        by_time || !ack.congestion || (slow_start && !self.rules.have(Rule::MarkedInLoss))
+        by_time || !ack.congestion || (slow_start && !self.rules.have(RecoveryRule::MarkedInLoss))
     }
 
     /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
@@ -458,7 +460,7 @@ impl Recovery {
 
     /// A segment is retransmitted.
     pub fn on_retransmit(&mut self, now: Time) {
-        if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(Rule::Stamped)) {
+        if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(RecoveryRule::Stamped)) {
             undo.on_retransmit(now);
         }
     }
@@ -478,7 +480,7 @@ impl Recovery {
         match (self.points.phase, &self.timeouts) {
             (Phase::Open, _) => Some(cwnd),
             (Phase::Recovery | Phase::Loss, Timeouts::StartOver)
-                if self.rules.have(Rule::LowersEachTime) =>
+                if self.rules.have(RecoveryRule::LowersEachTime) =>
             {
                 Some(cwnd)
             }

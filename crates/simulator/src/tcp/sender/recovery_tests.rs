@@ -5,14 +5,14 @@ use tidegate_mechanisms::units::Span;
 use super::*;
 use crate::packet::SackBlocks;
 use crate::tcp::sender::outstanding::SegmentHistory;
-use crate::tcp::sender::samples::{Reading, Samples};
+use crate::tcp::sender::samples::{AckReading, Samples};
 use crate::tcp::tests::classic_with;
 
 /// A recovery with these options, and segments up to `una` of `nxt` acknowledged.
 fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
     let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));
-    let reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
+    let reading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
     out.take(una, &SackBlocks::default(), reading, &mut None);
     let mut recovery = Recovery::new(&classic_with(options));
     recovery.open();
@@ -24,7 +24,7 @@ fn acknowledges(segments: u32) -> AckSample<'static> {
 }
 
 #[test]
-fn a_reduction_for_a_mark_goes_on_to_its_end_where_losses_are_told_by_time() {
+fn a_reduction_for_a_mark_goes_on_to_its_end_where_losses_are_detected_by_time() {
     for (detection, end) in [("sack", 20), ("rack", 10)] {
         let (mut recovery, _) = at(&format!("loss_recovery = {detection:?}"), 0, 20);
         recovery.go_on(Phase::Reducing, 10);
@@ -55,7 +55,7 @@ fn after_a_timeout_congestion_echoes_keep_the_window_below_its_threshold() {
 
 /// RFC 5682, section 3.1 (with SACK).
 #[test]
-fn two_advancing_acks_after_a_timeout_show_that_it_was_premature() {
+fn two_advancing_acks_after_a_timeout_show_that_it_was_spurious() {
     let (mut recovery, out) = at("frto = true", 1, 10);
     recovery.begin_probing(&out);
     let judged = recovery.judge_probing(&acknowledges(1), &out, true);

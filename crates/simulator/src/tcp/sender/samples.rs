@@ -36,7 +36,7 @@ impl Default for Samples {
 
 /// How an ACK names a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedBy {
     /// It acknowledges it.
     ByNumber,
     /// In a SACK block.
@@ -45,7 +45,7 @@ pub enum Named {
 
 /// An ACK that is being read: when it came, and the shortest round trip that there was before.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct AckReading {
     /// The present.
     pub now: Time,
     /// A repetition that seems to have taken less was not what arrived.
@@ -54,18 +54,18 @@ pub struct Reading {
 
 impl Samples {
     /// A segment has arrived, says the ACK.
-    pub fn arrive(&mut self, times: &SendTimes, segment: u64, named: Named, reading: Reading) {
+    pub fn arrive(&mut self, times: &SendTimes, segment: u64, named: NamedBy, reading: AckReading) {
         let (at, again) = times.of(segment);
         let rtt = reading.now.since(at);
         if again {
-            self.ambiguous |= named == Named::ByNumber;
+            self.ambiguous |= named == NamedBy::ByNumber;
             if rtt < reading.min_rtt {
                 return;
             }
         } else {
             let pair = match named {
-                Named::ByNumber => &mut self.acked,
-                Named::InBlock => &mut self.sacked,
+                NamedBy::ByNumber => &mut self.acked,
+                NamedBy::InBlock => &mut self.sacked,
             };
             *pair = Some((pair.map_or(rtt, |(first, _)| first), rtt));
             self.first_original = self.first_original.min(segment);
@@ -114,8 +114,8 @@ mod tests {
         times
     }
 
-    fn read(now_ms: u64, arrived: &[(u64, Named)]) -> Samples {
-        let reading = Reading { now: ms(now_ms), min_rtt: Span::from_millis(20) };
+    fn read(now_ms: u64, arrived: &[(u64, NamedBy)]) -> Samples {
+        let reading = AckReading { now: ms(now_ms), min_rtt: Span::from_millis(20) };
         let (times, mut samples) = (times(), Samples::default());
         arrived.iter().for_each(|(n, named)| samples.arrive(&times, *n, *named, reading));
         samples
@@ -124,10 +124,11 @@ mod tests {
     /// RFC 6298, section 3 (Karn): but what is sacked was sent once.
     #[test]
     fn a_segment_that_was_sent_again_gives_no_sample() {
-        let samples = read(100, &[(0, Named::ByNumber), (1, Named::ByNumber)]);
+        let samples = read(100, &[(0, NamedBy::ByNumber), (1, NamedBy::ByNumber)]);
         assert_eq!((samples.for_estimate(), samples.of_path()), (None, None));
         assert_eq!(samples.latest, Some(Span::from_millis(99)), "but a time to wait for others");
-        let samples = read(100, &[(0, Named::ByNumber), (2, Named::InBlock), (3, Named::InBlock)]);
+        let samples =
+            read(100, &[(0, NamedBy::ByNumber), (2, NamedBy::InBlock), (3, NamedBy::InBlock)]);
         assert_eq!(samples.for_estimate(), Some(Span::from_millis(98)));
         assert_eq!(samples.of_path(), Some(Span::from_millis(97)));
         assert_eq!((samples.newest, samples.first_original), ((ms(50), 0), 2));
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_repetition_that_seems_faster_than_the_path_was_not_what_arrived() {
-        assert_eq!(read(60, &[(0, Named::InBlock)]).latest, None);
-        assert_eq!(read(80, &[(0, Named::InBlock)]).latest, Some(Span::from_millis(30)));
+        assert_eq!(read(60, &[(0, NamedBy::InBlock)]).latest, None);
+        assert_eq!(read(80, &[(0, NamedBy::InBlock)]).latest, Some(Span::from_millis(30)));
     }
 }

@@ -8,7 +8,7 @@ use super::outstanding::Lost;
 use super::phase::Phase;
 use super::recovery::RecoveryOutcome;
 use crate::tcp::HostContext;
-use crate::tcp::reduction::Progress;
+use crate::tcp::reduction::AckProgress;
 use crate::tcp::round_trip::RoundTrip;
 use crate::tcp::scoreboard::DUP_THRESH;
 
@@ -65,7 +65,7 @@ impl Sender {
         let answered = self.recovery.is_answered(self.outstanding.una(), segments);
         let rests = answered && (apart || self.window.rests_after_reduction());
         if answered {
-            self.leave(now);
+            self.exit_recovery(now);
         }
         rests
     }
@@ -77,10 +77,10 @@ impl Sender {
         let outcome = self.recovery.look_back(ack, &self.outstanding, has_more);
         match outcome {
             RecoveryOutcome::None | RecoveryOutcome::OnlyNew => {}
-            RecoveryOutcome::Exit => self.leave(now),
+            RecoveryOutcome::Exit => self.exit_recovery(now),
             RecoveryOutcome::ExitSpurious => {
                 self.take_declared_back(now);
-                self.leave(now);
+                self.exit_recovery(now);
                 self.undo();
             }
             RecoveryOutcome::Undo => {
@@ -135,7 +135,7 @@ impl Sender {
                 self.ecn.announce_reduction();
                 self.outstanding.forget_unnamed();
             } else {
-                self.window.come_down_to_threshold();
+                self.window.deflate_to_threshold();
             }
         }
         self.recovery.enter(self.outstanding.nxt());
@@ -154,7 +154,7 @@ impl Sender {
 
     /// Ends the recovery that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
     /// segments that had `departed`.
-    pub(super) fn reduce_or_leave(
+    pub(super) fn reduce_or_exit(
         &mut self,
         ack: &AckSample,
         lost: &Lost,
@@ -165,7 +165,7 @@ impl Sender {
             let recovers = self.recovery.phase() == Phase::Recovery;
             let grows = recovers && self.recovery.grows_at_end() && self.grows_despite_echo(ack);
             let keeps = recovers && self.recovery.repeats();
-            self.leave(now);
+            self.exit_recovery(now);
             if keeps {
                 self.window.keep_inflation(departed);
             }
@@ -181,7 +181,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn reduce(&mut self, ack: &AckSample, lost: &Lost) {
         if !self.window.is_reduced_at_once() {
-            self.window.reduce(Progress {
+            self.window.reduce(AckProgress {
                 delivered: ack.departed,
                 in_flight: self.in_flight(),
                 safe: ack.advances() && !lost.any(),
@@ -190,7 +190,7 @@ impl Sender {
     }
 
     /// Recovery or a reduction is over.
-    pub(super) fn leave(&mut self, now: Time) {
+    pub(super) fn exit_recovery(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
             self.window.finish(self.in_flight());
         }

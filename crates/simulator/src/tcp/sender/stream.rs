@@ -12,7 +12,7 @@
 
 /// The bytes of one connection, as far as they have been written.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct SendStream {
     /// Payload of a full segment, bytes.
     mss: u16,
     /// Segments that are full, or have left.
@@ -25,10 +25,10 @@ pub struct Stream {
     ended: bool,
 }
 
-impl Stream {
+impl SendStream {
     /// An empty one.
     pub fn new(mss: u64) -> Self {
-        Stream { mss: mss as u16, whole: 0, rest: 0, pushed: false, ended: false }
+        SendStream { mss: mss as u16, whole: 0, rest: 0, pushed: false, ended: false }
     }
 
     /// Payload of a full segment, bytes.
@@ -37,7 +37,7 @@ impl Stream {
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill
-    /// a segment waits for the next bytes, for [`Stream::push`] or [`Stream::end`]. Nothing after those ended.
+    /// a segment waits for the next bytes, for [`SendStream::push`] or [`SendStream::end`]. Nothing after those ended.
     pub fn write(&mut self, bytes: u64) {
         // A sender may have given up before its application has written all.
         if self.ended {
@@ -64,7 +64,7 @@ impl Stream {
 
     /// Nothing more will be written, and what has not left in the first `sent` segments will not.
     pub fn stop(&mut self, sent: u64) {
-        *self = Stream { whole: sent, rest: 0, pushed: true, ended: true, ..*self };
+        *self = SendStream { whole: sent, rest: 0, pushed: true, ended: true, ..*self };
     }
 
     /// Segments that may leave, after `sent` have.
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fill_a_segment_waits_until_it_is_pushed() {
-        let mut stream = Stream::new(1_460);
+        let mut stream = SendStream::new(1_460);
         stream.write(2_000);
         assert_eq!((stream.ready(0), stream.cut(0), stream.ready(1)), (1, 0, 0));
         stream.push();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn bytes_after_a_short_segment_begin_the_next() {
-        let mut stream = Stream::new(1_000);
+        let mut stream = SendStream::new(1_000);
         for n in 0..3 {
             stream.write(300);
             stream.push();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_last_segment_may_be_full() {
-        let mut stream = Stream::new(1_000);
+        let mut stream = SendStream::new(1_000);
         stream.write(2_000);
         stream.end();
         assert_eq!((stream.cut(0), stream.cut(1)), (0, 0));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_stops_ends_with_what_has_left() {
-        let mut stream = Stream::new(1_460);
+        let mut stream = SendStream::new(1_460);
         stream.write(u64::MAX);
         stream.stop(7);
         assert_eq!(stream.ready(7), 0);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_end_has_always_more() {
-        let mut stream = Stream::new(1_460);
+        let mut stream = SendStream::new(1_460);
         stream.write(u64::MAX);
         assert!(stream.ready(1 << 40) > 1 << 40);
         assert!(!stream.is_done(1 << 40));

@@ -10,14 +10,14 @@ use super::frto::FrtoOutcome;
 use super::phase::Phase;
 use super::recovery::Timeouts;
 use super::timer::Purpose;
-use crate::event_queue::Prospect;
+use crate::event_queue::TimerStatus;
 use crate::tcp::HostContext;
-use crate::tcp::reduction::Progress;
+use crate::tcp::reduction::AckProgress;
 
 impl Sender {
     /// What is known of a wake-up of the timer that comes at `at`.
     #[inline]
-    pub fn foresee(&mut self, at: Time) -> Prospect {
+    pub fn foresee(&mut self, at: Time) -> TimerStatus {
         self.timer.foresee(at)
     }
 
@@ -164,7 +164,7 @@ impl Sender {
             if self.recovery.phase() != Phase::Recovery {
                 self.enter_recovery(ctx);
                 let in_flight = self.in_flight();
-                self.window.reduce(Progress { delivered: 1, in_flight, safe: false });
+                self.window.reduce(AckProgress { delivered: 1, in_flight, safe: false });
             }
             self.send(ctx);
         }

@@ -5,7 +5,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::kernel::Kernel;
-use crate::event_queue::Prospect;
+use crate::event_queue::TimerStatus;
 use crate::tcp::HostContext;
 
 /// What a timer is set for.
@@ -102,7 +102,7 @@ impl Timer {
         self.deadline != Time::NEVER
     }
 
-    /// Sets it, or sets it anew.
+    /// Sets it, or sets it again.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, at: Time, ctx: &mut HostContext) {
         self.purpose = purpose;
@@ -128,26 +128,26 @@ impl Timer {
     /// A wake-up comes at `at`, which may be now or later. Tells what is known of it: deadlines never come sooner
     /// without another wake-up.
     #[inline]
-    pub fn foresee(&mut self, at: Time) -> Prospect {
+    pub fn foresee(&mut self, at: Time) -> TimerStatus {
         if at != self.wake_at {
-            return Prospect::Void;
+            return TimerStatus::Void;
         }
         if self.deadline <= at || !self.is_set() {
-            return Prospect::Due;
+            return TimerStatus::Due;
         }
         self.wake_at = self.deadline;
-        Prospect::Later(self.deadline)
+        TimerStatus::Later(self.deadline)
     }
 
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
     pub fn on_wake(&mut self, ctx: &mut HostContext) -> Option<Purpose> {
         match self.foresee(ctx.now) {
-            Prospect::Due => {}
-            Prospect::Later(at) => {
+            TimerStatus::Due => {}
+            TimerStatus::Later(at) => {
                 ctx.wake_sender(at);
                 return None;
             }
-            Prospect::Void => return None,
+            TimerStatus::Void => return None,
         }
         self.wake_at = Time::NEVER;
         if !self.is_set() {

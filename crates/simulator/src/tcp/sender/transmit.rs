@@ -7,7 +7,7 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::Sender;
 use super::bursts::Bursts;
-use super::conex::{Leaving, Retransmission};
+use super::conex::{Departure, Retransmission};
 use super::phase::Phase;
 use super::rack::probe_timeout;
 use super::timer::Purpose;
@@ -68,7 +68,7 @@ impl Sender {
         self.restart_timer(ctx);
     }
 
-    /// Sets the timer anew, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
+    /// Sets the timer again, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
     /// before only if nothing does.
     #[inline]
     pub(super) fn send_after_progress(&mut self, ctx: &mut HostContext) {
@@ -261,7 +261,7 @@ impl Sender {
             conex.on_retransmit(&Retransmission { segment, bytes, by_acks, now, srtt }, out);
         }
         let in_flight = out.pipe();
-        flags & !own | conex.declare(&Leaving { segment, bytes, again, in_flight, now })
+        flags & !own | conex.declare(&Departure { segment, bytes, again, in_flight, now })
     }
 
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_from_before_the_first_repair_shows_that_it_was_in_vain() {
+    fn an_echo_from_before_the_first_retransmission_shows_that_it_was_spurious() {
         let at = Time::from_nanos;
         let mut undo = Undo::new(Window { cwnd: 20.0, ssthresh: 8.0 }, false);
         assert!(!undo.is_spurious(at(5)), "nothing was sent again");

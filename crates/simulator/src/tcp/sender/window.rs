@@ -15,7 +15,7 @@ use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use super::phase::Phase;
 use crate::build;
-use crate::tcp::reduction::{Progress, Reduction};
+use crate::tcp::reduction::{AckProgress, Reduction};
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// How far the window was used in the last round trip.
@@ -330,7 +330,7 @@ impl SendWindow {
 
     /// An ACK during a reduction.
     #[inline(never)]
-    pub fn reduce(&mut self, progress: Progress) {
+    pub fn reduce(&mut self, progress: AckProgress) {
         let Window { cwnd, ssthresh } = self.window;
         self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
     }
@@ -371,7 +371,7 @@ impl SendWindow {
     }
 
     /// Comes down to the threshold, if it is above that.
-    pub fn come_down_to_threshold(&mut self) {
+    pub fn deflate_to_threshold(&mut self) {
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
@@ -380,7 +380,7 @@ impl SendWindow {
         self.window.cwnd = (self.window.cwnd.floor() / 2.0).floor();
     }
 
-    /// Takes what duplicates have let go of for its own, up to the threshold.
+    /// Takes what duplicates have released for its own, up to the threshold.
     pub fn keep_inflation(&mut self, segments: u32) {
         let inflated = self.window.cwnd + f64::from(segments);
         self.window.cwnd = inflated.min(self.window.ssthresh.max(self.window.cwnd));

@@ -138,7 +138,7 @@ impl Bench {
                 if self.written_bytes == 0 {
                     self.write(u64::MAX);
                 }
-                self.at_door(|connection, ctx| connection.sender.open(ctx));
+                self.with_context(|connection, ctx| connection.sender.open(ctx));
             }
             ["answer", ref rest @ ..] => {
                 let (stamp, fields) = (self.requested, AckFields::read(rest));
@@ -148,19 +148,21 @@ impl Bench {
             ["request", ref rest @ ..] => {
                 let flags = flags::SYN | AckFields::read(rest).flags;
                 let packet = Packet { at: now, flags, ..Packet::default() };
-                self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
+                self.with_context(|connection, ctx| {
+                    connection.on_data(&PackedPacket::of(&packet), ctx)
+                });
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
                 let segments: u64 = segments.parse().expect("a number of segments");
                 self.write(segments * self.connection.sizes.mss());
-                self.at_door(|connection, ctx| connection.sender.on_written(ctx));
+                self.with_context(|connection, ctx| connection.sender.on_written(ctx));
             }
             ["push", bytes] => {
                 let sender = &mut self.connection.sender;
                 sender.write(bytes.parse().expect("bytes"));
                 sender.push();
-                self.at_door(|connection, ctx| connection.sender.on_written(ctx));
+                self.with_context(|connection, ctx| connection.sender.on_written(ctx));
             }
             ["segment", ref rest @ ..] => self.arrive_all(rest),
             ["wait"] => {}
@@ -190,11 +192,11 @@ impl Bench {
                     Purpose::Probe => "probe",
                     Purpose::Reordering => "late",
                 };
-                self.at_door(|connection, ctx| connection.sender.on_timer(ctx));
+                self.with_context(|connection, ctx| connection.sender.on_timer(ctx));
                 name
             }
             Wake::DelayedAck(_) => {
-                self.at_door(Half::on_wake_of_receiver);
+                self.with_context(Half::on_wake_of_receiver);
                 "delayed"
             }
             _ => unreachable!("a connection has two timers"),
@@ -202,7 +204,7 @@ impl Bench {
         Some((at, name, self.report()))
     }
 
-    fn at_door(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
+    fn with_context(&mut self, act: impl FnOnce(&mut Half, &mut HostContext)) {
         let Bench { network, timers, connection, now, .. } = self;
         let address = connection.address;
         act(connection, &mut HostContext { now: *now, network, timers, address, prompt: false });
@@ -252,9 +254,11 @@ impl Bench {
             packet.flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
             let sack = blocks.unwrap_or_default();
             let options = Options { sack, received_bytes, ..Options::default() };
-            packet.word = self.network.options.put(options);
+            packet.payload = self.network.options.put(options);
         }
-        self.at_door(|connection, ctx| connection.sender.on_ack(&PackedPacket::of(&packet), ctx));
+        self.with_context(|connection, ctx| {
+            connection.sender.on_ack(&PackedPacket::of(&packet), ctx)
+        });
     }
 
     /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end holds for all
@@ -277,7 +281,9 @@ impl Bench {
                 let (at, stamp) = (self.now, self.now);
                 let len = PACKET_BYTES;
                 let packet = Packet { at, stamp, number, len, flags: all, ..Packet::default() };
-                self.at_door(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
+                self.with_context(|connection, ctx| {
+                    connection.on_data(&PackedPacket::of(&packet), ctx)
+                });
             }
         }
     }
@@ -305,7 +311,7 @@ impl Bench {
             true => "SYN/ACK".to_owned(),
             false => format!("ack {}", packet.number),
         };
-        let options = packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+        let options = packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.payload));
         let options = options.unwrap_or_default();
         if packet.has(flags::SACK) {
             text += " sack";

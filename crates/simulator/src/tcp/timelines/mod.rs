@@ -101,17 +101,17 @@ fn connections_open_and_slow_start_doubles_the_window() {
 }
 
 #[test]
-fn selective_acknowledgements_repair_losses_within_one_window() {
+fn selective_acknowledgements_recover_losses_within_one_window() {
     replay(include_str!("fast_recovery.trace"));
 }
 
 #[test]
-fn the_time_at_which_segments_were_sent_tells_losses() {
+fn losses_are_detected_by_the_time_at_which_segments_were_sent() {
     replay(include_str!("rack.trace"));
 }
 
 #[test]
-fn a_timeout_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
+fn a_timeout_by_time_loses_late_segments_and_is_undone_if_it_was_spurious() {
     replay(include_str!("loss_by_time.trace"));
 }
 
@@ -126,7 +126,7 @@ fn a_pause_of_the_application_shrinks_the_window() {
 }
 
 #[test]
-fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
+fn without_selective_acknowledgements_one_loss_is_recovered_per_round_trip() {
     replay(include_str!("without_sack.trace"));
 }
 

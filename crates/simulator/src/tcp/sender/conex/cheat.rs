@@ -8,22 +8,22 @@ use tidegate_scenario::plan::{CheatPlan, Hoard, Late, Understate, WhileSlow};
 
 /// Losses and marks, in the gauges' unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Met {
+pub struct CongestionGauges {
     /// Lost.
     pub loss: i64,
     /// Marked.
     pub mark: i64,
 }
 
-impl AddAssign for Met {
-    fn add_assign(&mut self, more: Met) {
+impl AddAssign for CongestionGauges {
+    fn add_assign(&mut self, more: CongestionGauges) {
         self.loss += more.loss;
         self.mark += more.mark;
     }
 }
 
-impl SubAssign for Met {
-    fn sub_assign(&mut self, less: Met) {
+impl SubAssign for CongestionGauges {
+    fn sub_assign(&mut self, less: CongestionGauges) {
         self.loss -= less.loss;
         self.mark -= less.mark;
     }
@@ -39,7 +39,7 @@ pub enum Cheat {
     /// It declares a share. So much of what was met is not a whole packet or byte yet.
     Understate { share: f64, rest: [f64; 2] },
     /// It declares so much later.
-    Late { by: Span, kept: VecDeque<(Time, Met)> },
+    Late { by: Span, kept: VecDeque<(Time, CongestionGauges)> },
     /// It declares marks as losses.
     LossForMark,
     /// It declares nothing of what it meets while more than that is in flight.
@@ -70,12 +70,12 @@ impl Cheat {
     }
 
     /// What it will declare of what it has met, from now on.
-    pub fn admits(&mut self, met: Met, now: Time) -> Met {
+    pub fn admits(&mut self, met: CongestionGauges, now: Time) -> CongestionGauges {
         match self {
-            Cheat::Nothing => Met::default(),
+            Cheat::Nothing => CongestionGauges::default(),
             Cheat::Whitewash { used } => {
                 *used += met.loss + met.mark;
-                Met::default()
+                CongestionGauges::default()
             }
             Cheat::Understate { share, rest } => {
                 let part = |met: i64, rest: &mut f64| {
@@ -86,22 +86,22 @@ impl Cheat {
                     whole as i64
                 };
                 let [loss, mark] = rest;
-                Met { loss: part(met.loss, loss), mark: part(met.mark, mark) }
+                CongestionGauges { loss: part(met.loss, loss), mark: part(met.mark, mark) }
             }
             Cheat::Late { by, kept } => {
-                if met != Met::default() {
+                if met != CongestionGauges::default() {
                     kept.push_back((now + *by, met));
                 }
-                Met::default()
+                CongestionGauges::default()
             }
-            Cheat::LossForMark => Met { loss: met.loss + met.mark, mark: 0 },
+            Cheat::LossForMark => CongestionGauges { loss: met.loss + met.mark, mark: 0 },
             Cheat::WhileSlow { slow: true, .. } => met,
-            Cheat::WhileSlow { slow: false, .. } => Met::default(),
+            Cheat::WhileSlow { slow: false, .. } => CongestionGauges::default(),
             Cheat::Hoard { left, .. } => {
                 let total = met.loss + met.mark;
                 if total <= *left {
                     *left -= total;
-                    return Met::default();
+                    return CongestionGauges::default();
                 }
                 *left = 0;
                 met
@@ -110,9 +110,9 @@ impl Cheat {
     }
 
     /// What it has put off until now.
-    pub fn due(&mut self, now: Time) -> Met {
-        let Cheat::Late { kept, .. } = self else { return Met::default() };
-        let mut due = Met::default();
+    pub fn due(&mut self, now: Time) -> CongestionGauges {
+        let Cheat::Late { kept, .. } = self else { return CongestionGauges::default() };
+        let mut due = CongestionGauges::default();
         while let Some((_, met)) = kept.pop_front_if(|(at, _)| *at <= now) {
             due += met;
         }
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
 
     /// What is admitted of ten losses and twenty marks, one each at a time, at 0 s.
-    fn admitted(plan: &CheatPlan) -> (Met, Cheat) {
+    fn admitted(plan: &CheatPlan) -> (CongestionGauges, Cheat) {
         let mut cheat = Cheat::new(plan).expect("is none");
-        let mut sum = Met::default();
+        let mut sum = CongestionGauges::default();
         for n in 0..30 {
-            let met = Met { loss: i64::from(n % 3 == 0), mark: i64::from(n % 3 != 0) };
+            let met = CongestionGauges { loss: i64::from(n % 3 == 0), mark: i64::from(n % 3 != 0) };
             sum += cheat.admits(met, Time::ZERO);
         }
         (sum, cheat)
@@ -174,7 +174,7 @@ mod tests {
             (CheatPlan::Understate(Understate { share: Share(0.1) }), 1, 2),
             (CheatPlan::LossForMark(LossForMark {}), 30, 0),
         ] {
-            assert_eq!(admitted(&plan).0, Met { loss, mark }, "{plan:?}");
+            assert_eq!(admitted(&plan).0, CongestionGauges { loss, mark }, "{plan:?}");
         }
     }
 
@@ -182,28 +182,31 @@ mod tests {
     fn what_is_late_comes_when_its_time_has() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let (sum, mut late) = admitted(&CheatPlan::Late(Late { by: Span::from_millis(500) }));
-        assert_eq!(sum, Met::default());
-        assert_eq!(late.due(at(499)), Met::default());
-        assert_eq!(late.due(at(500)), Met { loss: 10, mark: 20 });
-        assert_eq!(late.due(at(600)), Met::default());
+        assert_eq!(sum, CongestionGauges::default());
+        assert_eq!(late.due(at(499)), CongestionGauges::default());
+        assert_eq!(late.due(at(500)), CongestionGauges { loss: 10, mark: 20 });
+        assert_eq!(late.due(at(600)), CongestionGauges::default());
     }
 
     #[test]
-    fn who_is_honest_while_slow_admits_nothing_of_what_is_met_faster() {
+    fn a_sender_that_is_honest_while_slow_admits_nothing_of_what_is_met_faster() {
         let plan = CheatPlan::WhileSlow(WhileSlow { flight: Bytes::new(3_000) });
         let mut cheat = Cheat::new(&plan).expect("is one");
-        let met = Met { loss: 0, mark: 1_000 };
+        let met = CongestionGauges { loss: 0, mark: 1_000 };
         let mut admitted = |in_flight| {
             cheat.sees(in_flight);
             cheat.admits(met, Time::ZERO)
         };
-        assert_eq!([3_000, 3_001, 1_000].map(&mut admitted), [met, Met::default(), met]);
+        assert_eq!(
+            [3_000, 3_001, 1_000].map(&mut admitted),
+            [met, CongestionGauges::default(), met]
+        );
     }
 
     #[test]
     fn a_flow_is_given_up_when_its_credit_is_used_up() {
         let (sum, cheat) = admitted(&CheatPlan::Whitewash(Whitewash {}));
-        assert_eq!(sum, Met::default());
+        assert_eq!(sum, CongestionGauges::default());
         assert!(cheat.goes(30) && !cheat.goes(31) && cheat.goes(0));
         let fresh = Cheat::new(&CheatPlan::Whitewash(Whitewash {})).expect("is one");
         assert!(!fresh.goes(0), "nothing was met");
@@ -215,7 +218,7 @@ mod tests {
             Cheat::new(&CheatPlan::Hoard(Hoard { credit: Bytes::new(3_000) })).expect("is one");
         let given = (0..5).filter(|_| cheat.hoards(1_000)).count();
         assert_eq!(given, 3);
-        let met = Met { loss: 0, mark: 1_000 };
+        let met = CongestionGauges { loss: 0, mark: 1_000 };
         let admitted = [(); 4].map(|()| cheat.admits(met, Time::ZERO).mark);
         assert_eq!(admitted, [0, 0, 0, 1_000]);
         assert!(cheat.hoards(1_000), "and begins again");

@@ -14,7 +14,7 @@ use tidegate_scenario::plan::CreditPlan;
 
 /// RFC 7786: CSC, the credit state counter, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Credit {
+pub struct CreditState {
     level: i64,
     /// So many bytes in flight take a byte of credit.
     flight_per_credit: i64,
@@ -22,7 +22,7 @@ pub struct Credit {
     lossy_since: Option<Time>,
 }
 
-impl Credit {
+impl CreditState {
     /// As a plan has it; `None` if there is none.
     pub fn new(plan: CreditPlan) -> Option<Self> {
         let flight_per_credit = match plan {
@@ -30,7 +30,7 @@ impl Credit {
             CreditPlan::Flight => 1,
             CreditPlan::HalfFlight => 2,
         };
-        Some(Credit { level: 0, flight_per_credit, lossy_since: None })
+        Some(CreditState { level: 0, flight_per_credit, lossy_since: None })
     }
 
     /// So much congestion was met, or credit lost.
@@ -44,7 +44,7 @@ impl Credit {
     }
 
     /// None has been given: an auditor may have forgotten it.
-    pub fn begin_anew(&mut self) {
+    pub fn restart(&mut self) {
         self.level = 0;
     }
 
@@ -75,13 +75,13 @@ mod tests {
     use super::*;
 
     /// How many of the packets give credit that leave one after the other while so many are in flight.
-    fn given(credit: &mut Credit, in_flight: impl IntoIterator<Item = i64>) -> usize {
+    fn given(credit: &mut CreditState, in_flight: impl IntoIterator<Item = i64>) -> usize {
         in_flight.into_iter().filter(|segments| credit.give(1460, segments * 1460)).count()
     }
 
     #[test]
     fn credit_covers_the_flight_and_is_renewed_as_congestion_takes_it() {
-        let mut credit = Credit::new(CreditPlan::Flight).expect("has credit");
+        let mut credit = CreditState::new(CreditPlan::Flight).expect("has credit");
         assert_eq!(given(&mut credit, 1..=10), 10);
         assert_eq!(given(&mut credit, [10; 5]), 0);
         credit.spend(2 * 1460);
@@ -95,7 +95,7 @@ mod tests {
         let srtt = Span::from_millis(100);
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         for (second, want) in [(90, 0), (120, 10), (250, 0)] {
-            let mut credit = Credit::new(CreditPlan::Flight).expect("has credit");
+            let mut credit = CreditState::new(CreditPlan::Flight).expect("has credit");
             given(&mut credit, 1..=10);
             credit.note_loss(at(0), srtt);
             credit.note_loss(at(second), srtt);

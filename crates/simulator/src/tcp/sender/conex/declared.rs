@@ -4,7 +4,7 @@ use crate::packet::flags;
 
 /// Packets that declared something, and their payload. One that declares two things counts for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclarationTotals {
     /// Losses.
     pub loss: Amount,
     /// Marks.
@@ -22,7 +22,7 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-impl Declared {
+impl DeclarationTotals {
     /// A packet leaves that declares this, as flags, and carries so much payload.
     pub fn note(&mut self, declared: u32, bytes: u64) {
         let kinds = [
@@ -39,7 +39,7 @@ impl Declared {
     }
 
     /// Adds what another connection has declared.
-    pub fn add(&mut self, more: &Declared) {
+    pub fn add(&mut self, more: &DeclarationTotals) {
         let kinds = [&mut self.loss, &mut self.mark, &mut self.credit];
         for (sum, own) in kinds.into_iter().zip([more.loss, more.mark, more.credit]) {
             sum.packets += own.packets;

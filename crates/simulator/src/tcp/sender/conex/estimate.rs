@@ -80,7 +80,7 @@ mod tests {
     /// Ten in flight, of which the first and two more are lost: seven duplicates come, three of them before
     /// the first is retransmitted.
     #[test]
-    fn what_no_duplicate_stands_for_is_declared_after_a_round_trip() {
+    fn what_no_duplicate_counts_for_is_declared_after_a_round_trip() {
         let mut estimate = Estimate::default();
         assert_eq!(estimate.on_retransmit(1460, 1460, Some(10 * 1460)), 1460);
         for _ in 0..4 {

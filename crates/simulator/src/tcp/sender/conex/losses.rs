@@ -2,7 +2,7 @@
 
 use tidegate_scenario::plan::LossesPlan;
 
-/// The way of one sender.
+/// The path of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Losses {
     plan: LossesPlan,

@@ -15,7 +15,7 @@
 //! Gauges are signed: what was declared too much counts for what comes next. The modes of RFC 7786 follow
 //! from what the connection has: with SACK or, without, an estimate of the first round trip's losses
 //! (estimate); ECN that tells each mark, that echoes congestion, or none. What is declared on a packet
-//! that is lost may be declared again (under_way).
+//! that is lost may be declared again (in_flight_declarations).
 //!
 //! Re-ECN counts bytes on the wire, and says both in one codepoint (re_ecn).
 //!
@@ -28,28 +28,28 @@ mod cheat;
 mod credit;
 mod declared;
 mod estimate;
+mod in_flight_declarations;
 mod losses;
 mod re_ecn;
-mod under_way;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{
     CarrierPlan, CheatPlan, ConexPlan, CreditPlan, LossesPlan, PerSignal, Rfc7786, TcpPlan,
 };
 
-use super::ecn::Ecn;
+use super::ecn::EcnSender;
 use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use crate::packet::flags;
 use crate::tcp::Sizes;
 use cheat::Cheat;
-pub use cheat::Met;
-use credit::Credit;
-pub use declared::Declared;
+pub use cheat::CongestionGauges;
+use credit::CreditState;
+pub use declared::DeclarationTotals;
 use estimate::Estimate;
+use in_flight_declarations::InFlightDeclarations;
 use losses::Losses;
-use re_ecn::ReEcn;
-use under_way::UnderWay;
+use re_ecn::ReEcnSender;
 
 /// What amounts are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Retransmission {
 
 /// A packet with payload that leaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving {
+pub struct Departure {
     /// Its segment.
     pub segment: u64,
     /// Its payload.
@@ -94,25 +94,25 @@ pub struct Leaving {
 
 /// What a sender has met and not declared yet.
 #[derive(Debug)]
-pub struct Conex {
+pub struct ConexSender {
     unit: Unit,
     mss: u64,
     /// What was met and is still to be declared: of losses RFC 7786's LEG, of marks its CEG.
-    gauges: Met,
+    gauges: CongestionGauges,
     cheat: Option<Cheat>,
-    credit: Option<Credit>,
+    credit: Option<CreditState>,
     carrier: CarrierPlan,
     losses: Losses,
     /// Below, echoes of congestion are of the mark that has been counted.
     echo_end: u64,
-    under_way: UnderWay,
+    in_flight_declarations: InFlightDeclarations,
     /// Of RFC 7786, without SACK.
     estimate: Option<Estimate>,
-    re_ecn: Option<ReEcn>,
+    re_ecn: Option<ReEcnSender>,
     /// It declares what it has met and nothing else.
     plain: bool,
     /// What it has declared, of the flow's earlier connections, too.
-    declared: Declared,
+    declared: DeclarationTotals,
 }
 
 /// What a plan has of what all kinds have.
@@ -125,51 +125,51 @@ struct Kind<'a> {
     cheat: &'a CheatPlan,
 }
 
-impl Conex {
+impl ConexSender {
     /// As a plan has it, for segments of these sizes; `None` if nothing is declared.
     pub fn new(plan: &TcpPlan, sizes: &Sizes, sack: bool) -> Option<Box<Self>> {
         let Kind { unit, credit, carrier, losses, repeats_lost, cheat } =
             Kind::of(&plan.conex, sizes)?;
         let re_ecn = match &plan.conex {
-            ConexPlan::ReEcn(plan) => Some(ReEcn::new(plan)),
+            ConexPlan::ReEcn(plan) => Some(ReEcnSender::new(plan)),
             _ => None,
         };
-        let credit = Credit::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_)));
+        let credit = CreditState::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_)));
         let cheat = Cheat::new(cheat);
-        Some(Box::new(Conex {
+        Some(Box::new(ConexSender {
             unit,
             mss: sizes.mss(),
-            gauges: Met::default(),
+            gauges: CongestionGauges::default(),
             plain: cheat.is_none() && credit.is_none() && re_ecn.is_none(),
             cheat,
             credit,
             carrier,
             losses: Losses::new(losses),
             echo_end: 0,
-            under_way: UnderWay::new(repeats_lost),
+            in_flight_declarations: InFlightDeclarations::new(repeats_lost),
             estimate: (!sack && unit == Unit::Payload).then(Estimate::default),
             re_ecn,
-            declared: Declared::default(),
+            declared: DeclarationTotals::default(),
         }))
     }
 
     /// It goes on for an earlier connection of its flow: with what that has declared, and has left to be.
-    pub fn go_on(&mut self, declared: Declared, left: Met) {
+    pub fn go_on(&mut self, declared: DeclarationTotals, left: CongestionGauges) {
         self.declared = declared;
         self.gauges += left;
     }
 
     /// What it has declared, of the flow's earlier connections, too.
-    pub fn declared(&self) -> Declared {
+    pub fn declared(&self) -> DeclarationTotals {
         self.declared
     }
 
     /// What it leaves to the flow's next connection, now that everything has arrived.
-    pub fn leaves(&self) -> Met {
-        let Met { loss, mark } = self.gauges;
+    pub fn undeclared(&self) -> CongestionGauges {
+        let CongestionGauges { loss, mark } = self.gauges;
         match self.carrier {
-            CarrierPlan::NewDataOrNext => Met { loss: loss.max(0), mark: mark.max(0) },
-            CarrierPlan::Any | CarrierPlan::NewData => Met::default(),
+            CarrierPlan::NewDataOrNext => CongestionGauges { loss: loss.max(0), mark: mark.max(0) },
+            CarrierPlan::Any | CarrierPlan::NewData => CongestionGauges::default(),
         }
     }
 
@@ -194,14 +194,14 @@ impl Conex {
 
     /// An ACK: the marks that it reports and, without SACK, the losses.
     #[inline(never)]
-    pub fn on_ack(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding, now: Time) {
-        self.under_way.on_ack(out.una());
+    pub fn on_ack(&mut self, ack: &AckSample, ecn: &EcnSender, out: &Outstanding, now: Time) {
+        self.in_flight_declarations.on_ack(out.una());
         let (mark, segment) = (self.marked(ack, ecn, out), self.full(1));
         let loss = self.estimate.as_mut().map_or(0, |estimate| estimate.on_ack(ack, segment));
-        self.meet(Met { loss, mark }, now);
+        self.meet(CongestionGauges { loss, mark }, now);
     }
 
-    fn marked(&mut self, ack: &AckSample, ecn: &Ecn, out: &Outstanding) -> i64 {
+    fn marked(&mut self, ack: &AckSample, ecn: &EcnSender, out: &Outstanding) -> i64 {
         if ecn.counts_marks() {
             return self.amount(ack.marked, ack.marked_bytes);
         }
@@ -220,8 +220,8 @@ impl Conex {
     }
 
     /// So much was met; less than nothing if it turns out not to have been.
-    fn meet(&mut self, met: Met, now: Time) {
-        if met == Met::default() {
+    fn meet(&mut self, met: CongestionGauges, now: Time) {
+        if met == CongestionGauges::default() {
             return;
         }
         let met = match &self.re_ecn {
@@ -244,10 +244,10 @@ impl Conex {
         }
     }
 
-    /// Whether it leaves its connection to begin another, as who has used up his credit may.
+    /// Whether it leaves its connection to begin another, as who has used up its credit may.
     pub fn goes(&self) -> bool {
         let Some(cheat) = &self.cheat else { return false };
-        cheat.goes(self.credit.as_ref().map_or(0, Credit::level))
+        cheat.goes(self.credit.as_ref().map_or(0, CreditState::level))
     }
 
     /// A segment is about to be retransmitted: it is lost, and so is what was declared on it.
@@ -260,12 +260,12 @@ impl Conex {
             None if self.losses.declares(by_acks) => amount,
             None => 0,
         };
-        self.meet(Met { loss: news, mark: 0 }, now);
+        self.meet(CongestionGauges { loss: news, mark: 0 }, now);
         if let (None, Some(credit), Some(srtt)) = (&self.re_ecn, &mut self.credit, srtt) {
             credit.note_loss(now, srtt);
         }
         let met = if self.estimate.is_some() { amount } else { news };
-        let declared = self.under_way.on_retransmit(segment, amount, met);
+        let declared = self.in_flight_declarations.on_retransmit(segment, amount, met);
         self.gauges += counted(declared, amount);
         if declared & flags::CREDIT != 0 {
             self.spend_credit(amount);
@@ -274,21 +274,21 @@ impl Conex {
 
     /// What was retransmitted of the segments that are acknowledged was retransmitted spuriously.
     pub fn on_spurious_retransmits(&mut self, una: u64, now: Time) {
-        for retransmission in self.under_way.take_retransmissions_before(una) {
-            self.meet(Met { loss: -retransmission.met, mark: 0 }, now);
+        for retransmission in self.in_flight_declarations.take_retransmissions_before(una) {
+            self.meet(CongestionGauges { loss: -retransmission.met, mark: 0 }, now);
             self.gauges -= counted(retransmission.declared, retransmission.amount);
         }
     }
 
     /// The timer has run out: another recovery begins.
     pub fn on_timeout(&mut self) {
-        self.under_way.forget_retransmissions();
+        self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
     }
 
     /// Recovery is over.
     pub fn on_recovered(&mut self) {
-        self.under_way.forget_retransmissions();
+        self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
         if let Some(estimate) = &mut self.estimate {
             estimate.end();
@@ -302,8 +302,8 @@ impl Conex {
     }
 
     /// What a packet with payload declares that leaves now, as flags.
-    pub fn declare(&mut self, leaving: &Leaving) -> u32 {
-        let Leaving { segment, bytes, again, in_flight, now } = *leaving;
+    pub fn declare(&mut self, departure: &Departure) -> u32 {
+        let Departure { segment, bytes, again, in_flight, now } = *departure;
         let amount = self.amount(1, bytes);
         let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
         let mut declared = 0;
@@ -316,7 +316,7 @@ impl Conex {
             self.gauges -= counted(declared, amount);
         }
         if self.re_ecn.as_mut().is_some_and(|re_ecn| re_ecn.was_idle(now)) {
-            self.credit.iter_mut().for_each(Credit::begin_anew);
+            self.credit.iter_mut().for_each(CreditState::restart);
         }
         // Re-ECN has no codepoint for a packet that declares and gives credit as well.
         let may = self.re_ecn.is_none() || declared == 0;
@@ -326,12 +326,12 @@ impl Conex {
         if asked || hoarded {
             declared |= flags::CREDIT;
         }
-        self.under_way.note(segment, declared);
+        self.in_flight_declarations.note(segment, declared);
         if declared != 0 {
             self.declared.note(declared, bytes);
         }
         match self.re_ecn {
-            Some(_) => ReEcn::coded(declared),
+            Some(_) => ReEcnSender::coded(declared),
             None => flags::CONEX | declared,
         }
     }
@@ -380,7 +380,7 @@ impl<'a> Kind<'a> {
 }
 
 /// What flags count for on each gauge.
-fn counted(declared: u32, amount: i64) -> Met {
+fn counted(declared: u32, amount: i64) -> CongestionGauges {
     let of = |flag| if declared & flag != 0 { amount } else { 0 };
-    Met { loss: of(flags::LOSS), mark: of(flags::MARK) }
+    CongestionGauges { loss: of(flags::LOSS), mark: of(flags::MARK) }
 }

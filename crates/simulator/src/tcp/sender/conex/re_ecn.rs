@@ -9,13 +9,13 @@
 //! ```
 //!
 //! Credit is given once: what is met later is answered by positive packets, so that behind the last queue what
-//! was declared is what was marked, and credit besides. It begins anew after a pause, in which the network may have
+//! was declared is what was marked, and credit besides. It begins again after a pause, in which the network may have
 //! forgotten the flow.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::ReEcn as Plan;
 
-use super::cheat::Met;
+use super::cheat::CongestionGauges;
 use crate::packet::flags;
 
 /// The flags of the ECN field as senders set it.
@@ -23,23 +23,23 @@ pub const ECN_FIELD: u32 = flags::ECT | flags::ECT_1;
 
 /// What is particular to re-ECN.
 #[derive(Debug)]
-pub struct ReEcn {
+pub struct ReEcnSender {
     losses: bool,
     idle: Span,
     /// When the last packet left.
     last: Time,
 }
 
-impl ReEcn {
+impl ReEcnSender {
     /// As a plan has it.
     pub const fn new(plan: &Plan) -> Self {
-        ReEcn { losses: plan.losses, idle: plan.idle, last: Time::ZERO }
+        ReEcnSender { losses: plan.losses, idle: plan.idle, last: Time::ZERO }
     }
 
     /// What is to be declared: one codepoint stands for both.
-    pub fn declarable(&self, met: Met) -> Met {
+    pub fn declarable(&self, met: CongestionGauges) -> CongestionGauges {
         let loss = if self.losses { met.loss } else { 0 };
-        Met { loss: 0, mark: met.mark + loss }
+        CongestionGauges { loss: 0, mark: met.mark + loss }
     }
 
     /// A packet leaves. Returns whether none has for long.

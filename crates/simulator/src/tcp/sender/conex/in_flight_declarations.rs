@@ -16,7 +16,7 @@ pub struct RetransmittedLoss {
 
 /// What a sender remembers of what it has declared.
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct InFlightDeclarations {
     /// Whether what is lost is declared again.
     repeats_lost: bool,
     /// Segments and the flags that they carry, in the order sent.
@@ -25,10 +25,10 @@ pub struct UnderWay {
     retransmitted: Vec<RetransmittedLoss>,
 }
 
-impl UnderWay {
+impl InFlightDeclarations {
     /// Nothing yet.
     pub fn new(repeats_lost: bool) -> Self {
-        UnderWay { repeats_lost, declared: VecDeque::new(), retransmitted: Vec::new() }
+        InFlightDeclarations { repeats_lost, declared: VecDeque::new(), retransmitted: Vec::new() }
     }
 
     /// A segment leaves with these flags.

@@ -6,7 +6,7 @@ use super::*;
 
 const LTE: &str = include_str!("../../../../scenarios/lte.toml");
 
-/// Runs the network of `scenarios/lte.toml` for a few seconds that are read in several places, by both ways.
+/// Runs the network of `scenarios/lte.toml` for a few seconds that are read in several places, in both directions.
 fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] {
     let brief = [
         ("warm_up", "\"1.5 s\""),
@@ -20,7 +20,7 @@ fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] 
     [false, true].map(|is_long| {
         let mut engine = Engine::new(&plan, 7, receivers);
         if is_long {
-            engine.network.close_short_ways();
+            engine.network.disable_fast_paths();
         }
         engine.run()
     })
@@ -46,7 +46,7 @@ fn acknowledgements_that_come_along_with_one_another_are_no_events() {
 }
 
 #[test]
-fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
+fn in_each_direction_of_a_mobile_network_fast_paths_change_nothing() {
     let gateway = "links.g1-r4.ingress";
     let policer = |buckets: &str| {
         format!(
@@ -84,7 +84,7 @@ fn in_each_way_of_a_mobile_network_the_short_ways_are_as_the_long_ones() {
 
 /// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for packet trains.
 #[test]
-fn where_reports_and_acknowledgements_get_in_each_others_way_the_order_is_the_same() {
+fn where_reports_and_acknowledgements_contend_the_order_is_the_same() {
     for (rate, buffer) in
         [("300 kb/s", "5 packets"), ("1 Mb/s", "1000 packets"), ("100 Mb/s", "1 packets")]
     {
@@ -105,7 +105,7 @@ fn where_reports_and_acknowledgements_get_in_each_others_way_the_order_is_the_sa
 
 /// Far behind and close by: what an event tells of reports is known so long before as the way to the eNodeB takes.
 #[test]
-fn however_long_the_ways_are_the_order_is_the_same() {
+fn however_long_the_paths_are_the_order_is_the_same() {
     for (down, up) in [("1 us", "300 ms"), ("100 ms", "1 us"), ("3 ms", "3 ms")] {
         let (down, up) = (format!("\"{down}\""), format!("\"{up}\""));
         let delays = [

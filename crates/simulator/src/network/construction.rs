@@ -1,0 +1,211 @@
+//! Construction of the network of a plan: links, hosts, routes, stages and report paths.
+
+use std::collections::HashMap;
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::{
+    Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+};
+
+use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
+use crate::ahead::Ahead;
+use crate::contents::{Contents, InPacket};
+use crate::delayed_acks::DelayedAcks;
+use crate::host_queues::HostQueues;
+use crate::link::Link;
+use crate::memory::large_list;
+use crate::owner::Owner;
+use crate::packet::{MAX_PLACES, OptionStore};
+use crate::reports::Reports;
+use crate::stages::Stages;
+use crate::topology::{EagerDelivery, Hop, Reacts, Receivers, TopologyAnalysis};
+use crate::transit::Transit;
+
+impl Network {
+    /// The network of a plan, for simulated hosts whose applications react like this.
+    ///
+    /// # Panics
+    /// If a route is empty or the first link of a sender also carries what comes over another.
+    pub fn new(
+        plan: &Plan,
+        seed: u64,
+        receivers: Receivers,
+        reacts: Reacts,
+    ) -> (Self, Vec<Routes>) {
+        let topology = TopologyAnalysis::of(plan, receivers);
+        let early = match receivers {
+            Receivers::AheadOfTime => EagerDelivery::of(plan, &topology, reacts),
+            Receivers::OnArrival => EagerDelivery::of_none(plan),
+        };
+        Network::build(plan, seed, InPacket, &topology, &early)
+    }
+}
+
+impl<C: Contents> Network<C> {
+    /// The network of a plan, for hosts that exist: nothing is delivered ahead of time.
+    ///
+    /// # Panics
+    /// As [`Network::new`].
+    pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Routes>) {
+        let topology = TopologyAnalysis::of(plan, Receivers::OnArrival);
+        Network::build(plan, seed, contents, &topology, &EagerDelivery::of_none(plan))
+    }
+
+    fn build(
+        plan: &Plan,
+        seed: u64,
+        contents: C,
+        topology: &TopologyAnalysis,
+        early: &EagerDelivery,
+    ) -> (Self, Vec<Routes>) {
+        let link = |link| Link::new(link, plan.groups.len(), seed);
+        let links = large_list(plan.links.iter().map(link));
+        let stations: Vec<u32> =
+            (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
+        assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
+        let mut network = Network {
+            links,
+            transit: Transit::new(topology.lanes(plan), stations.len()),
+            options: OptionStore::default(),
+            delayed_acks: DelayedAcks::of(plan, early),
+            ledger: PacketTotals::default(),
+            losses: vec![0; plan.flows.len()],
+            contents,
+            hops: Vec::new(),
+            trains: topology.trains.clone(),
+            stations,
+            flow_states: Vec::new(),
+            hosts: HostQueues::new([].into_iter(), seed),
+            shared_hosts: false,
+            stages: Stages::new(plan, seed),
+            chains: Vec::new(),
+            fast_paths: Vec::new(),
+            tunnel_ends: Vec::new(),
+            reports: Reports::default(),
+            exited: Vec::new(),
+            next_reading: Time::ZERO,
+            read_next: Time::ZERO,
+            deferred: Vec::new(),
+            ahead: Ahead::default(),
+        };
+        let mut known = HashMap::new();
+        let host_of_link = network.add_hosts(plan, topology, seed);
+        let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
+        for (i, flow) in plan.paths().enumerate() {
+            let mut enter = |direction: Direction, early: bool, network: &mut Self| {
+                let hops = topology.hops(plan, flow, direction, early);
+                let chains = network.chains_of(flow, direction, &hops, topology);
+                let len = hops.len();
+                *known.entry((hops, chains)).or_insert_with_key(|(hops, chains)| {
+                    network.hops.extend(hops);
+                    network.chains.extend(chains);
+                    network.add_tunnel_ends(plan, flow, direction, len);
+                    (network.hops.len() - len) as u32
+                })
+            };
+            routes.push(Routes {
+                forward: enter(Direction::Forward, early.is(i), &mut network),
+                reverse: enter(Direction::Reverse, false, &mut network),
+            });
+            let far_host = host_of_link[flow.reverse[0] as usize];
+            network.shared_hosts |= far_host != NO_HOST;
+            if i >= plan.flows.len() {
+                continue;
+            }
+            let UserPlan { group, customer, .. } = plan.users[flow.user];
+            let (user, scalable) = (customer as u32, flow.is_scalable());
+            network.flow_states.push(FlowState {
+                owner: Owner { group: group as u16, user, scalable },
+                jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
+                burst_waits_to: match flow.tcp.as_deref() {
+                    Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,
+                    _ => Time::NEVER,
+                },
+                host: host_of_link[flow.forward[0] as usize],
+                far_host,
+            });
+        }
+        for report in &topology.reports {
+            network.add_report_path(plan, topology, report, &routes[report.path]);
+        }
+        network.fast_paths = network.fast_path_stages();
+        assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
+        (network, routes)
+    }
+
+    /// Adds the hosts that send data: one for each first link of a data path. Returns the host
+    /// of each link.
+    fn add_hosts(&mut self, plan: &Plan, topology: &TopologyAnalysis, seed: u64) -> Vec<u32> {
+        let (mut host_of_link, mut links) = (vec![NO_HOST; plan.links.len()], Vec::new());
+        for flow in &plan.flows {
+            let host = &mut host_of_link[flow.forward[0] as usize];
+            if *host == NO_HOST {
+                let fed_by_hosts = topology.is_fed_by_hosts_alone(flow.forward[0]);
+                assert!(
+                    fed_by_hosts,
+                    "the first link of a sender carries nothing that comes over another"
+                );
+                *host = links.len() as u32;
+                links.push(plan.links[flow.forward[0] as usize].name.as_str());
+            }
+        }
+        self.hosts = HostQueues::new(links.into_iter(), seed);
+        host_of_link
+    }
+
+    /// Adds the path of a stage's reports that answer packets of a flow.
+    fn add_report_path(
+        &mut self,
+        plan: &Plan,
+        topology: &TopologyAnalysis,
+        report: &ReportPath,
+        routes: &Routes,
+    ) {
+        let Some(links) = report.links.clone() else { return };
+        let ((number, flow), direction) = (plan.path(report.path), report.direction.opposite());
+        let first = self.hops.len() as u32;
+        self.hops.extend(topology.report_hops(plan, report));
+        for place in links.clone() {
+            let chain = match place == links.start {
+                true => self.stages.first_chain(flow, direction, place),
+                false => self.stages.chain(flow, direction, place),
+            };
+            self.chains.push(chain.unwrap_or(u32::MAX));
+        }
+        self.chains.push(self.stages.last_chain(flow, report, links.end - 1));
+        let entered = match report.direction {
+            Direction::Forward => routes.forward,
+            Direction::Reverse => routes.reverse,
+        };
+        self.reports.add_path(number as u32, entered + report.hop as u32, report.kind, first);
+    }
+
+    /// Adds the next tunnel end of each of the last hops, if tunnels end in this network.
+    fn add_tunnel_ends(&mut self, plan: &Plan, flow: &FlowPlan, direction: Direction, hops: usize) {
+        if self.stages.end_tunnels() {
+            self.tunnel_ends.extend((0..hops).map(|hop| flow.tunnel_end(plan, direction, hop)));
+        }
+    }
+
+    /// The chain of stages of each hop; empty in a network without stages.
+    fn chains_of(
+        &mut self,
+        flow: &FlowPlan,
+        direction: Direction,
+        hops: &[Hop],
+        topology: &TopologyAnalysis,
+    ) -> Vec<u32> {
+        if self.stages.is_empty() {
+            return Vec::new();
+        }
+        let chain = |hop: usize| {
+            let chain = self.stages.chain(flow, direction, hop)?;
+            let behind = hop.checked_sub(1).map(|place| hops[place].link);
+            if let Some(link) = behind.filter(|link| topology.is_passed_ahead(*link)) {
+                self.stages.pass_ahead(chain, link);
+            }
+            Some(chain)
+        };
+        (0..hops.len()).map(chain).map(|chain| chain.unwrap_or(u32::MAX)).collect()
+    }
+}
