@@ -39,6 +39,11 @@ ALWAYS = ("virtio_pci", "virtio_console", "tun")
 MODULES = ("veth", "ifb", "dummy", "8021q", "gtp")
 GROUPS = ("net/sched/sch_", "net/sched/cls_", "net/sched/act_", "net/ipv4/tcp_")
 """Taken whole, so far as names below ``kernel/`` begin so."""
+PLACES = (
+    r"/kernel/(net/(sched|ipv4|ipv6|8021q|802|llc)|lib|crypto|drivers/(net|char|virtio))"
+    r"/[^/]+\.ko(\.xz)?$"
+)
+"""Where these and what they need are in a package."""
 LEFT_OUT = (
     "tcp_diag", "act_csum", "act_ct", "act_ctinfo", "act_connmark", "act_ipt", "act_sample",
     "act_ife", "act_simple", "act_tunnel_key", "sch_teql",
@@ -227,9 +232,7 @@ def parts_of(deb: Path) -> tuple[bytes, dict[str, bytes]]:
     for entry, files in entries(deb):
         if entry.name.startswith("./boot/vmlinuz-"):
             kernel = content(entry, files)
-        elif re.search(r"\.ko(\.xz)?$", entry.name) and re.search(
-            r"/kernel/(net|lib|crypto|arch/x86/crypto|drivers/(net|char|virtio))/", entry.name
-        ):
+        elif re.search(PLACES, entry.name):
             data = content(entry, files)
             plain = lzma.decompress(data) if entry.name.endswith(".xz") else data
             modules[entry.name.partition("/kernel/")[2].partition(".ko")[0]] = plain
@@ -258,7 +261,10 @@ def file_system(modules: dict[str, bytes], busybox: bytes) -> bytes:
 
 
 def chosen(modules: dict[str, bytes]) -> dict[str, tuple[bytes, list[str]]]:
-    """Return modules by name, and of each those to load before it, in this order."""
+    """Return modules by name, and of each those to load before it, in this order.
+
+    Those that need something from elsewhere are left out.
+    """
     by_name = {plain(path): data for path, data in modules.items()}
     whole = [plain(path) for path in modules if path.startswith(GROUPS)]
     wanted = [name for name in map(plain, (*ALWAYS, *MODULES, *whole)) if name not in LEFT_OUT]
@@ -266,14 +272,14 @@ def chosen(modules: dict[str, bytes]) -> dict[str, tuple[bytes, list[str]]]:
 
     def before(name: str) -> list[str]:
         order: list[str] = []
-        for other in needs(by_name[name]):
+        for other in needs(by_name.get(name, b"")):
             order += [one for one in [*before(other), other] if one not in order]
         return order
 
     for name in sorted(set(wanted) & by_name.keys()):
         others = before(name)
-        for one in [*others, name]:
-            taken[one] = (by_name[one], before(one))
+        if by_name.keys() >= set(others):
+            taken.update({one: (by_name[one], before(one)) for one in [*others, name]})
     return taken
 
 
