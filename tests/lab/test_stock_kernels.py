@@ -192,23 +192,33 @@ def test_a_stock_kernel_runs_a_scenario_and_repeats_it():
 @needs_kernels
 @pytest.mark.xdist_group("kernels")
 def test_when_the_command_is_killed_no_guest_is_left(tidegate_command):
-    def guests():
-        found = []
-        for words in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = words.read_bytes()
-            except OSError:
-                continue
-            found += [words] if guest.QEMU.encode() in line and b"\x0098765\0" in line else []
-        return found
-
     running = subprocess.Popen(
-        [COMMAND, "lab", "small.toml", "--seed", "98765", "--kernel", "auto"],
+        [COMMAND, "lab", "small.toml", "--kernel", "auto"],
         cwd=tidegate_command.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=tidegate_command.environment(),
     )  # fmt: skip
-    assert comes(guests)
+    assert comes(lambda: guests_of(running.pid) or running.poll() is not None)
+    (guest_pid,) = guests_of(running.pid)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    assert comes(lambda: not guests())
+    assert comes(lambda: not is_guest(guest_pid))
     assert [path.name for path in tidegate_command.folder.iterdir() if path.suffix != ".toml"] == []
+
+
+def is_guest(pid):
+    """Whether a process is there and is qemu; of one that has ended nothing is left here."""
+    try:
+        return guest.QEMU.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def guests_of(pid):
+    """The guests that a process has started."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in children.read_text().split()]
+        except OSError:
+            continue
+    return [child for child in found if is_guest(child)]
