@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes kernels ns2 stability accuracy oracle packetdrill readme pages docs lock \
+	kernels oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -111,32 +111,14 @@ reproduce: $(NATIVE) ## every paper, cell by cell; writes studies/*/RESULTS.md a
 league: $(NATIVE) ## every mechanism in every situation; writes studies/league/RESULTS.md
 	$(BIN)/tidegate reproduce league --report --check $(ARGS)
 
-fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
-	$(BIN)/python -m tidegate.studies.fidelity fidelity $(ARGS)
-
-lab-abc: $(NATIVE) ## ABC's table 2 on real Linux; needs root, writes docs/lab-abc.md
-	$(BIN)/python -m tidegate.studies.fidelity abc $(ARGS)
-
-lab-cpq: $(NATIVE) ## CPQ's policers and RED on real Linux; needs root, writes docs/lab-cpq.md
-	$(BIN)/python -m tidegate.studies.fidelity cpq $(ARGS)
-
-lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
-	$(BIN)/python -m tidegate.studies.fidelity mixes $(ARGS)
+fidelity: $(NATIVE) ## simulator beside real Linux and ns-2; writes studies/fidelity/RESULTS*.md
+	$(BIN)/tidegate reproduce fidelity --report $(ARGS)
 
 kernels: $(NATIVE) ## stock Debian kernels for `tidegate lab --kernel`, in target/kernels; error 77 where something is missing
 	@$(BIN)/python tools/kernels.py $(ARGS)
 
-stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
-	$(BIN)/python -m tidegate.studies.stability $(ARGS)
-
-accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
-	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
-
-ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
-	$(BIN)/python bench/ns2_scenarios.py $(ARGS)
-
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
-	$(BIN)/python -m tidegate.studies.oracle $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m linux_oracle $(ARGS)
 
 packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FOLDER says which
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \

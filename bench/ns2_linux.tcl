@@ -1,4 +1,4 @@
-# ns-2's Agent/TCP/Linux (Debian package ns2, 2.35) with flows without end behind one link, for `ns2_linux.py`.
+# ns-2's Agent/TCP/Linux (Debian package ns2, 2.35) with flows without end behind one link.
 #
 #   ns bench/ns2_linux.tcl FILE [SEED]
 #

@@ -1,7 +1,8 @@
 """What pages of the analysis say is computed while they are built, or the build fails.
 
-Python blocks of `docs/analysis.md` and `docs/analysis/*.md` are run in their order, those of a page
-with one another's names and in the page's folder, so that figures come out where it shows them.
+Python blocks of `docs/analysis.md`, `docs/analysis/*.md` and pages of results are run in their
+order, those of a page with one another's names and in the page's folder, so that figures come out
+where it shows them.
 A line that ends in a comment which begins with a number, as ``at.gain_margin  # 1.76: margin``, has
 to give it to the digits that are printed. So do several numbers, in brackets or not, and words in
 quotes, True, False and None.
@@ -35,7 +36,9 @@ class NoLongerTrueError(Exception):
 
 def pages() -> list[Path]:
     """Those whose numbers are computed."""
-    return [DOCS / "analysis.md", *sorted((DOCS / "analysis").glob("*.md"))]
+    results = (DOCS.parent / "studies").glob("*/RESULTS*.md")
+    computed = [page for page in results if BLOCK.search(page.read_text(encoding="utf-8"))]
+    return [DOCS / "analysis.md", *sorted((DOCS / "analysis").glob("*.md")), *sorted(computed)]
 
 
 def check(page: Path) -> int:
@@ -71,34 +74,34 @@ def _run(code: str, names: dict[str, Any], place: str) -> int:
             continue
         value = eval(compile(ast.Expression(statement.value), place, "eval"), names)  # noqa: S307
         last = lines[(statement.end_lineno or 1) - 1][statement.end_col_offset or 0 :]
-        said = last.partition("#")[2].strip()
-        if said and _is_said(said):
-            _compare(value, said, f"{place}: {source}")
+        output = last.partition("#")[2].strip()
+        if output and _is_said(output):
+            _compare(value, output, f"{place}: {source}")
             compared += 1
     return compared
 
 
-def _is_said(said: str) -> bool:
+def _is_said(output: str) -> bool:
     """Whether a comment begins with what is to come out."""
-    return bool(re.match(r"[\[(]?(-?\d|True|False|None|\"|')", said))
+    return bool(re.match(r"[\[(]?(-?\d|True|False|None|\"|')", output))
 
 
-def _compare(value: object, said: str, place: str) -> None:
-    claim = said.partition(": ")[0].rstrip(":")
+def _compare(value: object, output: str, place: str) -> None:
+    claim = output.partition(": ")[0].rstrip(":")
     found = list(_flat(value))
     for word in WORDS:
         if claim.startswith(word):
-            _hold(found == [ast.literal_eval(word)], value, said, place)
+            _hold(found == [ast.literal_eval(word)], value, output, place)
             return
     if claim[0] in "\"'":
-        _hold(found == [ast.literal_eval(claim)], value, said, place)
+        _hold(found == [ast.literal_eval(claim)], value, output, place)
         return
     numbers = NUMBER.findall(claim)
     # One number said of many that are the same.
     if len(numbers) == 1 and all(_near(one, numbers[0]) for one in found):
         return
     same = len(found) == len(numbers) and all(map(_near, found, numbers))
-    _hold(same, value, said, place)
+    _hold(same, value, output, place)
 
 
 def _near(value: float, number: str) -> bool:
@@ -111,9 +114,9 @@ def _near(value: float, number: str) -> bool:
     return bool(abs(float(value) - float(number.replace(",", ""))) <= 0.5000001 * 10.0**-decimals)
 
 
-def _hold(so: bool, value: object, said: str, place: str) -> None:
+def _hold(so: bool, value: object, output: str, place: str) -> None:
     if not so:
-        raise NoLongerTrueError(f"{place} is {value}, and the page says {said}")
+        raise NoLongerTrueError(f"{place} is {value}, and the page says {output}")
 
 
 def _flat(value: object) -> Iterator[Any]:

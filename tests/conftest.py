@@ -1,6 +1,7 @@
 import signal
 
 import pytest
+from command_server import Commands
 from hypothesis import HealthCheck, settings
 from support import SMALL, SWEEP, Command
 
@@ -14,8 +15,15 @@ settings.load_profile("patient")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session")
+def commands():
+    server = Commands()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def tidegate_command(tmp_path):
+def tidegate_command(tmp_path, commands):
     (tmp_path / "small.toml").write_text(SMALL)
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    return Command(tmp_path)
+    return Command(tmp_path, commands)

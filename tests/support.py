@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command_server import COMMAND
 
 import tidegate
 from tidegate.laboratory import bpf, process
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMAND = Path(sys.executable).with_name("tidegate")
 
 SMALL = """\
 version = 1
@@ -117,10 +117,11 @@ def lacking_for_controls():
 
 
 class Command:
-    """Runs the installed command in a folder of its own, as a user would."""
+    """Runs the command in a folder of its own, as a user would."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, commands):
         self.folder = folder
+        self._commands = commands
 
     def environment(self, **more):
         # Which program the lab's tests are about is not a matter of the user's habits.
@@ -132,6 +133,11 @@ class Command:
         return {**kept, **more}
 
     def __call__(self, *arguments, **environment):
+        environment = self.environment(**environment)
+        return self._commands.run([*map(str, arguments)], self.folder, environment, PATIENCE_S)
+
+    def process(self, *arguments, **environment):
+        """Run the installed program, which imports all that it takes by itself."""
         return subprocess.run(
             [COMMAND, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=PATIENCE_S, env=self.environment(**environment),

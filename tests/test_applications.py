@@ -32,19 +32,19 @@ def result():
     return tidegate.simulate(SCENARIO, replications=3)
 
 
-def told(result, metric):
+def reported(result, metric):
     (row,) = [row for row in rows(result.tables) if row.metric == metric]
     return row
 
 
 def test_a_summary_has_the_mean_of_a_groups_applications(result):
-    stalls = told(result, "stalls")
+    stalls = reported(result, "stalls")
     assert (stalls.kind, stalls.name, stalls.runs) == ("application", "viewer", 3)
     found = result.applications.to_pylist()
     of_each = [row["amount"] for row in found if row["what"] == "stalls"]
     assert len(of_each) == 9
     assert stalls.mean == pytest.approx(sum(of_each) / 9)
-    assert told(result, "finished").name == "clicker"
+    assert reported(result, "finished").name == "clicker"
 
 
 def test_a_single_run_has_the_same(result):
@@ -86,9 +86,9 @@ adaptation = { kind = "price", willingness = "10 kb/s", better = [{ rate = "800 
 
 def test_calls_and_films_tell_of_themselves_and_are_compared():
     result = tidegate.simulate(CALLS, replications=2)
-    calls = told(result, "calls")
+    calls = reported(result, "calls")
     assert (calls.name, calls.runs) == ("site", 2)
-    target = told(result, "target_rate_bps")
+    target = reported(result, "target_rate_bps")
     assert (target.name, target.unit) == ("film", "bit/s")
     *_, drawn = grids({"": result})
     assert {"offered", "calls", "target_rate_bps"} <= set(drawn.metrics)
@@ -96,7 +96,9 @@ def test_calls_and_films_tell_of_themselves_and_are_compared():
     both = tidegate.compare_results(result, more)
     (offered,) = [row for row in both.differences if row.metric == "offered"]
     assert (offered.kind, offered.name) == ("application", "site")
-    assert offered.difference == told(more, "offered").mean - told(result, "offered").mean > 0
+    assert (
+        offered.difference == reported(more, "offered").mean - reported(result, "offered").mean > 0
+    )
 
 
 # A run of 60 s and one of 600 s of ConEx's short flows, whose ends are not listed one by one, in a

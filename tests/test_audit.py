@@ -24,10 +24,10 @@ VULNERABLE = {
     ([SKIPPED, VULNERABLE], 1, "NOT AUDITED"),
     ([], 77, "0 packages looked up"),
 ])  # fmt: skip
-def test_python_packages_that_were_not_looked_up_are_no_verdict(packages, code, told):
+def test_python_packages_that_were_not_looked_up_are_no_verdict(packages, code, reported):
     found = audit.of_python(json.dumps({"dependencies": packages}), "")
     assert found.code == code
-    assert told in found.told("requirements.lock")
+    assert reported in found.reported("requirements.lock")
 
 
 def of_cargo(problems, warnings):
@@ -53,4 +53,4 @@ def test_a_database_that_does_not_answer_is_no_verdict(text):
     for read in (audit.of_python, audit.of_cargo):
         found = read(text, "Fetching\nerror: couldn't fetch\n  -> no route\n")
         assert found.code == 77
-        assert "NOT AUDITED: error: couldn't fetch" in found.told("a lock file")
+        assert "NOT AUDITED: error: couldn't fetch" in found.reported("a lock file")

@@ -187,8 +187,8 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
     want = "small.toml: valid, but for `tidegate lab` only\n"
     assert (checked.returncode, checked.stdout) == (0, want)
     assert "the simulator has no BBR" in checked.stderr
-    (told,) = tidegate_command.json("validate", "small.toml", *bbr)
-    assert (told["severity"], told["key"]) == ("lab only", "tcp.congestion_control")
+    (reported,) = tidegate_command.json("validate", "small.toml", *bbr)
+    assert (reported["severity"], reported["key"]) == ("lab only", "tcp.congestion_control")
     for command in ("simulate", "sweep"):
         done = tidegate_command(command, "small.toml", *bbr)
         assert done.returncode == 3
@@ -224,13 +224,13 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
         (["frobnicate"], 2, "frobnicate"),
     ],
 )
-def test_errors_end_with_their_code_and_a_line(tidegate_command, arguments, code, said):
+def test_errors_end_with_their_code_and_a_line(tidegate_command, arguments, code, stated):
     precious = tidegate_command.folder / "precious"
     precious.mkdir()
     (precious / "thesis.txt").write_text("years of work")
     done = tidegate_command(*arguments)
     assert done.returncode == code, done.stderr
-    assert said in done.stderr
+    assert stated in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert (precious / "thesis.txt").exists()
@@ -257,8 +257,8 @@ def test_every_path_written_is_told_in_every_format(tidegate_command):
     names = {"who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png"}
     shown = tidegate_command(*arguments).stdout
     assert all(name in shown.splitlines()[-1] for name in ("results in kept", *names))
-    told = tidegate_command(*arguments, "--format", "csv").stderr
-    assert all(name in told for name in ("results in kept", *names))
+    reported = tidegate_command(*arguments, "--format", "csv").stderr
+    assert all(name in reported for name in ("results in kept", *names))
     found = tidegate_command.json(*arguments)
     assert {found["folder"]} | set(found["figures"]) == {"kept"} | {f"kept/{n}" for n in names}
     assert {path.name for path in (tidegate_command.folder / "kept").glob("*.png")} == names
@@ -317,10 +317,10 @@ def test_interrupting_ends_with_130(tidegate_command):
     process = tidegate_command.start("simulate", "small.toml", "--set", "duration=60000 s")
     tidegate_command.wait_until_it_computes(process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, stated = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "interrupted" in said
-    assert "Traceback" not in said
+    assert "interrupted" in stated
+    assert "Traceback" not in stated
 
 
 def test_a_reader_that_leaves_early_is_no_error(tidegate_command):

@@ -100,7 +100,7 @@ def test_a_sweep_computes_anew_what_a_flipped_bit_has_damaged(kept, tmp_path):
         else:
             assert tables_of(copy / "sweep") == whole, name
     assert len(refused) < 3, "only what may be somebody else's is refused"
-    assert not any("\n" in said for said in refused)
+    assert not any("\n" in output for output in refused)
 
 
 def cut(path):
@@ -162,19 +162,19 @@ def test_any_damage_is_told_in_a_line(folder, name, damage):
     if damage is grown and path.suffix in {".json", ".sqlite"} and "variant" not in name:
         assert tables_of(place), "what follows the end means nothing there"
         return
-    with pytest.raises(tidegate.ResultError) as told:
+    with pytest.raises(tidegate.ResultError) as reported:
         tables_of(place)
-    assert "\n" not in str(told.value)
-    assert str(place) in str(told.value)
+    assert "\n" not in str(reported.value)
+    assert str(place) in str(reported.value)
 
 
 def test_a_file_in_the_place_of_a_folder_is_told(folder):
     for name in ("comparison/variant-0", "sweep/runs", "result"):
         shutil.rmtree(folder / name)
         (folder / name).write_text("a file")
-        with pytest.raises(tidegate.ResultError) as told:
+        with pytest.raises(tidegate.ResultError) as reported:
             tables_of(folder / name.partition("/")[0])
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(reported.value)
 
 
 def test_folders_that_lead_elsewhere_are_refused(folder):
@@ -214,9 +214,9 @@ def test_a_manifest_of_another_type_is_told(folder, key):
         content = {**manifest, key: value}
         sealed = {**content, "sha256": _seal(content)}
         (place / "manifest.json").write_text(json.dumps(sealed))
-        with pytest.raises(tidegate.ResultError) as told:
+        with pytest.raises(tidegate.ResultError) as reported:
             tidegate.load(place)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(reported.value)
         if value != 1:  # an older tidegate's says what may be replaced
             with pytest.raises(tidegate.ResultError, match="left alone"):
                 check_place(place, ())

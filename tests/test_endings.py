@@ -26,7 +26,7 @@ def started_with(command, code, *arguments):
     """The command in a Python that runs this code first, as `site` does with `sitecustomize`."""
     (command.folder / "first").mkdir(exist_ok=True)
     (command.folder / "first/sitecustomize.py").write_text(code)
-    return command(*arguments, PYTHONPATH=str(command.folder / "first"))
+    return command.process(*arguments, PYTHONPATH=str(command.folder / "first"))
 
 
 @pytest.mark.parametrize(("module", "arguments"), [
@@ -83,20 +83,20 @@ reading.parse = reading.text_of = parse
     ("ValueError('one\\ntwo ' + 1000 * 'x')", "ValueError: one two xxx"),
     ("type('PanicException', (BaseException,), {})('out of bounds')", "PanicException: out of"),
 ])  # fmt: skip
-def test_a_bug_is_told_in_a_line_and_where_it_is_on_request(tidegate_command, error, told):
+def test_a_bug_is_told_in_a_line_and_where_it_is_on_request(tidegate_command, error, reported):
     process = tidegate_command.start("simulate", "small.toml", hold=BUG.format(error=error))
-    out, said = process.communicate(timeout=PATIENCE_S)
+    out, output = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (70, "")
-    assert said.startswith(f"tidegate: internal error: {told}")
-    assert said.endswith("; TIDEGATE_DEBUG=1 shows where\n")
-    assert said.count("\n") == 1
+    assert output.startswith(f"tidegate: internal error: {reported}")
+    assert output.endswith("; TIDEGATE_DEBUG=1 shows where\n")
+    assert output.count("\n") == 1
     process = tidegate_command.start(
         "simulate", "small.toml", hold=BUG.format(error=error), TIDEGATE_DEBUG="1"
     )
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 70
-    assert said.startswith("Traceback (most recent call last):")
-    assert "in parse" in said
+    assert output.startswith("Traceback (most recent call last):")
+    assert "in parse" in output
 
 
 def test_a_package_that_does_not_load_is_told_in_a_line(tidegate_command):

@@ -122,8 +122,8 @@ def test_what_the_axis_of_differences_does_not_reach_is_marked_at_its_end(tmp_pa
     assert beyond, "a queue six times as long"
     arrows = [line for line in change.lines if line.get_marker() in "<>" and line.get_marker()]
     assert all(low <= line.get_xdata()[0] <= high for line in arrows)
-    told = {text.get_text() for text in change.texts}
-    assert {f"{value:+.0f} %" for value in beyond} <= told
+    reported = {text.get_text() for text in change.texts}
+    assert {f"{value:+.0f} %" for value in beyond} <= reported
 
 
 def test_many_lines_are_told_apart(tmp_path, drawn):

@@ -89,9 +89,9 @@ def test_what_a_film_has_in_place_of_sizes_is_not_quoted(tmp_path: Path) -> None
     path.write_text(SCENARIO, encoding="utf-8")
     for content in (SECRET, f"1000\n{SECRET}", "1000,secret", "-4711", "99999999", "4711.5"):
         (tmp_path / "film.csv").write_text(content, encoding="utf-8")
-        with pytest.raises(tidegate.ScenarioError) as told:
+        with pytest.raises(tidegate.ScenarioError) as reported:
             tidegate.load_scenario(path)
-        shown = str(told.value) + "".join(issue.message for issue in told.value.issues)
+        shown = str(reported.value) + "".join(issue.message for issue in reported.value.issues)
         assert "secret" not in shown
         assert "4711" not in shown
         assert "99999999" not in shown

@@ -43,8 +43,8 @@ def test_a_checkout_says_its_revision_whatever_the_environment(tmp_path, monkeyp
     repository(theirs)
     revision = manifests.git_revision()
     head = ["git", "-C", ours, "rev-parse", "HEAD"]
-    said = subprocess.run(head, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(head, check=True, capture_output=True, text=True).stdout
     assert revision
-    assert said.startswith(revision)
+    assert output.startswith(revision)
     monkeypatch.setenv("GIT_DIR", str(theirs / ".git"))
     assert manifests.git_revision() == revision

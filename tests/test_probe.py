@@ -93,8 +93,8 @@ def test_one_mark_refuses_and_what_one_pays_may_be_more(tidegate_command, markin
     where = ("probe", "127.0.0.1", "--port", str(marking), "--format", "json", *QUICK)
     refused = tidegate_command(*where)
     assert refused.returncode == 5
-    told = json.loads(refused.stdout)
-    assert (told["marked"], told["price"], told["threshold"]) == (2, 0.2, 0.1)
+    reported = json.loads(refused.stdout)
+    assert (reported["marked"], reported["price"], reported["threshold"]) == (2, 0.2, 0.1)
     assert tidegate_command(*where, "--rate", "200", "-w", "60").returncode == 0
     assert tidegate_command(*where, "--rate", "200", "-w", "30").returncode == 5
 

@@ -87,10 +87,10 @@ def test_an_interrupted_sweep_says_that_it_can_go_on(tidegate_command):
     process = tidegate_command.start("sweep", "sweep.toml")
     tidegate_command.wait_until_it_computes(process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "the same command goes on from there" in said
-    assert "Traceback" not in said
+    assert "the same command goes on from there" in output
+    assert "Traceback" not in output
 
 
 def test_more_replications_only_add_runs(tidegate_command):

@@ -52,10 +52,10 @@ def test_a_film_can_be_set_from_outside(tmp_path: Path) -> None:
 
 def test_all_errors_of_a_film_are_reported_together_with_line_and_column(tmp_path: Path) -> None:
     path = _written(tmp_path, "1000\n  ten\n-5\n70000\n")
-    with pytest.raises(tidegate.ScenarioError) as told:
+    with pytest.raises(tidegate.ScenarioError) as reported:
         tidegate.load_scenario(path)
     for place in ("line 2, column 3", "line 3, column 1", "line 4, column 1"):
-        assert place in str(told.value)
+        assert place in str(reported.value)
 
 
 @pytest.mark.parametrize("film", ["", "bytes\n", "# nothing\n"])
@@ -78,7 +78,7 @@ def test_a_film_that_is_not_there_hides_no_other_error(tmp_path: Path) -> None:
     path = _written(tmp_path, "no size\n")
     with path.open("a", encoding="utf-8") as file:
         file.write('[users.two]\ntraffic = { kind = "frames", frames = "none.csv" }\nflws = 2\n')
-    with pytest.raises(tidegate.ScenarioError) as told:
+    with pytest.raises(tidegate.ScenarioError) as reported:
         tidegate.load_scenario(path)
-    keys = [issue.key for issue in told.value.issues]
+    keys = [issue.key for issue in reported.value.issues]
     assert keys == ["users.two.traffic.frames", "users.one.traffic.frames", "users.two.flws"]

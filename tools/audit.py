@@ -33,19 +33,19 @@ class Audit(NamedTuple):
         """What to end with."""
         return FOUND if self.found else UNREACHED if self.unreached or not self.looked_up else 0
 
-    def told(self, lock: str) -> str:
+    def reported(self, lock: str) -> str:
         """In words."""
         known = "\n".join([f"{len(self.found)} found", *(f"  {one}" for one in self.found)])
         text = f"{lock}: {self.looked_up} packages looked up, {known}"
         return f"{text}\n  NOT AUDITED: {self.unreached}" if self.unreached else text
 
 
-def of_python(text: str, said: str) -> Audit:
+def of_python(text: str, output: str) -> Audit:
     """Read what pip-audit printed; it ends with 0 where it could not look anything up."""
     try:
         packages = list(json.loads(text)["dependencies"])
     except (ValueError, KeyError, TypeError):
-        return Audit(0, [], _last_line(said))
+        return Audit(0, [], _last_line(output))
     skipped = [one["skip_reason"] for one in packages if "skip_reason" in one]
     found = [
         f"{one['name']} {one['version']}: {problem['id']} ({', '.join(problem['fix_versions'])})"
@@ -56,7 +56,7 @@ def of_python(text: str, said: str) -> Audit:
     return Audit(len(packages) - len(skipped), found, why)
 
 
-def of_cargo(text: str, said: str) -> Audit:
+def of_cargo(text: str, output: str) -> Audit:
     """Read what cargo-audit printed."""
     try:
         content = json.loads(text)
@@ -64,7 +64,7 @@ def of_cargo(text: str, said: str) -> Audit:
         problems = list(content["vulnerabilities"]["list"])
         problems += [one for kind in content["warnings"].values() for one in kind]
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Audit(0, [], _last_line(said))
+        return Audit(0, [], _last_line(output))
     found = [
         f"{one['package']['name']} {one['package']['version']}: "
         f"{(one.get('advisory') or {}).get('id', one.get('kind', 'unknown'))}"
@@ -73,8 +73,8 @@ def of_cargo(text: str, said: str) -> Audit:
     return Audit(looked_up, found)
 
 
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
     return (errors or lines or ["the database did not answer"])[-1]
 
@@ -95,7 +95,7 @@ def main(tools: Path) -> int:
     audits = {lock: of_python(*_asked(*pip_audit, lock)) for lock in PYTHON_LOCKS}
     audits |= {lock: of_cargo(*_asked(*cargo_audit, lock)) for lock in CARGO_LOCKS}
     for lock, audit in audits.items():
-        print(audit.told(lock))  # noqa: T201
+        print(audit.reported(lock))  # noqa: T201
     codes = {audit.code for audit in audits.values()}
     if UNREACHED in codes:
         sys.stderr.write(

@@ -171,9 +171,9 @@ def test_warnings_are_in_every_output(tidegate_command):
     done = tidegate_command("analyse", toml, "equilibrium")
     assert "warning: users.all: senders of several laws (cubic, reno)" in done.stdout
     options = ("simulate", toml, "--theory", "--no-save", "-r", "1")
-    told = tidegate_command.json(*options)["theory"]
-    assert told["causes"][0]["kind"] == "several-laws"
-    assert any("several laws" in warning for warning in told["warnings"])
+    reported = tidegate_command.json(*options)["theory"]
+    assert reported["causes"][0]["kind"] == "several-laws"
+    assert any("several laws" in warning for warning in reported["warnings"])
     text = tidegate_command(*options)
     assert "senders of several laws" in text.stderr + text.stdout
     table = tidegate_command(*options, "--format", "csv").stdout
@@ -237,9 +237,11 @@ def test_sbrm_marks_whatever_the_links_ecn():
 def test_prices_stand_beside_marks_and_alone_where_they_are_told():
     pc2 = {"kind": "pc2", "gamma": 0.005, "target": "20 packets"}
     pays = {"kind": "direct-window", "willingness_to_pay": 8}
-    told = {**scenario(pays, aqm=pc2), "price_encoding": "explicit"}
+    reported = {**scenario(pays, aqm=pc2), "price_encoding": "explicit"}
     marked = {**scenario(pays, aqm=pc2), "price_encoding": {"kind": "one-bit", "base": 1.5}}
-    tables = [tidegate.analyse(of, "equilibrium")["equilibrium"].tables for of in (told, marked)]
+    tables = [
+        tidegate.analyse(of, "equilibrium")["equilibrium"].tables for of in (reported, marked)
+    ]
     for found in tables:
         [link], [group] = found["links"], found["groups"]
         assert link["price"] == pytest.approx(8 * 8 / (1e7 / 12_000), rel=1e-6)  # λ x = w

@@ -80,14 +80,14 @@ def test_views_that_apply_come_first_and_the_others_say_why():
     found = tidegate.analyse(DISSERTATION)
     assert list(found.views) == list(VIEWS)
     assert list(found.answers) == ["optimum", "equilibrium", "stability", "fluid"]
-    told = found.to_dict()["views"]
-    assert told["blocking"] == {
+    reported = found.to_dict()["views"]
+    assert reported["blocking"] == {
         "applies": False,
         "key": "users.all.traffic",
         "reason": "no group sends at a constant rate, as calls do",
         "nearest": 'give a group traffic = { kind = "calls", … }, or "cbr", the rate of a call',
     }
-    json.dumps(told, allow_nan=False)
+    json.dumps(reported, allow_nan=False)
 
 
 def test_tables_are_arrow_tables():
@@ -122,9 +122,9 @@ SILENT = [
 
 @pytest.mark.parametrize(("settings", "sentence"), SILENT)
 def test_where_no_model_applies_there_is_a_sentence_with_key_reason_and_remedy(settings, sentence):
-    with pytest.raises(AnalysisError, match=sentence) as told:
+    with pytest.raises(AnalysisError, match=sentence) as reported:
         tidegate.analyse(DISSERTATION, "equilibrium", set=settings)
-    assert told.value.exit_code == 3
+    assert reported.value.exit_code == 3
 
 
 def test_an_unknown_view_and_no_number_are_told():
@@ -142,8 +142,8 @@ def test_delayed_acks_and_spacing_are_counted():
     delayed = analysed("equilibrium", tcp__delayed_ack="40 ms").tables["groups"][0]["p"]
     assert delayed == pytest.approx(plain / 2, rel=0.05)
     spread = analysed("equilibrium", bottleneck__aqm__spacing="uniform")
-    met, said = spread.tables["groups"][0]["p"], spread.tables["links"][0]["p"]
-    assert met == pytest.approx(2 * said / (1 + said))
+    met, output = spread.tables["groups"][0]["p"], spread.tables["links"][0]["p"]
+    assert met == pytest.approx(2 * output / (1 + output))
 
 
 def test_strained_assumptions_are_told():
@@ -179,9 +179,9 @@ flows = 3
 """)
     prague = {"users.all.tcp.congestion_control": "prague"}
     for view in ("equilibrium", "stability", "fluid"):
-        told = tidegate.analyse(scenario, view, set=prague).views[view]
-        assert any("one queue with all others" in warning for warning in told.warnings)
-        assert "update_interval_s=0.015" in told.mapped["link r0-r1"]
+        reported = tidegate.analyse(scenario, view, set=prague).views[view]
+        assert any("one queue with all others" in warning for warning in reported.warnings)
+        assert "update_interval_s=0.015" in reported.mapped["link r0-r1"]
         classic = tidegate.analyse(scenario, view).views[view]
         assert not any("one queue with all others" in warning for warning in classic.warnings)
 
@@ -244,7 +244,7 @@ def test_a_trajectory_begins_where_it_is_told():
 
 
 def test_abc_over_tcp_is_mapped_from_a_scenario():
-    """As docs/analysis/abc-over-tcp.md; evening-peak's expectation is 1.0 beside 0.9 Mb/s."""
+    """As the page of ABC and AICP over TCP; evening-peak's expectation is 1.0 beside 0.9 Mb/s."""
     path = ROOT / "scenarios/abc-on-pie.toml"
     heavy, light = tidegate.analyse(path, "equilibrium")["equilibrium"].tables["groups"]
     assert heavy["rate_bps"] == pytest.approx(0.98e6, rel=0.02)

@@ -34,8 +34,8 @@ def test_a_run_tells_the_same():
     result = tidegate.simulate(tidegate.load_scenario(VIDEO), replications=1)
     table = result.applications
     what, value = np.array(table["what"].to_pylist()), table["amount"].to_numpy()
-    told = {name: value[what == name] for name in ("stalls", "mean_stall_s", "qoe")}
-    assert told["stalls"].max() > 0
-    assert told["qoe"] == pytest.approx(
-        quality_of_experience(told["mean_stall_s"], told["stalls"]), rel=1e-12
+    reported = {name: value[what == name] for name in ("stalls", "mean_stall_s", "qoe")}
+    assert reported["stalls"].max() > 0
+    assert reported["qoe"] == pytest.approx(
+        quality_of_experience(reported["mean_stall_s"], reported["stalls"]), rel=1e-12
     )

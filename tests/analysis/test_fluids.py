@@ -184,5 +184,5 @@ def test_a_price_that_goes_by_the_rate_alone_keeps_the_queue_that_it_had():
     assert near.queue_packets.mean() == pytest.approx(
         float(link.equilibrium.queue_packets), rel=1e-3
     )
-    [told] = link.signal.strained(10)
-    assert "settles at any queue" in told
+    [reported] = link.signal.strained(10)
+    assert "settles at any queue" in reported

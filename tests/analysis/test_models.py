@@ -79,8 +79,8 @@ def test_where_a_map_has_no_equilibrium_it_has_no_number():
         ({"gamma_per_packet": float("inf")}, "no number from 0 on"),
     ],
 )
-def test_what_is_no_number_above_zero_is_told(changed, told):
-    with pytest.raises(AnalysisError, match=told):
+def test_what_is_no_number_above_zero_is_told(changed, reported):
+    with pytest.raises(AnalysisError, match=reported):
         equilibrium(Sbrm(**{**PAPER, **changed}))
 
 

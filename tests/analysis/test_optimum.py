@@ -183,9 +183,9 @@ def test_200_flows_over_50_links_satisfy_every_link():
 
 def test_errors_are_reported_together():
     flows = [Flow(links=("b",), count=0), Flow(links=(), weight=-1)]
-    with pytest.raises(AnalysisError) as told:
+    with pytest.raises(AnalysisError) as reported:
         optimum({"a": 0.0}, flows)
     for word in ("capacity of 'a'", "no link 'b'", "flow 0: count", "no link", "flow 1: weight"):
-        assert word in str(told.value)
+        assert word in str(reported.value)
     with pytest.raises(AnalysisError, match="alpha has to be above 0"):
         optimum({"a": 1.0}, [Flow(links=("a",))], fairness=-1.0)

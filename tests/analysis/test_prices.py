@@ -194,8 +194,8 @@ def test_scenarios_with_prices_are_mapped():
     """Three who pay 1 : 2 : 4; two links of whose prices who takes both pays the sum."""
     sbrm = rates_mbps("scenarios/sbrm.toml")
     assert sbrm == pytest.approx({"bronze": 10 / 7, "silver": 20 / 7, "gold": 40 / 7}, rel=1e-6)
-    told = rates_mbps("scenarios/explicit-prices.toml")
-    assert told == pytest.approx({"one": 16, "other": 16, "both": 8}, rel=1e-6)
+    reported = rates_mbps("scenarios/explicit-prices.toml")
+    assert reported == pytest.approx({"one": 16, "other": 16, "both": 8}, rel=1e-6)
     rem = rates_mbps("scenarios/rem.toml")
     assert rem["double"] == pytest.approx(2 * rem["single"])
     marked = rates_mbps("scenarios/tcp-rm.toml")

@@ -52,8 +52,8 @@ def test_the_command_adds_columns_rows_and_lines(tidegate_command):
         if (row["name"], row["metric"]) == ("first", "throughput_bps")
     ]  # fmt: skip
     assert row["predicted"] == pytest.approx(5.59e6, rel=0.01)
-    told = tidegate_command("simulate", PARKING_LOT, *options, "--format", "csv").stdout
-    rows = list(csv.DictReader(told.splitlines()))
+    reported = tidegate_command("simulate", PARKING_LOT, *options, "--format", "csv").stdout
+    rows = list(csv.DictReader(reported.splitlines()))
     assert any(row["predicted"] and row["deviation"] for row in rows)
     codel = ("--set", "bottleneck.differentiation.kind=none", "--set", "bottleneck.aqm.kind=codel")
     done = tidegate_command("simulate", "small.toml", *codel, *options)

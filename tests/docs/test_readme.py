@@ -44,8 +44,10 @@ def expected(evening):
 
 def test_every_number_of_readme_is_what_its_page_says(expected):
     readme = README.read_text(encoding="utf-8")
-    told = {one.sentence: (one.source, one.told(readme)) for one in expected}
-    assert told == {one.sentence: (one.source, one.values) for one in expected}, "see `make readme`"
+    reported = {one.sentence: (one.source, one.reported(readme)) for one in expected}
+    assert reported == {one.sentence: (one.source, one.values) for one in expected}, (
+        "see `make readme`"
+    )
 
 
 def test_readme_has_no_number_whose_page_is_not_known(expected):
@@ -63,7 +65,7 @@ def test_readme_has_no_number_whose_page_is_not_known(expected):
 def test_a_number_that_differs_from_its_page_is_seen_and_written():
     statement = Statement("a page", "agree in {} of {} cells.", ("132", "194"))
     old = "They\nagree in 130 of\n194 cells. Others do not."
-    assert statement.told(old) == ("130", "194")
+    assert statement.reported(old) == ("130", "194")
     assert statement.written(old) == "They\nagree in 132 of\n194 cells. Others do not."
 
 

@@ -19,7 +19,7 @@ SHORT = {"warm_up": "4 s", "duration": "8 s"}
 CALLS = {**SHORT, "users.site.traffic.holding": "4 s", "users.site.traffic.every": "100 ms"}
 
 
-def told(result, what):
+def reported(result, what):
     rows = result.applications.to_pylist()
     return [row["amount"] for row in rows if row["what"] == what]
 
@@ -51,9 +51,9 @@ def unasked():
 )  # fmt: skip
 def test_probes_that_come_back_marked_keep_calls_out_and_the_queue_short(aqm, unasked):
     asked = calls_with({"bottleneck.aqm": aqm})
-    assert told(unasked, "blocking") == [0.0]
-    assert told(asked, "probes")[0] > 10
-    (blocking,), (offered,) = told(asked, "blocking"), told(asked, "offered")
+    assert reported(unasked, "blocking") == [0.0]
+    assert reported(asked, "probes")[0] > 10
+    (blocking,), (offered,) = reported(asked, "blocking"), reported(asked, "offered")
     assert offered > 40
     assert 0.2 < blocking < 0.8
     assert bottleneck(asked)["marks"] > 0
@@ -65,7 +65,7 @@ def test_probes_that_come_back_marked_keep_calls_out_and_the_queue_short(aqm, un
 def test_videos_learn_the_price_of_their_path_by_reports():
     series = {"sample_interval": "1 s", "sampled_flows": 2}
     result = lab_that_counts(SCENARIOS / "adaptive-video.toml", set={**SHORT, **series})
-    targets, prices = told(result, "target_rate_bps"), told(result, "price")
+    targets, prices = reported(result, "target_rate_bps"), reported(result, "price")
     assert len(targets) == len(prices) == 12
     # They grow from that of the worst quality.
     assert all(600e3 < target < 4e6 for target in targets)

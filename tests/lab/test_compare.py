@@ -105,8 +105,8 @@ def test_a_figure_that_could_not_be_drawn_is_an_error_unless_nobody_wants_it(res
     assert "heavy" in done.stdout
     assert "not drawn: cannot write" in done.stderr
     assert results("compare", "three", "none", "-q", "--no-save").returncode == 0
-    told = results("compare", "three", "none", "-f", "csv", "--out", "drawn").stderr
-    assert "figure: drawn/compare.png" in told
+    reported = results("compare", "three", "none", "-f", "csv", "--out", "drawn").stderr
+    assert "figure: drawn/compare.png" in reported
 
 
 def test_one_run_has_a_difference_and_no_interval():

@@ -91,10 +91,10 @@ def test_variants_csv_and_figures_are_as_those_of_a_simulation(lab_command):
         ([], "", 2, "scenario"),
     ],
 )
-def test_errors_end_with_their_code_and_a_line(lab_command, arguments, how, code, said):
+def test_errors_end_with_their_code_and_a_line(lab_command, arguments, how, code, output):
     done = lab_command("lab", *arguments, how=how)
     assert done.returncode == code, done.stderr
-    assert said in done.stderr
+    assert output in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
@@ -161,9 +161,9 @@ def test_interrupting_stops_the_runs_and_ends_with_130(lab_command):
         if len(children) == 2:
             break
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "interrupted" in said
+    assert "interrupted" in output
     assert comes(lambda: not any(map(runs, children)))
 
 

@@ -36,10 +36,10 @@ def test_no_more_than_five_runs_unless_asked(stand_in):
 
 
 def test_progress_is_in_seconds_of_all_runs(stand_in):
-    told = []
-    tidegate.lab(SMALL, replications=2, progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
+    reported = []
+    tidegate.lab(SMALL, replications=2, progress=lambda done, total: reported.append((done, total)))
+    assert reported[0] == (0, 6)
+    assert reported[-1] == (6, 6)
 
 
 def test_a_saved_lab_is_read_as_it_was(stand_in, tmp_path, monkeypatch):

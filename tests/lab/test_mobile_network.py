@@ -155,13 +155,13 @@ def captured_markers(capture, moves_s):
         watcher.terminate()
         watcher.wait()
     fields = ["ip.src", "ip.dst", "udp.dstport", "gtp.teid", "gtp.length"]
-    told = subprocess.run(
+    reported = subprocess.run(
         ["tshark", "-r", capture, "-Y", "gtp.message == 254", "-T", "fields",
          *(word for field in fields for word in ("-e", field))],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     # Of a capture that was cut off tshark reads what is there.
-    return told.stdout.splitlines(), hosts
+    return reported.stdout.splitlines(), hosts
 
 
 UP = {
@@ -330,13 +330,13 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
     ):
         (gateway, _), (own, namespace) = hosts[GATEWAY], hosts[ENODEB]
         place = namespace.removeprefix("--net=")
-        answer, said = peer.communicate(f"{place} tidegate0 {gateway}\n")
+        answer, printed = peer.communicate(f"{place} tidegate0 {gateway}\n")
         run.stderr.read()
-    assert peer.returncode == 0, said
-    told = json.loads(answer)
-    assert told["echo"] == {"kind": 2, "seq": 77}
+    assert peer.returncode == 0, printed
+    reported = json.loads(answer)
+    assert reported["echo"] == {"kind": 2, "seq": 77}
     numbers = {}
-    for packet in told["data"]:
+    for packet in reported["data"]:
         assert packet["sums"]
         assert packet["len"]
         assert packet["extension"] == 0x3E
@@ -353,7 +353,7 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
         "end markers for no tunnel",
         "malformed",
     ):
-        assert 1 <= counts.get(what, 0) <= told["times"], (what, counts)
+        assert 1 <= counts.get(what, 0) <= reported["times"], (what, counts)
     assert counts["error indications"] <= counts["data for no tunnel"]
     assert own != gateway
 
@@ -377,15 +377,15 @@ def test_what_scapy_sends_in_a_tunnel_in_use_is_taken_and_goes_on_to_its_server(
     ):
         gateway, _ = hosts["r4-g1.egress.0"]
         places = [hosts[name][1].removeprefix("--net=") for name in ("servers", last)]
-        answer, said = peer.communicate(f"{' '.join(places)} tidegate0 {gateway} {port}\n")
+        answer, printed = peer.communicate(f"{' '.join(places)} tidegate0 {gateway} {port}\n")
         run.stderr.read()
-    assert peer.returncode == 0, said
-    told = json.loads(answer)
-    assert told["arrived"], "at least one of them, each as it was sent"
-    assert told["echo"] == {"kind": 2, "seq": 77}
+    assert peer.returncode == 0, printed
+    reported = json.loads(answer)
+    assert reported["arrived"], "at least one of them, each as it was sent"
+    assert reported["echo"] == {"kind": 2, "seq": 77}
     counts = told_of_messages(output)
     assert set(counts) == {"data", "echo requests", "echo responses", "end markers"}
-    assert 1 <= counts["end markers"] <= told["times"]
+    assert 1 <= counts["end markers"] <= reported["times"]
     # Each of the gateway's is answered by the eNodeB, and so many by scapy as well.
-    assert told["answered"] > 2 * told["times"]
+    assert reported["answered"] > 2 * reported["times"]
     assert counts["echo responses"] > counts["echo requests"]

@@ -140,10 +140,10 @@ def test_an_offer_to_a_control_group_reaches_its_processes_and_no_others(program
             [sys.executable, "-c", code, "price", *options],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        told = {
+        reported = {
             int(one["local"].split(":")[1]): one["willingness"] for one in json.loads(done.stdout)
         }
-        assert told == {sbrm: 300.0, tcprm: 300.0}
+        assert reported == {sbrm: 300.0, tcprm: 300.0}
         assert of(inside)[sbrm].willingness == 300.0
         assert f"left alone: process {inside}, 127.0.0.1:{reno}" in done.stderr
     assert of(outside)[sbrm_outside].willingness == 20.0

@@ -205,6 +205,8 @@ PRICES = {
     ids=["explicit", "four bits"],
 )
 def test_prices_that_no_header_has_room_for_are_refused(changes):
-    with pytest.raises(tidegate.ScenarioError, match="room for one bit, the mark of ECN") as told:
+    with pytest.raises(
+        tidegate.ScenarioError, match="room for one bit, the mark of ECN"
+    ) as reported:
         tidegate.lab(tidegate.load_scenario(SCENARIO, set=changes), replications=1)
-    assert told.value.exit_code == 3
+    assert reported.value.exit_code == 3

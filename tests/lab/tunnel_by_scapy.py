@@ -100,8 +100,8 @@ def play(servers: str, enodeb: str, device: str, gateway: str, port: int) -> dic
         for _ in range(TIMES):
             marker = GTP_U_Header(teid=teid, gtp_type=END_MARKER, length=0)
             own.sendto(bytes(marker), (gateway, PORT))
-        told = {"arrived": came, "times": TIMES, "echo": echo(gateway)}
-        return {**told, "answered": answer(at_enodeb, gateway, own)}
+        reported = {"arrived": came, "times": TIMES, "echo": echo(gateway)}
+        return {**reported, "answered": answer(at_enodeb, gateway, own)}
 
 
 if __name__ == "__main__":

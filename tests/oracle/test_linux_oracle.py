@@ -4,11 +4,10 @@ import shutil
 
 import numpy as np
 import pytest
+from linux_oracle import adaptive_red, closed_loop, kernel, ours, page, red
+from linux_oracle.__main__ import COMPARISONS
 from support import ROOT
 
-from tidegate.studies.fidelity import virtual
-from tidegate.studies.oracle import adaptive_red, closed_loop, kernel, ours, page, red
-from tidegate.studies.oracle.__main__ import COMPARISONS
 from tidegate.studies.page import filled
 
 needs_kernel = pytest.mark.skipif(
@@ -34,8 +33,8 @@ def test_our_mechanism_is_within_its_bounds_of_the_kernels(name, linux):
 
 @needs_kernel
 def test_the_same_trace_and_seed_give_the_same_record(linux):
-    from tidegate.studies.oracle.comparison import replay
-    from tidegate.studies.oracle.traces import generate
+    from linux_oracle.comparison import replay
+    from linux_oracle.traces import generate
 
     packets = generate(1, 3, lambda _: 1.2)
     records = [replay(linux, "pie limit 1000", packets, seed=seed)[0] for seed in (1, 1, 2)]
@@ -47,7 +46,11 @@ def test_red_gets_the_weight_that_tc_takes_for_the_burst():
     discipline, queue = closed_loop.CASES["RED"]
     words = discipline.split()
     low, burst, frame = (int(words[words.index(key) + 1]) for key in ("min", "burst", "avpkt"))
-    assert queue["aqm"]["weight"] == virtual.red_weight(low, burst, frame)
+    # tc takes the largest power of two for which the burst still fits.
+    room = burst + 1 - low / frame
+    powers = (2.0**-log for log in range(1, 32))
+    fitting = (w for w in powers if 1 <= room <= (1 - (1 - w) ** burst) / w)
+    assert queue["aqm"]["weight"] == next(fitting)
 
 
 def test_what_adaptive_red_of_linux_drops_above_its_thresholds_is_not_an_early_drop():

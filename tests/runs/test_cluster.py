@@ -57,8 +57,8 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing(tidegate_command, t
         workers[0].send_signal(signal.SIGKILL)
         assert finished(tmp_path / "kept") < 24, "in the middle"
         tidegate_command.go_on()
-        _, said = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 0, said
+        _, output = command.communicate(timeout=PATIENCE_S)
+    assert command.returncode == 0, output
     kept = tidegate.load_sweep(tmp_path / "kept")
     assert len(digests(kept)) == 24
     assert not list(tmp_path.glob("kept/runs/.*")), "nothing half-written is left"
@@ -139,8 +139,8 @@ def test_a_reproduction_that_is_killed_goes_on_from_what_workers_had_finished(
         tidegate_command.go_on()
         kept = sum(path.read_text().count('"readings"') for path in folder.glob("*.json"))
         assert 0 < kept < 192, "in the middle"
-        rest = tidegate_command(*asked, *there)
-    assert f"192 runs ({kept} of them kept from before)" in rest.stderr
+        rest = tidegate_command.process(*asked, *there)
+    assert f"192 runs ({kept} of them cached)" in rest.stderr
     threads = tidegate_command(*asked, "--out", "threads")
     assert (rest.returncode, rest.stdout) == (threads.returncode, threads.stdout)
 
@@ -151,7 +151,7 @@ def test_a_worker_of_another_build_is_refused(tidegate_command, tmp_path):
         dask.worker("--no-nanny")
         dask.worker("--no-nanny", preload=OTHER_BUILD)
         dask.wait_for_workers(2)
-        done = tidegate_command(
+        done = tidegate_command.process(
             "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept"
         )
     assert done.returncode == ClusterError.exit_code
@@ -170,10 +170,10 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
         )  # fmt: skip
         wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
         dask.scheduler.send_signal(signal.SIGKILL)
-        _, said = command.communicate(timeout=PATIENCE_S)
+        _, output = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == ClusterError.exit_code
-    assert f"the scheduler at {dask.address} went away; the finished runs are kept" in said
-    assert "Traceback" not in said
+    assert f"the scheduler at {dask.address} went away; the finished runs are kept" in output
+    assert "Traceback" not in output
     there = finished(tmp_path / "kept")
     assert 2 <= there < 24
     done = []
@@ -187,9 +187,9 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
     ("tls://127.0.0.1:9", "takes certificates, and Dask's configuration here names none"),
     ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9"),
 ])  # fmt: skip
-def test_a_scheduler_that_is_none_is_told_at_once(address, told, monkeypatch):
+def test_a_scheduler_that_is_none_is_told_at_once(address, reported, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
-    with pytest.raises(tidegate.TidegateError, match=re.escape(told)):
+    with pytest.raises(tidegate.TidegateError, match=re.escape(reported)):
         Cluster(address)
 
 
@@ -288,10 +288,10 @@ def test_a_cluster_elsewhere_takes_the_certificates_of_dasks_configuration(
     with Dask(tmp_path, protocol="tls", **configured) as dask:
         dask.worker("--no-nanny")
         assert dask.address.startswith("tls://")
-        refused = tidegate_command(*asked, "--scheduler", dask.address)
+        refused = tidegate_command.process(*asked, "--scheduler", dask.address)
         assert refused.returncode == ClusterError.exit_code
         assert "takes certificates, and Dask's configuration here names none" in refused.stderr
-        done = tidegate_command(*asked, "--scheduler", dask.address, **configured)
+        done = tidegate_command.process(*asked, "--scheduler", dask.address, **configured)
     assert done.returncode == 0, done.stderr
     assert len(digests(tidegate.load_sweep(tmp_path / "kept"))) == 4
 

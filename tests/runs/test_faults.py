@@ -34,10 +34,10 @@ def test_a_full_disk_is_told_and_the_sweep_goes_on_when_there_is_room(tmp_path, 
 
     with monkeypatch.context() as full:
         full.setattr(run_files.os, "fsync", fsync)
-        with pytest.raises(tidegate.ResultError) as told:
+        with pytest.raises(tidegate.ResultError) as reported:
             tidegate.sweep(TINY, out=tmp_path / "kept", executor=Threads(1))
-    assert "No space left on device; the finished runs are kept" in str(told.value)
-    assert str(tmp_path / "kept" / "runs") in str(told.value)
+    assert "No space left on device; the finished runs are kept" in str(reported.value)
+    assert str(tmp_path / "kept" / "runs") in str(reported.value)
     there = finished(tmp_path / "kept")
     assert 0 < there < 12
     assert not list((tmp_path / "kept/runs").glob(".*.tmp")), "nothing half-written is left"
@@ -92,10 +92,10 @@ def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command)
         workers = children(process.pid)
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    _, output = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "the same command goes on from there" in said
-    assert "Traceback" not in said
+    assert "the same command goes on from there" in output
+    assert "Traceback" not in output
     until = time.monotonic() + PATIENCE_S
     while left := [worker for worker in workers if alive(worker)]:
         assert time.monotonic() < until, f"{left} go on"
@@ -108,7 +108,7 @@ def children(pid):
         lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:
         return []
-    own = [int(one) for told in lists for one in told.split()]
+    own = [int(one) for reported in lists for one in reported.split()]
     return own + [other for one in own for other in children(one)]
 
 

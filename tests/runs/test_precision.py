@@ -23,14 +23,14 @@ def throughput(mean, ci95, runs=10, name="heavy"):
 def test_errors_are_reported_together_and_with_the_nearest_names():
     with pytest.raises(tidegate.UsageError) as refused:
         until_of(["throughput 2 %", "p95_sojourn_s 3", "share", "marks 2 ms", "share 0 %"], 1, 3, 0)
-    told = str(refused.value).splitlines()
-    assert "did you mean throughput_bps or total_throughput_bps?" in told[0]
-    assert told[1].endswith("write e.g. 'p95_sojourn_s 2 %' or 'p95_sojourn_s 1 ms'")
-    assert "has no half-width; write e.g. 'share 2 %' or 'share 0.01'" in told[2]
-    assert "'2 ms' is no amount of marks" in told[3]
-    assert "without width" in told[4]
-    assert "one run has no interval" in told[5]
-    assert "at most 0 runs is not between 1, the first batch, and 10000" in told[6]
+    reported = str(refused.value).splitlines()
+    assert "did you mean throughput_bps or total_throughput_bps?" in reported[0]
+    assert reported[1].endswith("write e.g. 'p95_sojourn_s 2 %' or 'p95_sojourn_s 1 ms'")
+    assert "has no half-width; write e.g. 'share 2 %' or 'share 0.01'" in reported[2]
+    assert "'2 ms' is no amount of marks" in reported[3]
+    assert "without width" in reported[4]
+    assert "one run has no interval" in reported[5]
+    assert "at most 0 runs is not between 1, the first batch, and 10000" in reported[6]
 
 
 def test_without_a_width_there_is_nothing_to_end_at():
@@ -151,11 +151,11 @@ def test_what_is_no_width_is_refused(width):
 
 def test_a_quantity_that_nothing_has_is_an_error(tidegate_command, tmp_path):
     asked = ("--until", "mean_completion_s 5 %", "-r", "2")
-    told = "until: nothing in this scenario has a mean_completion_s; it has throughput_bps, "
+    reported = "until: nothing in this scenario has a mean_completion_s; it has throughput_bps, "
     for command in (("simulate", "small.toml"), ("sweep", "sweep.toml")):
         done = tidegate_command(*command, *asked, "--set", "duration=0.2 s")
         assert (done.returncode, done.stdout) == (2, "")
-        assert told in done.stderr
+        assert reported in done.stderr
         assert "Traceback" not in done.stderr
     with pytest.raises(tidegate.UsageError, match="nothing in this scenario has a mean_completion"):
         tidegate.simulate(TINY, until=["throughput_bps 90 %", "mean_completion_s 5 %"])

@@ -6,8 +6,7 @@ import pytest
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.chance import tried
-from tidegate.studies.explained import StudyExplanation, weigh
-from tidegate.studies.explanations import read_explanations
+from tidegate.studies.explanations import StudyExplanation, read_explanations, weigh
 from tidegate.studies.judge import CellVerdict
 from tidegate.studies.model import Cell
 

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from tidegate.studies.checks import KINDS
-from tidegate.studies.explained import StudyExplanation
-from tidegate.studies.explanations import read_explanations
+from tidegate.studies.explanations import StudyExplanation, read_explanations
 from tidegate.studies.load import load_study
 from tidegate.studies.points import capped
 from tidegate.studies.runner import native_engine

@@ -5,7 +5,6 @@ import tomllib
 from collections import Counter
 
 import pytest
-from support import ROOT
 
 from tidegate.data import data_folder
 from tidegate.studies import reproduce as reproduction
@@ -118,20 +117,17 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
 
     folder = data_folder("studies") / "league"
     league = read_factors({"mechanism": {"levels": "mechanisms.toml"}}, folder)["mechanism"].named
-    cases = tomllib.loads((ROOT / "studies/fidelity/cpq/cases.toml").read_text(encoding="utf-8"))[
-        "case"
-    ]
-    lab = {case["title"]: case["set"] for case in cases}
+    lab = load_study("fidelity").experiments["cpq"].factors["mechanism"].named
     for name in ("AICP-a", "AICP-b"):
         (setting,) = (
             one for one in paper.experiments["table2"].series["tcp"].settings
             if one.levels["mechanism"] == name
         )  # fmt: skip
-        told = dict(setting.overrides)["links.bottleneck.differentiation"]
-        ours = read(tomllib.loads(f"x = {told}")["x"])
+        reported = dict(setting.overrides)["links.bottleneck.differentiation"]
+        ours = read(tomllib.loads(f"x = {reported}")["x"])
         assert len(ours) == 2 + (name == "AICP-b")
         assert read(league[name.lower()]["{link}.differentiation"]) == ours
-        assert read(lab[name]["bottleneck.differentiation"]) == ours
+        assert read(lab[name.lower()]["bottleneck.differentiation"]) == ours
 
 
 READINGS = {
@@ -170,5 +166,5 @@ def test_the_search_has_what_is_taken_beside_its_alternatives(paper):
     settings = paper.experiments["table2"].series["tcp"].settings
     for mechanism, (_, keys) in READINGS.items():
         (setting,) = (s for s in settings if s.levels["mechanism"] == mechanism)
-        told = dict(setting.overrides)["links.bottleneck.differentiation"]
-        assert keys.items() <= tomllib.loads(f"x = {told}")["x"].items()
+        reported = dict(setting.overrides)["links.bottleneck.differentiation"]
+        assert keys.items() <= tomllib.loads(f"x = {reported}")["x"].items()

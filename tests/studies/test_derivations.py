@@ -159,8 +159,8 @@ def used_behind_a_virtual_queue(kappa, step_s=0.0005, until_s=60.0):
         used += min(backlog, link * step_s)
         queue = max(0.0, backlog - link * step_s)
         for path, lag in enumerate(lags):
-            told = marked[step - lag] if step >= lag else False
-            change = -rates[path] if told else paid
+            reported = marked[step - lag] if step >= lag else False
+            change = -rates[path] if reported else paid
             windows[path] += kappa * change * step_s
     return used / (link * until_s)
 

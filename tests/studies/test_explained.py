@@ -2,8 +2,7 @@
 
 import pytest
 
-from tidegate.studies.explained import StudyExplanation
-from tidegate.studies.explanations import read_explanations
+from tidegate.studies.explanations import StudyExplanation, read_explanations
 from tidegate.studies.load import load_study, study_names
 from tidegate.studies.points import series_key
 

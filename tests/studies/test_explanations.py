@@ -6,15 +6,13 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ResultError
-from tidegate.studies.explained import StudyExplanation
-from tidegate.studies.explanations import Explanation, idle, read_explanations
+from tidegate.studies.explanations import Explanation, StudyExplanation, read_explanations
 
 FILES = sorted((ROOT / "studies").glob("**/explanations.toml"))
 
 
-def written(file: Path) -> list[Explanation]:
-    kind = Explanation if "fidelity" in file.parts else StudyExplanation
-    return read_explanations(file, kind)
+def written(file: Path) -> list[StudyExplanation]:
+    return read_explanations(file, StudyExplanation)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.parent.relative_to(ROOT)))
@@ -26,13 +24,11 @@ def test_every_test_that_an_explanation_names_is_there(file):
     assert len({one.id for one in written(file)}) == len(written(file))
 
 
-def test_what_was_measured_ties_an_explanation_to_it():
-    one = Explanation(id="a", text="b", cells=[{"case": ["x", "y"], "differs": False}])
-    by_chance, real = ({"case": "x", "metric": "m", "differs": each} for each in (False, True))
-    assert one.covers(by_chance)
-    assert not one.covers(real)
-    assert idle([one], [real]) == ["a"]
-    assert idle([one], [real, by_chance]) == []
+def test_an_explanation_is_about_what_has_its_traits():
+    one = Explanation(id="a", text="b", cells=[{"case": ["x", "y"], "n": {"max": 2}}])
+    assert one.covers({"case": "x", "metric": "m", "n": 1})
+    assert not one.covers({"case": "x", "metric": "m", "n": 3})
+    assert not one.covers({"case": "z", "n": 1})
 
 
 def test_a_error_names_the_file_and_the_key(tmp_path):

@@ -83,10 +83,10 @@ def test_runs_are_measured_when_all_buckets_may_have_filled(study, mechanisms):
             continue
         sets = [("bottleneck.aqm", red), ("bottleneck.differentiation", toml_value(policer))]
         own = tomllib.loads(parse((FOLDER / "situations/equals.toml"), sets).to_toml())
-        told = own["bottleneck"]["differentiation"]
+        reported = own["bottleneck"]["differentiation"]
         depth, rate = (
             float(number) * bits[unit]
-            for number, unit in (told[key].split() for key in ("depth", "fill_rate"))
+            for number, unit in (reported[key].split() for key in ("depth", "fill_rate"))
         )
         assert depth / rate <= 760.0, name
         # What takes longer than a short run warms up is left out there.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidegate.studies.numbers import read_numbers
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.points import Points
 
 from .synthetic import book
@@ -13,13 +13,11 @@ MEASURED = Points({
     ).series(("e", "s"))
     for name, means in {"one": {"a": 1.0, "b": 3.0}, "two": {"a": 12.3, "b": 5.0}}.items()
 })  # fmt: skip
-NUMBERS = read_numbers(
-    {
-        "factor": "rule",
-        "places": {"mean": {"series": ["one:s", "two:s"], "derive": {"mean": "at"}}},
-        "levels": {"both": ["a", "b"]},
-        "forms": {"m": {"scale": 1.0}},
-    }
+NUMBERS = Numbers(
+    factor="rule",
+    places={"mean": {"series": ["one:s", "two:s"], "derive": {"mean": "at"}}},
+    levels={"both": ["a", "b"]},
+    forms={"m": {"scale": 1.0}},
 )
 
 
@@ -42,9 +40,9 @@ def test_a_name_is_the_mean_that_was_measured(text, filled):
 
 def test_forms_say_how_a_metric_is_written():
     forms = {"m": {"scale": 1e3, "unit": " ms", "digits": 0}}
-    numbers = read_numbers({"factor": "rule", "forms": forms})
+    numbers = Numbers(factor="rule", forms=forms)
     assert numbers.filled("{m(one, b)}", MEASURED) == "3,000 ms"
 
 
 def test_a_study_without_such_numbers_keeps_its_text():
-    assert read_numbers({}).filled("{m(one, a)}", MEASURED) == "{m(one, a)}"
+    assert Numbers().filled("{m(one, a)}", MEASURED) == "{m(one, a)}"

@@ -75,7 +75,7 @@ def test_an_undecided_claim_gets_three_times_the_runs_unless_in_a_hurry(quick):
 
 
 def test_unknown_targets_are_errors_that_name_what_exists():
-    with pytest.raises(UsageError, match="no paper 'abd'; there are abc"):
+    with pytest.raises(UsageError, match="no study 'abd'; there are abc"):
         reproduce("abd")
     with pytest.raises(UsageError, match=r"there are fig1, .*; did you mean table2\?"):
         reproduce("abc/tabel2")
@@ -218,9 +218,9 @@ def test_set_ups_that_differ_in_names_alone_are_read_each_by_its_own():
         ("[a\n", r"rules\.toml"),
     ],
 )
-def test_an_error_in_a_file_of_levels_is_named(tmp_path, text, said):
+def test_an_error_in_a_file_of_levels_is_named(tmp_path, text, output):
     (tmp_path / "rules.toml").write_text(text)
-    with pytest.raises(ReproductionError, match=said):
+    with pytest.raises(ReproductionError, match=output):
         read_factors({"rule": {"levels": "rules.toml"}}, tmp_path)
 
 

@@ -1,19 +1,14 @@
-"""What a study runs, and the book in which it keeps what came out."""
+"""Tasks of a study."""
 
-import json
 import pickle
 from functools import partial
 
 import pytest
 
-from tidegate.errors import ResultError
 from tidegate.runs.execution import Threads
-from tidegate.scenarios.reading import load_scenario
-from tidegate.studies.book import Book, Entry
-from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.load import load_study
 from tidegate.studies.runner import native_engine
-from tidegate.studies.running import Task, Trial, run_all, simulate
+from tidegate.studies.running import Task, each_done
 
 SCENARIO = """\
 version = 1
@@ -35,12 +30,16 @@ def quiet(_done, _total):
     """Nobody watches."""
 
 
-def test_runs_come_back_in_their_order_wherever_they_ran():
-    trials = [Trial(load_scenario(SCENARIO), range(1, 6), of_run) for _ in range(2)]
-    found = simulate(trials, Threads(3), quiet)
-    assert [[run["seed"] for run in runs] for runs in found] == [[1, 2, 3, 4, 5]] * 2
-    assert found[0] == found[1]
-    assert found == simulate(trials, Threads(1), quiet)
+def test_each_task_is_done_once_wherever_it_runs():
+    tasks = [
+        Task(native_engine(SCENARIO, []), seed, load_study("abc").measures.keep)
+        for seed in range(1, 6)
+    ]
+    one, three = (dict(each_done(tasks, Threads(jobs), quiet)) for jobs in (1, 3))
+    assert sorted(one) == [0, 1, 2, 3, 4]
+    assert repr([one[number] for number in range(5)]) == repr(
+        [three[number] for number in range(5)]
+    )
 
 
 def test_the_first_failure_ends_it():
@@ -49,7 +48,7 @@ def test_the_first_failure_ends_it():
             raise ArithmeticError(seed)
 
     with pytest.raises(ArithmeticError, match="7"):
-        run_all([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet)
+        list(each_done([Task(Broken(), 7, lambda _scenario, columns: columns)], Threads(1), quiet))
 
 
 def tasks():
@@ -59,34 +58,10 @@ def tasks():
     keep = partial(league.measures.keep, names=setting.names)
     yield Task(native_engine(setting.base, setting.overrides), 1, keep)
     yield Task(native_engine(SCENARIO, []), 1, load_study("abc").measures.keep)
-    trial = Trial(load_scenario(SCENARIO), [1], of_run)
-    yield Task(trial.scenario, 1, trial.read)
 
 
-@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("kind", range(2))
 def test_a_task_travels_to_another_process(kind):
     task = list(tasks())[kind]
     # Written out, for a NaN is not equal to itself.
     assert repr(pickle.loads(pickle.dumps(task)).do()) == repr(task.do())
-
-
-def test_a_book_gives_back_what_it_was_given(tmp_path):
-    book = Book(tmp_path / "results")
-    assert book.read("one") == {}
-    runs = [{"seed": 1, "ratio": 1.23456789, "parts": [0.1, 2.0]}, {"seed": 2, "ratio": None}]
-    entry = Entry.of("abc", [*runs, {"seed": 3, "valid": False, "ratio": 9.0}], kernel="6.12")
-    book.write("one", {"linux": entry})
-    kept = book.read("one")["linux"]
-    assert kept == entry
-    assert kept.runs[0]["ratio"] == 1.23457
-    assert kept.values("ratio") == [1.23457]
-    assert kept.estimate("ratio").runs == 1
-    assert kept.metrics == ["ratio", "parts"]
-    assert book.cases == ["one"]
-
-
-@pytest.mark.parametrize("text", ["{", json.dumps({"linux": {"runs": []}}), json.dumps([1])])
-def test_a_damaged_book_is_named(tmp_path, text):
-    (tmp_path / "one.json").write_text(text)
-    with pytest.raises(ResultError, match=r"one\.json cannot be read"):
-        Book(tmp_path).read("one")

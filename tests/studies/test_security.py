@@ -172,7 +172,7 @@ def test_company_in_a_tunnel_that_gains_fails(study):
     assert found == {"company-does-not-gain": Verdict.FAILED}
 
 
-@pytest.mark.parametrize("name", ["security", "mobile"])
+@pytest.mark.parametrize("name", ["security", "mobile", "stability"])
 def test_pages_have_all_their_blocks(name):
     for template in (data_folder("studies") / name).glob("page*.md"):
         page = template.with_name(template.name.replace("page", "RESULTS")).read_text("utf-8")

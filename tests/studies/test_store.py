@@ -46,8 +46,8 @@ def simulated(tmp_path):
 
     def simulate(measures=MEASURES, points=POINTS, folder=tmp_path, **how):
         ran.clear()
-        kept = RunStore(folder, measures, **how)
-        runner = Runner(Telling, measures, Threads(1), kept=kept)
+        store = RunStore(folder, measures, **how)
+        runner = Runner(Telling, measures, Threads(1), store=store)
         runner.prepare(points)
         return list(ran), [runner.runs(*point) for point in points]
 
@@ -97,6 +97,9 @@ DAMAGES = {
     "no text": lambda content: b"\xff" + content,
     "no entries": lambda _: b"[]",
     "no lines": lambda _: b'{"runs": ["seed"]}',
+    "no check": lambda content: b"".join(
+        line for line in content.splitlines(keepends=True) if b'"check"' not in line
+    ),
 }
 
 
@@ -110,14 +113,6 @@ def test_a_file_that_is_damaged_costs_the_runs_of_its_scenario(simulated, tmp_pa
     ran, again = simulated()
     assert len(ran) == content.count(b'"seed"')
     assert again == whole
-    assert simulated()[0] == []
-
-
-def test_what_was_kept_before_there_were_checks_counts(simulated, tmp_path):
-    simulated()
-    for path in tmp_path.glob("*.json"):
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if '"check"' not in line))
     assert simulated()[0] == []
 
 
@@ -180,7 +175,7 @@ def test_an_interrupted_reproduction_goes_on_and_gives_the_same_page(tmp_path, m
         return done, {path.name: path.read_bytes() for path in done.folder.glob("*.md")}
 
     whole, page = pages(tmp_path / "whole")
-    assert whole.effort.kept == 0
+    assert whole.effort.cached == 0
 
     done, do = [], Task.do
 
@@ -195,12 +190,12 @@ def test_an_interrupted_reproduction_goes_on_and_gives_the_same_page(tmp_path, m
         pages(tmp_path / "parts")
     monkeypatch.setattr(Task, "do", do)
     rest, resumed = pages(tmp_path / "parts")
-    assert 0 < rest.effort.kept <= 5
+    assert 0 < rest.effort.cached <= 5
     assert resumed == page
     assert rest.effort.packets == whole.effort.packets
 
     again, page_again = pages(tmp_path / "parts")
-    assert again.effort.kept == again.effort.runs == whole.effort.runs
+    assert again.effort.cached == again.effort.runs == whole.effort.runs
     assert page_again == page
 
 
@@ -218,10 +213,10 @@ def started_and(tidegate_command, end):
         time.sleep(0.005)
     process.send_signal(end)
     # It has heard, and says so before it waits for the run that is under way.
-    said = next((line for line in process.stderr if "interrupted" in line), "")
+    output = next((line for line in process.stderr if "interrupted" in line), "")
     tidegate_command.go_on()
     _, rest = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said + rest, folder
+    return process.returncode, output + rest, folder
 
 
 def pages(folder):
@@ -243,24 +238,24 @@ def test_a_killed_reproduction_goes_on_and_comes_to_the_same(tidegate_command):
     assert 0 < kept < IN_ALL
     untouched = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
     rest = tidegate_command(*ASKED, "--out", "parts")
-    assert f"{IN_ALL} runs ({kept} of them kept from before)" in rest.stderr
+    assert f"{IN_ALL} runs ({kept} of them cached)" in rest.stderr
     assert (rest.returncode, rest.stdout) == (whole.returncode, whole.stdout)
     assert pages(tidegate_command.folder / "parts") == pages(tidegate_command.folder / "whole")
     same = [path for path, at in untouched.items() if path.stat().st_mtime_ns == at]
     assert len(same) >= 2, "files with all their runs are read, not written"
     again = tidegate_command(*ASKED, "--out", "parts")
-    assert f"{IN_ALL} runs ({IN_ALL} of them kept from before)" in again.stderr
+    assert f"{IN_ALL} runs ({IN_ALL} of them cached)" in again.stderr
     assert again.stdout == whole.stdout
 
 
 def test_an_interrupted_reproduction_says_where_it_goes_on(tidegate_command):
-    code, said, folder = started_and(tidegate_command, signal.SIGINT)
+    code, output, folder = started_and(tidegate_command, signal.SIGINT)
     assert code == 130
-    assert "the finished runs are kept in parts/reproduce-runs" in said
-    assert "Traceback" not in said
+    assert "the finished runs are kept in parts/reproduce-runs" in output
+    assert "Traceback" not in output
     kept = lines(*folder.glob("*.json"))
     rest = tidegate_command(*ASKED, "--out", "parts")
-    assert f"({kept} of them kept from before)" in rest.stderr
+    assert f"({kept} of them cached)" in rest.stderr
 
 
 def test_what_cannot_be_written_is_told_before_anything_runs(tidegate_command):

@@ -39,6 +39,24 @@ def test_several_metrics_have_a_column_each():
     assert row[1].startswith("9.0")
 
 
+def test_rows_of_several_factors_stand_in_the_order_of_each():
+    head, _, *rows = shown(
+        row={"control": "control", "load": "Erlang"},
+        column=[{"name": "used", "metric": "used", "digits": 0}],
+    )
+    assert head == ["control", "Erlang", "used"]
+    assert [row[:2] for row in rows] == [["a", "460"], ["a", "540"], ["b", "540"]]
+
+
+def test_points_are_counted_and_left_out_by_their_metrics():
+    count = {"name": "low", "count": {"blocked": {"max": 0.1}}}
+    all_of_it = {"name": "all", "count": {}, "having": {"blocked": {"min": 0.15}}}
+    _, _, a, b = shown(row={"control": "control"}, column=[count, all_of_it])
+    assert (a, b) == (["a", "1 of 2", "1"], ["b", "0 of 1", "1"])
+    _, _, *rows = shown(having={"blocked": {"min": 0.15}}, column=[count])
+    assert rows == [["540", "0 of 2"]]
+
+
 def test_a_value_of_several_points_and_the_level_where_it_is():
     head, _, low, high = shown(
         column=[
@@ -50,3 +68,15 @@ def test_a_value_of_several_points_and_the_level_where_it_is():
     assert head == ["Erlang", "most", "mean"]
     assert low[1:] == ["0.1 (a)", "0.1"]
     assert high[1:] == ["0.3 (b)", "0.2"]
+
+
+def test_rows_may_be_named_and_have_the_points_of_several_levels():
+    most = {"name": "most", "metric": "blocked", "derive": {"max": "all"}}
+    _, _, *rows = shown(
+        row={"control": "control"},
+        rows={"both": {"like": "[ab]"}, "first": "a", "none": "c"},
+        column=[most, {"name": "points", "count": {}}],
+    )
+    assert [row[0] for row in rows] == ["both", "first", "none"]
+    assert rows[0][1:] == ["0.3", "3"]
+    assert rows[1][1:] == ["0.2", "2"]

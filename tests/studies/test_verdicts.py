@@ -6,8 +6,7 @@ import pytest
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
-from tidegate.studies.explained import StudyExplanation, weigh
-from tidegate.studies.explanations import read_explanations
+from tidegate.studies.explanations import StudyExplanation, read_explanations, weigh
 from tidegate.studies.judge import CellVerdict, judge_cell, judge_claim
 from tidegate.studies.model import TEN_PER_CENT, Cell, Claim, Experiment
 from tidegate.studies.outcome import Outcome

@@ -101,9 +101,9 @@ def test_arithmetic_without_a_value_is_an_error_in_a_line(text):
         lambda: evaluate(text, {"zero": 0}),
         lambda: evaluate_asking(text, {"zero": 0.0}, None),
     ):
-        with pytest.raises(ReproductionError, match="has no value: ") as told:
+        with pytest.raises(ReproductionError, match="has no value: ") as reported:
             ask()
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(reported.value)
 
 
 def test_measured_columns_with_zero_are_no_error():

@@ -55,8 +55,8 @@ def line(packet: Packet) -> str:
     kinds, inner = opened(message)
     extensions = ",".join(f"{kind:02x}" for kind in kinds) or "-"
     ecn = packet[IP].tos & 3
-    told = f"{inner.src} {inner.dst}" if inner is not None else elements(message)
-    return f"{ecn:02b} {message.gtp_type} {message.teid} {sequence} {extensions} {told}"
+    reported = f"{inner.src} {inner.dst}" if inner is not None else elements(message)
+    return f"{ecn:02b} {message.gtp_type} {message.teid} {sequence} {extensions} {reported}"
 
 
 def elements(message: Packet) -> str:

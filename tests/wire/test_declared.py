@@ -70,7 +70,7 @@ def test_what_scapy_writes_is_read(tmp_path):
 def test_tshark_reads_what_was_written_and_finds_nothing_wrong(capture):
     path, lines = capture
     rows = tshark(path)
-    assert [told(row) for row in rows] == lines
+    assert [reported(row) for row in rows] == lines
     for row in rows:
         assert (row["_ws.malformed"], row["tcp.checksum.status"]) == ("", "1")
         assert row["ip.checksum.status"] == ("1" if row["ip.version"] == "4" else "")
@@ -90,7 +90,7 @@ def tshark(path):
     return list(csv.DictReader(io.StringIO(done.stdout), delimiter=";"))
 
 
-def told(row):
+def reported(row):
     """The line of a packet, from what tshark says of it."""
     v4 = row["ip.version"] == "4"
     if not v4:

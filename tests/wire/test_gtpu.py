@@ -31,8 +31,8 @@ def scapys(*arguments):
 
 def without_ours(line):
     """Without what only we know: what was re-inserted, and reports."""
-    told = [*line[:5], *line[6:]]
-    return [*told[:5], "-"] if line[1] == ECHO else told
+    reported = [*line[:5], *line[6:]]
+    return [*reported[:5], "-"] if line[1] == ECHO else reported
 
 
 @pytest.fixture(scope="module")

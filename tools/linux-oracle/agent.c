@@ -1,4 +1,4 @@
-/* The one program of the guest: "agent play ...", "replay ...", "transfer ...", "off". */
+/* The one program of the guest: "agent replay ...", "transfer ...", "off". */
 #define _GNU_SOURCE
 #include "agent.h"
 
@@ -154,8 +154,6 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (!strcmp(what, "play"))
-		return play(argc - 1, argv + 1);
 	if (!strcmp(what, "replay"))
 		return replay(argc - 1, argv + 1);
 	if (!strcmp(what, "transfer"))
@@ -164,6 +162,6 @@ int main(int argc, char **argv)
 		sync();
 		return reboot(RB_POWER_OFF);
 	}
-	fprintf(stderr, "agent: play, replay, transfer or off, not \"%s\"\n", what);
+	fprintf(stderr, "agent: replay, transfer or off, not \"%s\"\n", what);
 	return 2;
 }

@@ -33,7 +33,6 @@ int fd_in(uint64_t data);
 /* Asks about all schedulers of a device. */
 void each_scheduler(int netlink, int ifindex, void (*take)(struct tcmsg *tc, int len));
 
-int play(int argc, char **argv);
 int replay(int argc, char **argv);
 int transfer(int argc, char **argv);
 

@@ -57,7 +57,7 @@ cp "$folder/objects/linux" "$folder/linux"
 strip "$folder/linux"
 gcc -O2 -shared -fPIC -Wall -o "$folder/randomness.so" "$here/randomness.c"
 gcc -O2 -static -Wall -o "$folder/agent" "$here/agent.c" "$here/replay.c" \
-	"$here/transfer.c" "$here/play.c"
+	"$here/transfer.c"
 echo "$version" >"$folder/version"
 rm -rf "$folder/source" "$folder/objects"
 echo "built Linux $version: $folder/linux"

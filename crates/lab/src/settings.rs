@@ -112,6 +112,7 @@ const SPOKEN_OF: &[&str] = &[
     "receive_autotuning",
     "quick_push",
     "segment_bursts",
+    "pacing",
     "window_use_per_round",
     "slow_start_after_idle",
     "forgiven_requests",
@@ -211,6 +212,8 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     );
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
+    let paced = tcp.congestion_control.is_paced();
+    note(tcp.pacing == Some(false) && paced, "segments are paced, as its controller asks for");
     let mark_feedback = TcpPlan { feedback: None, ..tcp.clone() }.mark_feedback();
     note(
         tcp.mark_feedback() != mark_feedback,

@@ -330,8 +330,6 @@ impl User {
     pub fn tcp_options(&self, file: &File) -> Option<TcpPlan> {
         let base = file.tcp.as_ref().expect("resolved");
         let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));
-        let tcp = tcp.resolved(file.profile)?.with_ecn_if_scalable();
-        let segment_bursts = tcp.segment_bursts && !tcp.congestion_control.spreads_segments();
-        Some(TcpPlan { segment_bursts, ..tcp })
+        Some(tcp.resolved(file.profile)?.with_ecn_if_scalable())
     }
 }

@@ -68,14 +68,61 @@ fn a_scalable_and_a_classic_flow_have_about_equal_windows() {
         println!(
             "{scalable}, {classic}: windows {windows:.2}, rates {rates:.2}; in one {together:.1}"
         );
-        assert!((0.7..1.1).contains(&windows), "{scalable}, {classic}: windows {windows}");
-        assert!((1.1..36.0 / 21.0 * 1.05).contains(&rates), "{scalable}, {classic}: rates {rates}");
+        assert!((0.75..1.25).contains(&windows), "{scalable}, {classic}: windows {windows}");
+        let by_round_trips = rates / (36.0 / 21.0);
+        assert!((0.65..1.25).contains(&by_round_trips), "{scalable}, {classic}: rates {rates}");
         assert!(together > 4.0 * rates, "{scalable}, {classic}: {together} in one queue");
     }
 }
 
+/// Linux's Prague has 1.7 times CUBIC's rate at 10 Mb/s and 80 ms. Without pacing it has half: the pairs of segments that
+/// delayed ACKs release are 2.4 ms long there, and the step of 1 ms marks the second of each.
+#[test]
+fn pacing_keeps_prague_off_the_step_of_a_slow_link() {
+    let slow = [
+        ("duration", "60 s"),
+        ("warm_up", "118 s"),
+        ("tcp.segment_bursts", "false"),
+        ("bottleneck.rate", "9.9075 Mb/s"),
+        ("bottleneck.delay", "50 us"),
+        ("bottleneck.buffer", "10000 packets"),
+        ("bottleneck.scheduler.ramp_start", "1 ms"),
+        ("bottleneck.scheduler.ramp_range", "0 ms"),
+        ("access.rate", "10 Gb/s"),
+        ("access.delay", "39.95 ms"),
+        ("users.scalable.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+        ("users.classic.tcp.congestion_control", "cubic"),
+        ("users.classic.tcp.ecn", "true"),
+    ];
+    let paced = mean(&outputs(&slow), rate_ratio);
+    assert!((1.4..2.0).contains(&paced), "paced {paced}");
+    let unpaced = [&slow[..], &[("users.scalable.tcp.pacing", "false")]].concat();
+    let unpaced = mean(&outputs(&unpaced), rate_ratio);
+    assert!((0.4..0.8).contains(&unpaced), "not paced {unpaced}");
+}
+
+/// Linux: a Prague flow at 20 ms has about 7 times the rate of one at 80 ms, both behind one step.
+#[test]
+fn prague_flows_with_unequal_round_trips_share_as_on_linux() {
+    let far = [
+        ("duration", "60 s"),
+        ("bottleneck.rate", "50 Mb/s"),
+        ("bottleneck.delay", "50 us"),
+        ("bottleneck.scheduler.ramp_start", "1 ms"),
+        ("bottleneck.scheduler.ramp_range", "0 ms"),
+        ("access.rate", "10 Gb/s"),
+        ("access.delay", "9.95 ms"),
+        ("users.classic.access.delay", "39.95 ms"),
+        ("users.scalable.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+        ("users.classic.tcp.congestion_control", r#"{ kind = "prague", reference_rtt = "off" }"#),
+    ];
+    let ratio = mean(&outputs(&far), rate_ratio);
+    assert!((5.0..9.0).contains(&ratio), "{ratio}");
+}
+
 /// p_L = k √p_C, as both flows measure it: the share of marks and the share of losses. A little less,
-/// for p′ varies, and its mean is less than the root of the mean of its square.
+/// for p′ varies, and its mean is less than the root of the mean of its square: by a fifth with a coefficient of variation
+/// of 0.75.
 #[test]
 fn the_signals_of_both_queues_are_coupled_by_a_square() {
     for coupling in ["2", "4"] {
@@ -91,7 +138,7 @@ fn the_signals_of_both_queues_are_coupled_by_a_square() {
         let factor = marked / lost.sqrt();
         println!("k = {coupling}: {marked:.4} marked, {lost:.6} lost, factor {factor:.2}");
         let want: f64 = coupling.parse().expect("a number");
-        assert!((0.8..1.02).contains(&(factor / want)), "{factor}");
+        assert!((0.75..1.02).contains(&(factor / want)), "{factor}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::plan_with;
+use common::{plan_with, runs};
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
@@ -194,4 +194,28 @@ fn a_meter_is_a_stage_at_the_ingress() {
     let as_stage = run(&plan_with(&text, &[("users.heavy.ingress", stage)]), 1);
     assert_eq!(as_meter.digest, as_stage.digest);
     assert_ne!(as_meter.digest, run(&plan_with(&text, &[]), 1).digest, "the meter tells");
+}
+
+/// Two rate plans of 15 Mb/s: UDP has just that; TCP needs a burst of its bandwidth-delay product, and less of the rate with a
+/// longer round trip.
+#[test]
+fn a_policer_passes_its_rate_and_tcp_needs_a_burst() {
+    const SCENARIO: &str = include_str!("../../../scenarios/policer.toml");
+    let rates_mbps = |options: &[(&str, &str)]| {
+        let outputs = runs(&plan_with(SCENARIO, options), 1..=3);
+        let mean = |flow: usize| {
+            outputs.iter().map(|output| output.flows.throughput_bps[flow]).sum::<f64>() / 3e6
+        };
+        [mean(0), mean(1)]
+    };
+    let policer = |burst: &str| {
+        format!(r#"[{{ kind = "policer", rate = "15 Mb/s", burst = "{burst}" }}]"#)
+    };
+    let [shallow, udp] = rates_mbps(&[]);
+    assert!((14.9..15.1).contains(&udp), "UDP {udp}");
+    let [deep, _] = rates_mbps(&[("users.tcp.ingress", &policer("150 kB"))]);
+    let [far, _] = rates_mbps(&[("bottleneck.delay", "40 ms")]);
+    println!("TCP {shallow:.2} Mb/s with 15 kB, {deep:.2} with 150 kB, {far:.2} at 80 ms");
+    assert!(shallow < 12.0 && deep > 13.0 && far < 0.6 * shallow, "{shallow}, {deep}, {far}");
+    assert!(deep < 15.1, "never above the rate: {deep}");
 }

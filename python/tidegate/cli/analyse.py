@@ -21,7 +21,7 @@ from tidegate.cli.common import (
     print_warnings,
     say,
 )
-from tidegate.cli.endings import remark
+from tidegate.cli.endings import eprint
 from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def analyse(
     if not quiet:
         print_warnings(scenario, read)
     found = analyse_scenario(read, view.value if view else None)
-    folder, files = _kept(found, out, plot=plot) if out or plot else (None, [])
+    folder, files = _save(found, out, plot=plot) if out or plot else (None, [])
     _print(found, shape, folder, files)
     if folder and shape is not Format.table and not quiet:
-        remark(_told(folder, files))
+        eprint(_saved(folder, files))
 
 
 def _print(found: Analysis, shape: Format, folder: Path | None, files: list[Path]) -> None:
@@ -91,15 +91,15 @@ def _print(found: Analysis, shape: Format, folder: Path | None, files: list[Path
     else:
         _print_tables(found)
         if folder:
-            say(_told(folder, files))
+            say(_saved(folder, files))
 
 
-def _told(folder: Path, files: list[Path]) -> str:
+def _saved(folder: Path, files: list[Path]) -> str:
     names = ", ".join(path.name for path in files)
     return f"analysis in {folder}" + (f": {names}" if names else "")
 
 
-def _kept(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[Path]]:
+def _save(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[Path]]:
     from tidegate.analysis.keeping import default_folder, keep
     from tidegate.results.store import hand_over
 

@@ -23,7 +23,7 @@ from tidegate.cli.common import (
     say,
     stdout_console,
 )
-from tidegate.cli.endings import remark
+from tidegate.cli.endings import eprint
 from tidegate.errors import Diagnostic, ScenarioError, UsageError
 from tidegate.escapes import one_line
 
@@ -109,7 +109,7 @@ def validate(
             say(f"{one_line(path)}: {_verdict(issues)}")
             for issue in issues:
                 warning = "warning: " if issue["severity"] == "warning" else ""
-                remark(f"{one_line(path)}: {warning}{issue['text']}")
+                eprint(f"{one_line(path)}: {warning}{issue['text']}")
     names = ["file", "severity", "line", "column", "key", "message", "suggestion"]
     if shape is Format.json:
         print_json(found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias
 
 import typer
 
-from tidegate.cli.endings import INTERRUPTED, interruptible, leave, remark
+from tidegate.cli.endings import INTERRUPTED, eprint, exit_now, interruptible
 from tidegate.errors import TidegateError, UsageError
 from tidegate.escapes import in_json, lines, one_line
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
@@ -130,13 +130,13 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
             with interruptible():
                 function(*args, **kwargs)
         except TidegateError as error:
-            remark(f"tidegate: {error}" if error.exit_code != 3 else str(error))
+            eprint(f"tidegate: {error}" if error.exit_code != 3 else str(error))
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
-            leave(0)  # the reader, such as `head`, has seen enough
+            exit_now(0)  # the reader, such as `head`, has seen enough
         except KeyboardInterrupt:
-            remark("interrupted")
-            leave(INTERRUPTED)
+            eprint("interrupted")
+            exit_now(INTERRUPTED)
 
     return wrapped
 
@@ -149,7 +149,7 @@ def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor
         return Threads(jobs)
     from tidegate.runs.cluster import Cluster
 
-    return Cluster(scheduler, jobs, remark)
+    return Cluster(scheduler, jobs, eprint)
 
 
 def typed(out: str | os.PathLike[str] | None) -> bool:
@@ -170,7 +170,7 @@ def say(text: object = "") -> None:
 def print_warnings(path: Path, scenario: Scenario) -> None:
     """Print the scenario's warnings to stderr."""
     for _, _, _, _, _, text in scenario.warnings():
-        remark(f"{one_line(path)}: warning: {text}")
+        eprint(f"{one_line(path)}: warning: {text}")
 
 
 def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tuple[str, str]]:

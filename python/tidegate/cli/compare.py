@@ -19,7 +19,7 @@ from tidegate.cli.common import (
     print_tables,
     say,
 )
-from tidegate.cli.endings import remark
+from tidegate.cli.endings import eprint
 from tidegate.errors import ResultError, UsageError
 from tidegate.escapes import one_line
 from tidegate.results.manifests import known_manifest
@@ -67,7 +67,7 @@ def compare(
     names = (_name(result), _name(other)) if alike else None
     both = compare_results(a, b, names=names)
     for line in [] if quiet else _warnings(both):
-        remark(line)
+        eprint(line)
     files, failure = [], None
     try:
         if save:
@@ -80,7 +80,7 @@ def compare(
         content = both.table()
         print_csv(content.column_names, [list(row.values()) for row in content.to_pylist()])
         for path in [] if quiet else files:
-            remark(f"figure: {path}")
+            eprint(f"figure: {path}")
     else:
         print_tables([rich_table(grid(both))])
         say("mean ± 95 % confidence; differences with Welch's interval")
@@ -95,9 +95,9 @@ def _single(folder: Path) -> Result:
     from tidegate.results.result import Result
     from tidegate.results.store import load
 
-    kept = load(folder)
-    if isinstance(kept, Result):
-        return kept
+    result = load(folder)
+    if isinstance(result, Result):
+        return result
     places = [f"{folder / v['folder']} ({v['name']})" for v in read_manifest(folder)["variants"]]
     raise UsageError(f"{folder} has variants; name one of: {', '.join(places)}")
 
@@ -109,8 +109,8 @@ def _warnings(both: SideBySide) -> list[str]:
         lines.append(f"the scenarios differ, {one_line(first)} against {one_line(second)}:")
         lines += ["  {}: {} | {}".format(*map(one_line, setting)) for setting in both.settings]
     lines += [
-        f"{name}: {len(kept.invalid)} of {kept.replications} runs are invalid and do not count"
-        for name, kept in both.results.items() if kept.invalid
+        f"{name}: {len(result.invalid)} of {result.replications} runs are invalid and do not count"
+        for name, result in both.results.items() if result.invalid
     ]  # fmt: skip
     return lines
 
@@ -137,10 +137,11 @@ def _default_folder(both: SideBySide, folders: tuple[Path, Path]) -> Path:
 def _json(both: SideBySide, files: list[Path]) -> dict[str, object]:
     about = {
         side: {
-            "name": name, "kind": kept.kind, "scenario": kept.scenario.name, "hash": kept.hash,
-            "runs": kept.replications, "valid_runs": kept.averaged.replications,
+            "name": name, "kind": result.kind, "scenario": result.scenario.name,
+            "hash": result.hash,
+            "runs": result.replications, "valid_runs": result.averaged.replications,
         }
-        for side, (name, kept) in zip("ab", both.results.items(), strict=True)
+        for side, (name, result) in zip("ab", both.results.items(), strict=True)
     }  # fmt: skip
     settings = [{"key": key, "a": left, "b": right} for key, left, right in both.settings]
     return {

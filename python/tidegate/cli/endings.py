@@ -63,23 +63,23 @@ def output() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        leave(0)  # the reader, such as `head`, has seen enough
+        exit_now(0)  # the reader, such as `head`, has seen enough
     except OSError as error:
         # What goes wrong with files is told where they are used; what is left has no file's name.
         place = error.filename or "standard output"
-        remark(f"tidegate: cannot write to {place}: {error.strerror}")
-        leave(FAILED)
+        eprint(f"tidegate: cannot write to {place}: {error.strerror}")
+        exit_now(FAILED)
     except SystemExit as end:
         # The libraries that print end with 1 where the reader has left.
         if isinstance(end.__context__, BrokenPipeError):
-            leave(0)
+            exit_now(0)
         raise
     except KeyboardInterrupt:
-        remark("interrupted")
-        leave(INTERRUPTED)
+        eprint("interrupted")
+        exit_now(INTERRUPTED)
     except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
         unexpected(error)
-        leave(INTERNAL)
+        exit_now(INTERNAL)
 
 
 def unexpected(error: BaseException) -> None:
@@ -87,15 +87,15 @@ def unexpected(error: BaseException) -> None:
     if os.environ.get(DEBUG, "") not in {"", "0"}:
         import traceback
 
-        remark("".join(traceback.format_exception(error)).rstrip())
-    said = " ".join(str(error).split())
-    reason = said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]}..."
+        eprint("".join(traceback.format_exception(error)).rstrip())
+    message = " ".join(str(error).split())
+    reason = message if len(message) <= LONGEST_REASON else f"{message[:LONGEST_REASON]}..."
     kind = type(error).__name__
-    told = f"{kind}: {reason}" if reason else kind
-    remark(f"tidegate: internal error: {told}; {DEBUG}=1 shows where")
+    reason_text = f"{kind}: {reason}" if reason else kind
+    eprint(f"tidegate: internal error: {reason_text}; {DEBUG}=1 shows where")
 
 
-def leave(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """Exit at once, without waiting for threads in the middle of a run."""
     try:
         with suppress(OSError, ValueError, AttributeError):
@@ -104,7 +104,7 @@ def leave(code: int) -> NoReturn:
         os._exit(code)
 
 
-def remark(text: str) -> None:
+def eprint(text: str) -> None:
     """Print to stderr, and ignore failures."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{lines(text)}\n")
@@ -114,10 +114,10 @@ def remark(text: str) -> None:
 def _interrupted(_signal: int, _frame: FrameType | None) -> None:
     if _Interruptible.raises:
         raise KeyboardInterrupt
-    _leave_interrupted()
+    _exit_interrupted()
 
 
-def _leave_interrupted() -> NoReturn:
+def _exit_interrupted() -> NoReturn:
     # Directly: what is being printed may have been interrupted itself.
     with suppress(OSError):
         os.write(2, b"interrupted\n")
@@ -127,5 +127,5 @@ def _leave_interrupted() -> NoReturn:
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
     """End on an interruption also where an exception is ignored, such as in a callback."""
     if isinstance(what.exc_value, KeyboardInterrupt):
-        _leave_interrupted()
+        _exit_interrupted()
     sys.__unraisablehook__(what)

@@ -22,7 +22,7 @@ from tidegate.cli.common import (
     print_warnings,
     say,
 )
-from tidegate.cli.endings import remark
+from tidegate.cli.endings import eprint
 from tidegate.cli.outcome import check_keeping, present
 from tidegate.errors import MissingError, OverloadError, UsageError
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS
@@ -130,7 +130,7 @@ def lab(
     if not quiet:
         print_warnings(scenario, base)
     if base.points() and not quiet:
-        remark(f"{scenario} has a [sweep]; this is its base alone")
+        eprint(f"{scenario} has a [sweep]; this is its base alone")
     other = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
     scenarios = name_variants(base, variants) if variants else {"": base}
@@ -139,11 +139,11 @@ def lab(
         for name, deviations in differing.items():
             of_which = f"{name}: " if name else ""
             for line in deviations:
-                remark(f"{scenario}: warning: {of_which}on a kernel, {line}")
+                eprint(f"{scenario}: warning: {of_which}on a kernel, {line}")
     seeds = seeds_in_lab(scenarios, seed, replications)
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:
-        remark(_expectation(scenarios, seed, replications, None if kernel else jobs))
+        eprint(_expectation(scenarios, seed, replications, None if kernel else jobs))
     results = lab_all(
         scenarios, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
         progress=not quiet, verbose=verbose, kernel=kernel,
@@ -203,7 +203,7 @@ def _print_kernels(*, quiet: bool) -> None:
     try:
         for kernel in known:
             if not quiet:
-                remark(f"booting Linux {kernel.release}")
+                eprint(f"booting Linux {kernel.release}")
             for line in guest.abilities(kernel, children).lines():
                 say(line)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.cli.common import Format, print_csv, print_json, print_tables, say, typed
-from tidegate.cli.endings import remark
+from tidegate.cli.endings import eprint
 from tidegate.errors import ResultError, UsageError
 from tidegate.escapes import one_line
 
@@ -67,12 +67,12 @@ def present(
     else:
         _print_tables(results, folder, theories)
     if folder and shape is not Format.table and not quiet:
-        remark(told(folder, files))
+        eprint(saved(folder, files))
     if failure:
         raise ResultError(f"{'not drawn' if folder else 'not saved'}: {failure}") from failure
 
 
-def told(folder: Path, files: Iterable[Path]) -> str:
+def saved(folder: Path, files: Iterable[Path]) -> str:
     """Return a line with the paths of results and figures."""
     names = ", ".join(path.name for path in files)
     return f"results in {one_line(folder)}" + (f": {names}" if names else "")
@@ -115,7 +115,7 @@ def _print_tables(
     for line in timing_lines(results):
         say(line)
     if folder:
-        say(told(folder, sorted(folder.glob("*.png"))))
+        say(saved(folder, sorted(folder.glob("*.png"))))
 
 
 def timing_lines(results: Mapping[str, Result]) -> list[str]:
@@ -188,8 +188,8 @@ def _json(
         for row in result.summary().to_pylist()
     ]
     models = {name: one.to_dict() for name, one in (theories or {}).items()}
-    told = {} if theories is None else {"theory": models if several else models.get("")}
-    return {"scenario": about, **told, "runs": runs, "summary": summary}
+    theory = {} if theories is None else {"theory": models if several else models.get("")}
+    return {"scenario": about, **theory, "runs": runs, "summary": summary}
 
 
 def _predicted(theories: Mapping[str, Theory] | None) -> dict[str, Predictions]:
@@ -207,11 +207,11 @@ def _beside(
     predicted = _predicted(theories).get(variant, {}).get((row["kind"], row["name"], row["metric"]))
     if predicted is None:
         return {"predicted": None, "deviation": None, "warning": None}
-    said = "; ".join(theories[variant].warnings) or None
+    warning = "; ".join(theories[variant].warnings) or None
     return {
         "predicted": predicted,
         "deviation": deviation(row["mean"], predicted),
-        "warning": said,
+        "warning": warning,
     }
 
 

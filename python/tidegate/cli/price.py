@@ -15,7 +15,7 @@ from tidegate.cli.common import (
     print_json,
     stdout_console,
 )
-from tidegate.cli.endings import FAILED, remark
+from tidegate.cli.endings import FAILED, eprint
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ def price(
         for payer in filter(lambda one: one.pays, found):
             offers.offer(payer, willingness, kappa)
         for other in (one for one in found if not one.pays):
-            remark(f"left alone: process {other.pid}, {other.local}, which goes by {other.control}")
+            eprint(f"left alone: process {other.pid}, {other.local}, which goes by {other.control}")
         changed = [one for one in found if one.pays]
         found = list(offers.payers(sorted({one.pid for one in changed}), port))
         found = [one for one in found if one.pays]
         if not found:
-            remark("no socket there pays for congestion")
+            eprint("no socket there pays for congestion")
             raise typer.Exit(FAILED)
     paying = [one for one in found if one.pays]
     if not paying:
-        remark("no socket here pays for congestion (by tg_sbrm, tg_tcprm or tg_vegascp)")
+        eprint("no socket here pays for congestion (by tg_sbrm, tg_tcprm or tg_vegascp)")
     _print(paying, shape)
 
 

@@ -15,7 +15,7 @@ from tidegate.cli.common import (
     print_json,
     say,
 )
-from tidegate.cli.endings import MISSED, remark
+from tidegate.cli.endings import MISSED, eprint
 from tidegate.errors import UsageError
 
 NO_ANSWER = 1
@@ -106,8 +106,8 @@ def _answer(address: str, port: int, *, quiet: bool) -> None:
 
     with listening(address, port) as opened:
         if not quiet:
-            remark(f"answering at {address} port {port}; Ctrl-C ends it")
-        answer(opened, on_probe=(lambda _: None) if quiet else remark)
+            eprint(f"answering at {address} port {port}; Ctrl-C ends it")
+        answer(opened, on_probe=(lambda _: None) if quiet else eprint)
 
 
 def _threshold(rate: float | None, willingness: float | None) -> float | None:
@@ -136,11 +136,11 @@ def _remarks(verdict: object, probes: int, threshold: float | None, port: int) -
     from tidegate.probing.asking import Verdict
 
     if verdict is Verdict.silent:
-        remark(f"nobody answers; run `tidegate probe --answer --port {port}` there")
+        eprint(f"nobody answers; run `tidegate probe --answer --port {port}` there")
     if verdict is Verdict.blind:
-        remark("answers came, but a node on the path clears the ECN field: marks do not arrive")
+        eprint("answers came, but a node on the path clears the ECN field: marks do not arrive")
     if threshold is not None and 1 / probes > threshold:
-        remark(
+        eprint(
             f"{probes} probes cannot tell a price below {threshold:.3g} from none: "
             f"take {int(1 / threshold) + 1} or more"
         )

@@ -23,7 +23,7 @@ from tidegate.cli.common import (
     print_tables,
     typed,
 )
-from tidegate.cli.endings import INTERRUPTED, leave, remark
+from tidegate.cli.endings import INTERRUPTED, eprint, exit_now
 from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS
 
@@ -38,8 +38,8 @@ def reproduce(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER[/EXPERIMENT]]",
-            help="Paper or experiment, such as abc or abc/table2; default: all papers.",
+            metavar="[STUDY[/EXPERIMENT]]",
+            help="Study or experiment, such as abc or abc/table2; default: all studies.",
         ),
     ] = None,
     quick: Annotated[
@@ -66,6 +66,14 @@ def reproduce(
         bool,
         typer.Option("--report", help="Write the pages studies/*/RESULTS.md and their figures."),
     ] = False,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure",
+            metavar="SIDE",
+            help="Measure the tables of this side anew instead: lab (this Linux; root) or ns2.",
+        ),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,7 +97,7 @@ def reproduce(
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce published results, cell by cell.
+    """Run a study: reproduce published results cell by cell, and judge claims.
 
     One experiment is printed with every number of the paper beside ours; of more, the counts.
 
@@ -103,20 +111,20 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.reproduce import is_whole_page, runs_folder, study_names
     from tidegate.studies.reproduce import reproduce as run
+    from tidegate.studies.reproduce import runs_folder, study_names
 
-    paper = (target or "").partition("/")[0]
-    if paper and paper not in study_names():
-        near = get_close_matches(paper, study_names(), 1)
+    study = (target or "").partition("/")[0]
+    if study and study not in study_names():
+        near = get_close_matches(study, study_names(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(study_names())}{hint}")
-    if report and (quick or only or typed(out)):
-        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+        raise UsageError(f"there is no study {study!r}; there are {', '.join(study_names())}{hint}")
+    if measure:
+        _measure(target, measure, jobs, alone=not (report or check or only), quiet=quiet)
+        return
     if check and only:
         raise UsageError("--check judges whole experiments: drop --only")
-    if report and not is_whole_page(target):
-        raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
+    _check_report(target, report=report, part=bool(quick or only or typed(out)))
     out = None if report else out
     try:
         with executor(engine, scheduler, jobs) as where:
@@ -126,11 +134,11 @@ def reproduce(
             )  # fmt: skip
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
-        remark(
+        eprint(
             f"interrupted; the finished runs are kept in {runs_folder(out)}, and {again} goes on"
             " from there"
         )
-        leave(INTERRUPTED)
+        exit_now(INTERRUPTED)
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:
         print_json(outcomes)
@@ -143,13 +151,32 @@ def reproduce(
         if not only:
             _print_table(outcomes)
     for one in [] if quiet else done:
-        remark(
-            f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
+        eprint(
+            f"{one.effort.target}: {one.effort.runs:,} runs{_cached(one)}, "
             f"{_packets(one)}{_seconds(one.effort.cpu_s)} CPU seconds"
         )
-        remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
+        eprint(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
+
+
+def _measure(target: str | None, side: str, jobs: int | None, *, alone: bool, quiet: bool) -> None:
+    """Measure the tables of another side anew."""
+    from tidegate.studies.reproduce import measure
+
+    if target is None or not alone:
+        raise UsageError("--measure needs a PAPER; drop --report, --check and --only")
+    for table in measure(target, side, jobs=jobs, progress=not quiet):
+        eprint(f"wrote {table}")
+
+
+def _check_report(target: str | None, *, report: bool, part: bool) -> None:
+    from tidegate.studies.reproduce import is_whole_page
+
+    if report and part:
+        raise UsageError("--report is about whole pages in full: drop --quick, --only and --out")
+    if report and not is_whole_page(target):
+        raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
 
 
 def _levels(only: list[str]) -> dict[str, list[str]]:
@@ -180,8 +207,8 @@ def _count(ids: object) -> str:
     return str(len(ids)) if isinstance(ids, list) else str(ids)
 
 
-def _kept(done: Reproduced) -> str:
-    return f" ({done.effort.kept:,} of them kept from before)" if done.effort.kept else ""
+def _cached(done: Reproduced) -> str:
+    return f" ({done.effort.cached:,} of them cached)" if done.effort.cached else ""
 
 
 def _packets(done: Reproduced) -> str:

@@ -29,7 +29,7 @@ from tidegate.cli.common import (
     print_warnings,
 )
 from tidegate.cli.common import Until as UntilOption
-from tidegate.cli.endings import MISSED, remark
+from tidegate.cli.endings import MISSED, eprint
 from tidegate.cli.outcome import check_keeping, present
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def simulate(
     if not quiet:
         print_warnings(scenario, base)
     if base.points() and not quiet:
-        remark(
+        eprint(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
         )
     other = overrides(against, "--against")
@@ -129,11 +129,11 @@ def _theories(results: Mapping[str, Result]) -> dict[str, Theory]:
         one = theory_or_why(result.scenario)
         variant = f"{name}: " if name else ""
         if isinstance(one, str):
-            remark(f"{variant}nothing is predicted: {one}")
+            eprint(f"{variant}nothing is predicted: {one}")
             continue
         found[name] = one
         for warning in one.warnings:
-            remark(f"{variant}warning: {warning}")
+            eprint(f"{variant}warning: {warning}")
     return found
 
 
@@ -145,7 +145,7 @@ def _imprecise(results: Mapping[str, Result], enough: Until) -> None:
     for name, result in results.items():
         for target, row in enough.lacking(rows(result.tables)):
             variant = f"{name}: " if name else ""
-            remark(f"{variant}after {result.replications} runs, {target.shortfall(row)}")
+            eprint(f"{variant}after {result.replications} runs, {target.shortfall(row)}")
             missed = True
     if missed:
         raise typer.Exit(MISSED)
@@ -159,4 +159,4 @@ def _left_empty_handed(results: Mapping[str, Result]) -> None:
         for group in result.scenario.groups:
             if group not in got:
                 variant = f"{name}: " if name else ""
-                remark(f"warning: {variant}users.{group} got nothing, 0 b/s in every run")
+                eprint(f"warning: {variant}users.{group} got nothing, 0 b/s in every run")

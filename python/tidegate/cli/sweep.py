@@ -32,8 +32,8 @@ from tidegate.cli.common import (
     print_warnings,
     say,
 )
-from tidegate.cli.endings import INTERRUPTED, MISSED, leave, remark
-from tidegate.cli.outcome import told
+from tidegate.cli.endings import INTERRUPTED, MISSED, eprint, exit_now
+from tidegate.cli.outcome import saved
 from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def sweep(
                 at_most=at_most, out=out, resume=resume, progress=not quiet, executor=where,
             )  # fmt: skip
     except KeyboardInterrupt:
-        remark("interrupted; the finished runs are kept, and the same command goes on from there")
-        leave(INTERRUPTED)
+        eprint("interrupted; the finished runs are kept, and the same command goes on from there")
+        exit_now(INTERRUPTED)
     if not quiet:
         print_warnings(scenario, done.scenario)
     # The folder may have more than was asked for, and its figures show all of it.
@@ -105,7 +105,7 @@ def sweep(
     _print(done, figures, shape)
     if not quiet:
         for line in _remarks(done, whole, figures, shape):
-            remark(line)
+            eprint(line)
     _end(done)
 
 
@@ -125,7 +125,7 @@ def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
         print_tables([_table(done)])
     else:
         say(f"{len(done.points)} points, too many to show; --format csv prints all")
-    say(told(done.folder, figures))
+    say(saved(done.folder, figures))
 
 
 def _end(done: Sweep) -> None:
@@ -133,10 +133,10 @@ def _end(done: Sweep) -> None:
     failed, imprecise = done.failed, done.imprecise
     for point in failed:
         for seed, reason in point.failures.items():
-            remark(f"failed: {one_line(point.label)} with seed {seed}: {one_line(reason)}")
+            eprint(f"failed: {one_line(point.label)} with seed {seed}: {one_line(reason)}")
     for point, lacking in imprecise:
         for target, row in lacking:
-            remark(
+            eprint(
                 f"after {len(point.seeds)} runs of {one_line(point.label)}, {target.shortfall(row)}"
             )
     if failed:
@@ -146,7 +146,7 @@ def _end(done: Sweep) -> None:
 
 
 def _remarks(done: Sweep, whole: Sweep, figures: list[Path], shape: Format) -> list[str]:
-    lines = [] if shape is Format.table else [told(done.folder, figures)]
+    lines = [] if shape is Format.table else [saved(done.folder, figures)]
     asked, there = (sum(len(point.seeds) for point in one.points) for one in (done, whole))
     if asked < there:
         lines.append(f"{done.folder} keeps {there} runs, of which the {asked} asked for are shown")

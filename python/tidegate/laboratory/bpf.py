@@ -67,8 +67,8 @@ def held(scenarios: Iterable[Scenario]) -> Iterator[None]:
         try:
             assert process.stdout is not None, "stdout is a pipe"  # noqa: S101
             if process.stdout.readline().strip() != "ready":
-                _, said = process.communicate()
-                raise MissingError(_lines(process.returncode, said) or [PROGRAM])
+                _, output = process.communicate()
+                raise MissingError(_lines(process.returncode, output) or [PROGRAM])
             yield
         finally:
             process.terminate()
@@ -79,8 +79,10 @@ def _controllers(scenario: Scenario) -> set[str]:
     return {tcp["congestion_control"]["kind"] for tcp in tcps if tcp is not None}
 
 
-def _lines(code: int, said: str) -> list[str]:
+def _lines(code: int, output: str) -> list[str]:
     if code == 0:
         return []
-    lines = [line for line in said.splitlines() if line.strip()]
-    return lines if code == MISSING and lines else [f"{PROGRAM} ended with {code}: {said.strip()}"]
+    lines = [line for line in output.splitlines() if line.strip()]
+    return (
+        lines if code == MISSING and lines else [f"{PROGRAM} ended with {code}: {output.strip()}"]
+    )

@@ -159,8 +159,8 @@ def _looked_at(pid: int, fd: int, borrowed: socket.socket) -> Payer:
     willingness = kappa = None
     if control in CONTROLS:
         with suppress(OSError):  # Out of reach, if its control group is another than the programs'.
-            told = struct.unpack("=II", borrowed.getsockopt(_LEVEL, _PARAMETERS, 8))
-            kappa, willingness = (each / _Q20 for each in told)
+            words = struct.unpack("=II", borrowed.getsockopt(_LEVEL, _PARAMETERS, 8))
+            kappa, willingness = (each / _Q20 for each in words)
     try:
         remote = _address(borrowed.getpeername())
     except OSError:

@@ -135,7 +135,7 @@ class Children:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
-        self._said: set[str] = set()
+        self._shown: set[str] = set()
 
     def run(
         self,
@@ -156,12 +156,12 @@ class Children:
         options += ["--verbose"] if verbose else []
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
             if kernel is None:
-                code, said, busy = self._here(scenario, options, output, tell, aloud=verbose)
+                code, lines, busy = self._here(scenario, options, output, tell, aloud=verbose)
             else:
                 task = guest.lab_task(find() or PROGRAM, scenario, ["run", *options], generator)
-                code, said, busy = self.in_guest(kernel, task, seed, output, tell)
+                code, lines, busy = self.in_guest(kernel, task, seed, output, tell)
             if code:
-                raise _failure(code, seed, said)
+                raise _failure(code, seed, lines)
             output.seek(0)
             try:
                 run = read(json.load(output), seed, ip=ip, generator=generator)
@@ -192,11 +192,11 @@ class Children:
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, FAVOURED)
         try:
-            said = self._follow(process, scenario.to_toml(), tell, aloud=aloud)
+            stderr_lines = self._follow(process, scenario.to_toml(), tell, aloud=aloud)
             code = process.wait()
         finally:
             self._end(process)
-        return code, said, busy_share(before, processor_time())
+        return code, stderr_lines, busy_share(before, processor_time())
 
     def in_guest(
         self,
@@ -219,11 +219,11 @@ class Children:
         finally:
             os.close(descriptor)
         try:
-            said = self._follow(process, "", tell, aloud=False)
+            stderr_lines = self._follow(process, "", tell, aloud=False)
             ended = process.wait()
         finally:
             self._end(process)
-        report = guest.report(said)
+        report = guest.report(stderr_lines)
         if report.code is None:
             raise _failure(ended or 1, seed, report.lines or ["the guest stopped before its task"])
         return report.code, report.lines, busy_share(*report.processor_time)
@@ -261,7 +261,7 @@ class Children:
         aloud: bool,
     ) -> list[str]:
         """Give the scenario, pass progress on, return the other lines of standard error."""
-        said = []
+        stderr_lines = []
         assert process.stdin is not None, "stdin is a pipe"  # noqa: S101
         assert process.stderr is not None, "stderr is a pipe"  # noqa: S101
         try:
@@ -277,15 +277,15 @@ class Children:
                     case []:
                         pass
                     case _:
-                        said.append(line.rstrip())
-                        self._say(said[-1], aloud=aloud)
-        return said
+                        stderr_lines.append(line.rstrip())
+                        self._say(stderr_lines[-1], aloud=aloud)
+        return stderr_lines
 
     def _say(self, line: str, *, aloud: bool) -> None:
         """Pass a line on, once for all runs; what goes wrong comes with the error anyway."""
         with self._lock:
-            known = line in self._said
-            self._said.add(line)
+            known = line in self._shown
+            self._shown.add(line)
         if aloud and not known:
             sys.stderr.write(one_line(line) + "\n")
 
@@ -397,8 +397,8 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _failure(code: int, seed: int, said: list[str]) -> Exception:
-    lines = [line for line in said if line.strip()]
+def _failure(code: int, seed: int, stderr_lines: list[str]) -> Exception:
+    lines = [line for line in stderr_lines if line.strip()]
     if code == MISSING:
         return MissingError(lines or ["something that it does not name"])
     if code == REFUSED:

@@ -238,11 +238,11 @@ class _Seconds:
     def of(self, task: tuple[str, int]) -> Callable[[float, float], None]:
         """What the run of this task shall call with (done, all) seconds."""
 
-        def told(done_s: float, total_s: float) -> None:
+        def report(done_s: float, total_s: float) -> None:
             self._totals[task], self._done[task] = total_s, done_s
             self._show()
 
-        return told
+        return report
 
     def end(self, task: tuple[str, int]) -> None:
         self._done[task] = self._totals[task]

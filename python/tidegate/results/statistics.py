@@ -120,26 +120,29 @@ def estimate(values: ArrayLike) -> Estimate:
 def welch95(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
     """Difference of two means, b - a, and its 95 % half-width after Welch; NaN values do not count.
 
-    The degrees of freedom are Welch and Satterthwaite's. The half-width is NaN where either side
-    has fewer than two values.
+    The half-width is NaN where either side has fewer than two values.
 
     >>> tuple(round(x, 3) for x in welch95([9.0, 10.0, 11.0], [11.0, 12.0, 13.0, 14.0]))
     (2.5, 2.232)
     """
+    x, y = estimate(a), estimate(b)
+    return y.mean - x.mean, welch95_half(x, y)
+
+
+def welch95_half(a: Estimate, b: Estimate) -> float:
+    """95 % half-width of the difference of two independent means after Welch.
+
+    The degrees of freedom are Welch and Satterthwaite's. NaN where either has fewer than two runs.
+    """
     from scipy.special import stdtrit
 
-    x, y = (np.asarray(values, dtype=float) for values in (a, b))
-    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
-    if not len(x) or not len(y):
-        return float("nan"), float("nan")
-    difference = float(y.mean() - x.mean())
-    if len(x) < 2 or len(y) < 2:
-        return difference, float("nan")
-    parts = np.array([x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)])
+    if a.runs < 2 or b.runs < 2:
+        return float("nan")
+    parts = np.array([(one.ci95 / student_t95(one.runs)) ** 2 for one in (a, b)])
     if parts.sum() == 0.0:
-        return difference, 0.0
-    freedom = parts.sum() ** 2 / (parts**2 / [len(x) - 1, len(y) - 1]).sum()
-    return difference, float(stdtrit(freedom, 0.975) * parts.sum() ** 0.5)
+        return 0.0
+    freedom = parts.sum() ** 2 / (parts**2 / [a.runs - 1, b.runs - 1]).sum()
+    return float(stdtrit(freedom, 0.975) * parts.sum() ** 0.5)
 
 
 def band95(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

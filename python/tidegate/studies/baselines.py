@@ -1,4 +1,4 @@
-"""What would come out without the mechanism that a paper is about.
+"""Verdicts on the same claims and cells without the mechanism that a study is about.
 
 A claim or a cell shows something of a mechanism only if it would not be there without it. So each
 is judged a second time, with a plain baseline in place of every point of ours. `[baseline]` of
@@ -8,7 +8,7 @@ is judged a second time, with a plain baseline in place of every point of ours. 
     name = "no policer"
     set = { "users.{heavy,light}.ingress" = [] }  # what it changes in scenarios; `{r}`: a level
     where = { mechanism = "Re-ECN" }            # only of these points; others are without it
-    levels = { mechanism = "RED" }              # or: the paper's own point that is without it
+    levels = { mechanism = "RED" }              # or: the study's own point without it
     values = { utilization = 95 }               # metrics for which it is a number
     replications = 3                            # runs a point, if fewer than the series has
 
@@ -28,7 +28,7 @@ from tidegate.studies.errors import ReproductionError
 from tidegate.studies.factors import Setting, filled, overrides
 from tidegate.studies.judge import judge_cell, judge_claim
 from tidegate.studies.matching import matches
-from tidegate.studies.points import Point, Points, capped
+from tidegate.studies.points import Point, Points, capped, simulated
 from tidegate.studies.rankings import with_rankings
 from tidegate.studies.selection import needs
 from tidegate.studies.verdict import Verdict, of_truth
@@ -69,7 +69,7 @@ class Without:
 
 @dataclass(frozen=True)
 class Bare:
-    """The points of a paper, each with what its baseline has in its place."""
+    """The points of a study, each with what its baseline has in its place."""
 
     points: Points
     computed: frozenset[int]
@@ -104,21 +104,21 @@ class Bare:
 
 
 def stand_ins(
-    paper: Study,
+    study: Study,
     wanted: Mapping[SeriesKey, Series],
     measured: Points,
     runner: Runner,
     replications: int | None,
 ) -> Bare:
     """Measure the baseline of each of these series."""
-    looked_at = _looked_at(paper)
+    looked_at = _looked_at(study)
     with_one = {
         key: (series, baseline)
         for key, series in wanted.items()
         if series.without_mechanism
         and key in looked_at
-        and key[0] in paper.experiments
-        and (baseline := paper.experiments[key[0]].baseline)
+        and key[0] in study.experiments
+        and (baseline := study.experiments[key[0]].baseline)
     }
     runner.prepare(
         (without(setting, baseline), _runs(series, baseline, replications))
@@ -137,7 +137,7 @@ def stand_ins(
             continue
         found = _changed(series, baseline, own, runner, replications)
         if baseline.levels:
-            found = [_of_the_papers_own(point, key[0], baseline, measured) for point in found]
+            found = [_own_without(point, key[0], baseline, measured) for point in found]
         points[key] = [_with_values(point, baseline) for point in found]
     ranked = with_rankings(Points(points), {key: series for key, (series, _) in with_one.items()})
     there = {id(point) for series in measured.points.values() for point in series}
@@ -145,10 +145,10 @@ def stand_ins(
     return Bare(ranked, frozenset(computed), frozenset(there & used))
 
 
-def _looked_at(paper: Study) -> set[SeriesKey]:
+def _looked_at(study: Study) -> set[SeriesKey]:
     """Series that a claim or a cell is about; others are drawn alone, or explain."""
     found: set[SeriesKey] = set()
-    for name, experiment in paper.experiments.items():
+    for name, experiment in study.experiments.items():
         parts = [needs(part, name) for claim in experiment.claims for part in claim.parts]
         found |= {key for keys in parts for key, _ in keys}
         if experiment.cells or not all(parts):
@@ -189,15 +189,11 @@ def _changed(
         if not applies or runner.same(bare, setting):
             found.append(point)
             continue
-        runs = runner.runs(bare, _runs(series, baseline, replications))
-        traces = tuple(run.trace for run in runs if run.trace is not None)
-        found.append(Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves))
+        found.append(simulated(bare, runner, _runs(series, baseline, replications)))
     return found
 
 
-def _of_the_papers_own(
-    point: Point, experiment: str, baseline: Baseline, measured: Points
-) -> Point:
+def _own_without(point: Point, experiment: str, baseline: Baseline, measured: Points) -> Point:
     """Give the experiment's own point without the mechanism, at this one's levels."""
     if matches(point.levels, baseline.levels):
         return point

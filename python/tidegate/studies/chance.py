@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tidegate.studies.explained import Support
+    from tidegate.studies.explanations import Support
     from tidegate.studies.judge import CellVerdict
 
 _FACTORS = np.geomspace(0.5, 2.0, 401)

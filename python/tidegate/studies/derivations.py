@@ -1,8 +1,8 @@
 """Values that are made of several measured points, as a part of a claim asks for by `derive`.
 
 ============  ==================================================================================
-max, min      the largest or smallest over these factors
-mean          the mean over these factors
+max, min      the largest or smallest over these factors, or over all of them ("all")
+mean          the mean over these factors, or over all of them
 over          value over an expression of its levels
 ratio         { of = where, to = where }, paired by the levels that neither names
 difference    { of = where, to = where }, the first less the second
@@ -76,7 +76,9 @@ def _mean_of(datum: Datum) -> float:
     return datum.value.mean
 
 
-def _names(factors: str | list[str]) -> set[str]:
+def _names(factors: str | list[str], found: list[Datum]) -> set[str]:
+    if factors == "all":
+        return {name for datum in found for name in datum.levels}
     return {factors} if isinstance(factors, str) else set(factors)
 
 
@@ -84,7 +86,8 @@ def _folded(
     found: list[Datum], factors: str | list[str], choose: Callable[..., Datum]
 ) -> list[Datum]:
     chosen = {
-        rest: choose(curve, key=_mean_of) for rest, curve in curves(found, _names(factors)).items()
+        rest: choose(curve, key=_mean_of)
+        for rest, curve in curves(found, _names(factors, found)).items()
     }
     return [Datum(dict(rest), datum.value, datum.points) for rest, datum in chosen.items()]
 
@@ -94,7 +97,7 @@ def _of_curves(
 ) -> list[Datum]:
     return [
         Datum(dict(rest), make(curve), points_of(curve))
-        for rest, curve in curves(found, _names(factors)).items()
+        for rest, curve in curves(found, _names(factors, found)).items()
     ]
 
 
@@ -237,7 +240,7 @@ def _beside_least(found: list[Datum], argument: Mapping[str, Any], look: Look) -
         for curve in curves(reference, {factor}).values()
     }
     keep = _SIDES[argument["keep"]]
-    kept = []
+    chosen = []
     for datum in found:
         rests = [rest for rest in least if set(rest) <= set(datum.levels.items())]
         if len(rests) != 1:
@@ -245,8 +248,8 @@ def _beside_least(found: list[Datum], argument: Mapping[str, Any], look: Look) -
         steps, at = least[rests[0]]
         level = float(datum.levels[factor])
         if level in steps and keep(steps.index(level) - at):
-            kept.append(datum)
-    return kept
+            chosen.append(datum)
+    return chosen
 
 
 _SIDES: Mapping[str, Callable[[int], bool]] = {

@@ -31,6 +31,9 @@ An experiment lists levels, and factors that vary together share a key; of a fac
 levels of some kinds may be taken::
 
     factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]], mechanism = { kind = ["aqm"] } }
+
+Its points are all combinations of these, or, with `draw = { points = 100, seed = 1 }`, combinations
+drawn at random, with each entry of a list equally likely.
 """
 
 from __future__ import annotations
@@ -41,17 +44,21 @@ import string
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from tidegate.scenarios.reading import toml_value
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Level = int | float | str
 Override = tuple[str, str]
+Base: TypeAlias = "str | Callable[[Mapping[str, Level]], str]"
+"""A scenario, or one for each combination of levels."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,13 @@ class Setting:
     """The scenario."""
     names: Mapping[str, Any] = field(default_factory=dict)
     """What reads and changes may call by name, as the set-up has it."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Metrics that a paper has there."""
+
+
+def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
+    """What pages call a level of a factor."""
+    return factors[factor].title(level) if factor in factors else str(level)
 
 
 def read_factors(
@@ -164,21 +178,53 @@ def combinations(levels: Mapping[str, list[Any]]) -> list[dict[str, Level]]:
     ]
 
 
+def scenario_of(base: Base, levels: Mapping[str, Level]) -> str:
+    """Give the scenario of these levels."""
+    return base if isinstance(base, str) else base(levels)
+
+
+def drawn(levels: Mapping[str, list[Any]], points: int, seed: int) -> list[dict[str, Level]]:
+    """Combinations of the levels at random.
+
+    >>> [one["gamma"] for one in drawn({"u_0/u_1": [[1, 10]], "gamma": [0, 3]}, 4, 1)]
+    [0, 3, 3, 3]
+    """
+    dice = np.random.default_rng(seed)
+    return [
+        {
+            name: level
+            for key, choices in levels.items()
+            for name, level in _named(key, choices[int(dice.integers(len(choices)))]).items()
+        }
+        for _ in range(points)
+    ]
+
+
 def settings(
     levels: Mapping[str, list[Any]],
     factors: Mapping[str, Factor],
     always: Sequence[Override],
-    base: str,
+    base: Base,
     names: Mapping[str, Any] | None = None,
+    draw: Mapping[str, int] | None = None,
 ) -> list[Setting]:
-    """Every combination of the levels as changes to the base scenario, `always` coming first."""
+    """Combinations of the levels as changes to their base scenario, `always` coming first.
+
+    All of them, or as many as `draw` asks for.
+    """
     names = names or {}
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
         raise ReproductionError(f"factors without a meaning in study.toml: {sorted(unknown)}")
+    lists = chosen(levels, factors, names)
     return [
-        Setting(combination, (*always, *_changes(combination, factors, names)), base, names)
-        for combination in combinations(chosen(levels, factors, names))
+        Setting(
+            combination,
+            (*always, *_changes(combination, factors, names)),
+            scenario_of(base, combination),
+            {name: filled(one, "", combination) for name, one in names.items()},
+        )
+        for combination in (combinations(lists) if draw is None else drawn(lists, **draw))
     ]
 
 

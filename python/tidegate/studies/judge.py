@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import Estimate
+from tidegate.results.statistics import Estimate, welch95_half
 from tidegate.studies.checks import check
 from tidegate.studies.checks.comparing import with_levels
 from tidegate.studies.checks.findings import Finding
 from tidegate.studies.errors import NothingLeftError
 from tidegate.studies.points import the_one_point
 from tidegate.studies.selection import groups
-from tidegate.studies.verdict import Verdict, all_of
+from tidegate.studies.verdict import Verdict, all_of, most_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RATIO_METRIC = "throughput_ratio_T_R"
 RATIO_OF_MEANS = "ratio_of_mean_throughputs"
 _LISTED = 4
-# Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
+# Runs of what a claim compares, in multiples of the study's, where these do not decide it.
 MORE_RUNS = 3
 
 
@@ -37,13 +37,13 @@ class CellVerdict:
     ours: Estimate
     ratio_of_means: float | None
     without: Estimate | None = None
-    """What the paper's baseline has here."""
+    """The baseline's value."""
     differs: bool = True
     """Whether ours differs from the baseline's by more than the interval of the difference."""
 
     @property
     def without_it(self) -> CellVerdict | None:
-        """Judge the baseline in our place; `None` where the paper has none."""
+        """Judge the baseline in our place; `None` where the study has none."""
         return replace(self, ours=self.without) if self.without is not None else None
 
     @property
@@ -53,8 +53,29 @@ class CellVerdict:
 
     @property
     def within(self) -> bool:
-        """Whether ours is as near as the paper's folder asks for."""
+        """Whether ours is as near as the study asks for."""
         return self.cell.tolerance.holds(self.ours.mean, self.cell.value)
+
+    @property
+    def uncertainty(self) -> float:
+        """Half-width of the deviation's 95 % interval (Welch); NaN beside a published number."""
+        theirs = self.cell.measured
+        if theirs is None or theirs.mean == 0:
+            return math.nan
+        return welch95_half(self.ours, theirs) / abs(theirs.mean)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance may explain the deviation from what was measured elsewhere."""
+        theirs = self.cell.measured
+        if theirs is None:
+            return False
+        return abs(self.ours.mean - theirs.mean) <= welch95_half(self.ours, theirs)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is not as near as asked for, and chance may explain that."""
+        return not self.within and self.by_chance
 
 
 @dataclass(frozen=True)
@@ -69,8 +90,13 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether all findings satisfy the claim; undecided where none says that it fails."""
-        return all_of(finding.verdict for _, finding in self.findings)
+        """Whether all findings, or the `share` asked for, satisfy the claim.
+
+        Undecided where no finding says that it fails.
+        """
+        verdicts = [finding.verdict for _, finding in self.findings]
+        share = self.claim.check.get("share")
+        return all_of(verdicts) if share is None else most_of(verdicts, share)
 
     @property
     def held(self) -> bool:
@@ -100,14 +126,16 @@ class ClaimVerdict:
     def measured(self) -> str:
         """Our values in a line."""
         more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
-        return told(self.findings) + (more if self.repeated else "")
+        held = sum(finding.held for _, finding in self.findings)
+        count = f"{held} of {len(self.findings)}: " if "share" in self.claim.check else ""
+        return count + in_a_line(self.findings) + (more if self.repeated else "")
 
 
 def _near_decision(finding: Finding) -> bool:
     return finding.margin is None or finding.margin.decided_by(MORE_RUNS)
 
 
-def told(findings: Sequence[tuple[str, Finding]]) -> str:
+def in_a_line(findings: Sequence[tuple[str, Finding]]) -> str:
     """Values in a line: those that fail or are undecided, or else all, or else their range."""
     for verdict, how in ((Verdict.FAILED, "fails"), (Verdict.UNDECIDED, "undecided")):
         wrong = [f"{label} {one.text}".strip() for label, one in findings if one.verdict is verdict]
@@ -125,7 +153,7 @@ def judge_cell(
 ) -> CellVerdict:
     """Put a published number beside the point that it speaks of, and `bare` in its place.
 
-    `like` is the metric by which these two are told apart, if not the cell's own.
+    `like` is the metric by which these two are seen to differ, if not the cell's own.
     """
     point = measured.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None

@@ -1,4 +1,4 @@
-"""A paper's folder, read: experiments, published cells, claims."""
+"""Reading a study's folder: experiments, published cells, claims."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.data import data_folder
 from tidegate.errors import UsageError
+from tidegate.studies.beside import Beside
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.factors import (
     Factor,
@@ -19,18 +20,22 @@ from tidegate.studies.factors import (
     combinations,
     overrides,
     read_factors,
+    scenario_of,
     settings,
 )
 from tidegate.studies.metrics import read_measures
 from tidegate.studies.model import TEN_PER_CENT, Baseline, Cell, Claim, Experiment, Series, Study
-from tidegate.studies.numbers import Numbers, read_numbers
+from tidegate.studies.numbers import Numbers
 from tidegate.studies.rankings import Ranking
-from tidegate.studies.relative import read_relatives
+from tidegate.studies.relative import read_near, read_relatives
+from tidegate.studies.sides.measured import MEASURABLE, SIDES
 from tidegate.studies.verdict import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from tidegate.studies.factors import Base
 
 
 _CELL_COLUMNS = ("metric", "value", "unit")
@@ -46,10 +51,10 @@ def study_names() -> list[str]:
 
 
 def load_study(name: str, *, quick: bool = False) -> Study:
-    """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
+    """Read and check a study's folder; with `quick`, its set-ups are those of `quick_set`."""
     folder = data_folder("studies") / name
     if not (folder / _STUDY_FILE).is_file():
-        raise UsageError(f"no paper {name!r}; there are {', '.join(study_names())}")
+        raise UsageError(f"no study {name!r}; there are {', '.join(study_names())}")
     head = _read(folder / _STUDY_FILE)
     factors = read_factors(head["factors"], folder)
     claims = {claim["id"]: claim for claim in _read(folder / "claims.toml")["claim"]}
@@ -59,7 +64,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
     setups = {
         name: _setup(name, folder, common, **entry, quick=quick) for name, entry in entries.items()
     }
-    numbers = read_numbers(head.get("numbers", {}))
+    numbers = Numbers(**head.get("numbers", {}))
     reduced = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
     reader = _Reader(
@@ -90,6 +95,7 @@ def load_study(name: str, *, quick: bool = False) -> Study:
         baseline=_baseline(folder / _STUDY_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         relatives=read_relatives(head.get("relative", {})),
+        near=read_near(head.get("near", {})),
         own_replications=head.get("own_replications"),
         numbers=numbers,
     )
@@ -97,9 +103,13 @@ def load_study(name: str, *, quick: bool = False) -> Study:
 
 @dataclass(frozen=True)
 class _Setup:
-    """Where experiments begin: a scenario, and what all of a set-up change in it."""
+    """Where experiments begin: a scenario, and what all of a set-up change in it.
 
-    base: str
+    Where `base` names factors in braces, such as `"{case}.toml"`, each of their levels has a
+    scenario of its own.
+    """
+
+    base: Base
     always: tuple[Override, ...]
     names: Mapping[str, Any]
 
@@ -116,9 +126,12 @@ def _setup(
     quick: bool,
 ) -> _Setup:
     changes = {**(set or {}), **((quick_set or {}) if quick else {})}
-    text = (folder / base).read_text(encoding="utf-8")
-    own = {"setup": name, **common, **names} if names else {}
-    return _Setup(text, overrides(changes), own)
+
+    def text_at(levels: Mapping[str, Level]) -> str:
+        return (folder / base.format(**levels)).read_text(encoding="utf-8")
+
+    own = {"setup": name, **common, **(names or {})} if names or common else {}
+    return _Setup(text_at if "{" in base else text_at({}), overrides(changes), own)
 
 
 @dataclass(frozen=True)
@@ -138,18 +151,21 @@ class _Reader:
         data = _read(file)
         if "like" in data:
             data = {**_read(file.with_name(f"{data['like']}.toml")), **data}
-        # A factor of this experiment alone, such as the traits, is told in its own file.
+        # A factor of this experiment alone stands in its own file.
         factors = {**self.factors, **read_factors(data.get("factors", {}), self.folder)}
+        series = {
+            key: self.series(key, {**_for_all_series(data), **entry}, factors)
+            for key, entry in data["series"].items()
+            if key not in self.without
+        }
+        beside = Beside(**data["beside"]) if "beside" in data else None
+        cells = self.cells(name, data) if "expected" in data else ()
         return Experiment(
             name=name,
             title=data["title"],
             section=str(data.get("section", "")),
-            series={
-                key: self.series(key, {**_for_all_series(data), **entry}, factors)
-                for key, entry in data["series"].items()
-                if key not in self.without
-            },
-            cells=self.cells(name, data) if "expected" in data else (),
+            series=series,
+            cells=(*beside.cells(name, series),) if beside else cells,
             claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
             figure=self.figure(data["figure"]) if "figure" in data else None,
             notes=data.get("notes", "").strip(),
@@ -159,6 +175,7 @@ class _Reader:
             tables=tuple(data.get("table", [])),
             baseline=_baseline(file, data.get("baseline", self.baseline)),
             factors=factors,
+            beside=beside,
         )
 
     def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -173,7 +190,22 @@ class _Reader:
             entry = {**entry, **entry["quick"]}
         if "rivals" in entry:
             return Series(name, (), 0, ranking=Ranking(entry["rivals"], entry["of"]))
+        if "published" in entry:
+            return Series(name, _published(self.folder / entry["published"]), 0, entry["model"])
         levels = entry["factors"]
+        if "side" in entry:
+            if entry["side"] not in SIDES or "measured" not in entry:
+                there = ", ".join(SIDES)
+                raise ReproductionError(f"{name}: side: one of {there}, with a table `measured`")
+            setup = self.setups.get(entry["setup"])
+            always = (*setup.always, *overrides(entry.get("set", {}))) if setup else ()
+            known = (
+                settings(levels, factors, always, setup.base, setup.names)
+                if setup and entry["side"] in MEASURABLE
+                else [Setting(one, (), "") for one in combinations(levels)]
+            )
+            table = self.folder / entry["measured"]
+            return Series(name, tuple(known), 0, side=entry["side"], measured=table)
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"
             raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")
@@ -182,7 +214,7 @@ class _Reader:
         if model is not None:
             return Series(name, _computed(entry, factors, setup), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
-        points = settings(levels, factors, always, setup.base, setup.names)
+        points = settings(levels, factors, always, setup.base, setup.names, draw=entry.get("draw"))
         return Series(
             name,
             tuple(points),
@@ -191,6 +223,7 @@ class _Reader:
             more_runs=entry.get("more_runs", True),
             without_mechanism=entry.get("without_mechanism", True),
             reduced=reduced,
+            beside=entry.get("beside"),
         )
 
     def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -268,8 +301,18 @@ def _computed(
         named = [name for name in levels if name in known]
         others = {**setup.names, **levels}
         changes = [one for name in named for one in factors[name].overrides(levels[name], others)]
-        points.append(Setting(levels, tuple(changes), setup.base))
+        points.append(Setting(levels, tuple(changes), scenario_of(setup.base, levels)))
     return tuple(points)
+
+
+def _published(file: Path) -> tuple[Setting, ...]:
+    """Give a point for each place of a table of published cells, with the paper's numbers."""
+    places: dict[tuple[tuple[str, Level], ...], dict[str, float]] = {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            levels = tuple((k, _level(text)) for k, text in row.items() if k not in _CELL_COLUMNS)
+            places.setdefault(levels, {})[row["metric"]] = float(row["value"])
+    return tuple(Setting(dict(levels), (), known=found) for levels, found in places.items())
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,9 +11,12 @@ if TYPE_CHECKING:
 
 
 def matches(traits: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Whether something has the traits that a `where` asks for: one, one of a list, or a range.
+    """Whether something has the traits that a `where` asks for.
 
-    >>> matches({"gamma": 2, "ecn": "on"}, {"gamma": {"max": 3}, "ecn": ["on", "off"]})
+    These are one, one of a list, a range, or text with the wildcards of a shell.
+
+    >>> where = {"gamma": {"max": 3}, "ecn": ["on", "off"], "queue": {"like": "*red"}}
+    >>> matches({"gamma": 2, "ecn": "on", "queue": "abc-red"}, where)
     True
     """
     return all(name in traits and _allowed(traits[name], want) for name, want in where.items())
@@ -22,6 +26,8 @@ def _allowed(trait: str | float, want: object) -> bool:
     match want:
         case list():
             return trait in want
+        case {"like": pattern}:
+            return fnmatchcase(str(trait), str(pattern))
         case dict():
             return within(float(trait), want)
     return bool(trait == want)

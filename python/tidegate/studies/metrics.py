@@ -1,4 +1,4 @@
-"""A paper's metrics, made of what is read from the runs of one point.
+"""A study's metrics, computed from what is read from the runs of one point.
 
 `[metrics]` gives each an expression of the names in `[reads]`::
 
@@ -47,7 +47,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Run:
-    """What is kept of a run."""
+    """What was read from a run."""
 
     readings: Mapping[str, Reading]
     packets: int
@@ -60,13 +60,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Measures:
-    """What is read from a paper's runs, and what is made of it."""
+    """What is read from a study's runs, and the metrics computed from it."""
 
     reads: Mapping[str, Read] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     curves: Mapping[str, CurveRead] = field(default_factory=dict)
     traces: str = "all"
-    """Whether the time series of each run are kept, or of the `first` of a scenario alone."""
+    """Whether the time series of each run are kept, of the `first` of a scenario, or `none`."""
 
     def keep(
         self, simulation: Simulation, columns: Columns, names: Mapping[str, Any] | None = None
@@ -85,7 +85,8 @@ class Measures:
         )
 
     def _traced(self, simulation: Simulation, columns: Columns) -> bool:
-        return self.traces == "all" or int(columns["run"]["seed"][0]) == simulation.seed
+        first = self.traces == "first" and int(columns["run"]["seed"][0]) == simulation.seed
+        return first or self.traces == "all"
 
     def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
         if not self.curves or columns["run"]["seed"][0] != simulation.seed:
@@ -112,7 +113,7 @@ class Measures:
 
 
 def read_measures(head: Mapping[str, Any]) -> Measures:
-    """Read `[reads]` and `[metrics]` of a paper."""
+    """Read `[reads]` and `[metrics]` of a study."""
     reads = read_reads(head.get("reads", {}))
     metrics = {name: _metric(entry) for name, entry in head.get("metrics", {}).items()}
     there = {*reads, *metrics, WARM_UP}

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tidegate.results.statistics import Estimate
+    from tidegate.studies.beside import Beside
     from tidegate.studies.factors import Factor, Level, Override, Setting
     from tidegate.studies.metrics import Measures
     from tidegate.studies.rankings import Ranking
-    from tidegate.studies.relative import Relative
+    from tidegate.studies.relative import Near, Relative
     from tidegate.studies.sides.model import Model
 
 TEN_PER_CENT = Tolerance(0.10)
@@ -34,6 +36,8 @@ class Cell:
     """How near ours has to be: 10 %, unless `study.toml` asks for something else of the metric."""
     cannot_fail: str = ""
     """Why no measurement of ours could be out here; empty where one could."""
+    measured: Estimate | None = None
+    """The number with its interval, where it was measured and not published."""
 
     @property
     def id(self) -> str:
@@ -50,22 +54,28 @@ class Series:
     settings: tuple[Setting, ...]
     replications: int
     model: Model | None = None
-    """What computes them; `None`: they are simulated, or stars."""
+    """What computes them; `None` if they are simulated or rankings."""
     ranking: Ranking | None = None
     """What ranks other series' points."""
     quick_replications: int | None = None
-    """Where it is not the paper's own number that is enough in a hurry."""
+    """Runs per point with `--quick`, where the study's own number is too small."""
     more_runs: bool = True
-    """Whether points that leave a claim undecided are run more often; not where a run is long."""
+    """Whether points of an undecided claim get more runs; not where a run is long."""
     without_mechanism: bool = True
     """Whether it can be measured with the baseline in the mechanism's place."""
     reduced: bool = False
     """Whether it is not what it is in full."""
+    side: str = ""
+    """Where it was measured, if not in the simulator."""
+    measured: Path | None = None
+    """Table of what was measured there."""
+    beside: Model | None = None
+    """What computes further metrics of the points that are simulated."""
 
     @property
     def simulated(self) -> bool:
-        """Whether there is anything to run."""
-        return self.model is None and self.ranking is None
+        """Whether its points are simulated."""
+        return self.model is None and self.ranking is None and self.measured is None
 
 
 @dataclass(frozen=True)
@@ -96,13 +106,13 @@ class Baseline:
     where: Mapping[str, Any] = field(default_factory=dict)
     """Levels of the points that it changes; all others are without the mechanism."""
     levels: Mapping[str, Level] = field(default_factory=dict)
-    """Of the paper's own point that is without the mechanism."""
+    """Levels of the study's own point without the mechanism."""
     values: Mapping[str, float] = field(default_factory=dict)
     """Metrics for which it is a number."""
     replications: int | None = None
     """Runs a point, if fewer than the series has."""
     same_as: Mapping[str, str] = field(default_factory=dict)
-    """Metrics without an interval: told apart where these others are."""
+    """For a metric without an interval, the metric by which a difference is judged."""
 
 
 @dataclass(frozen=True)
@@ -118,22 +128,24 @@ class Experiment:
     figure: Mapping[str, Any] | None
     notes: str
     metric_of: Mapping[str, str]
-    """Study of traits: the metric of each of its cells."""
+    """For the sensitivity experiment, the metric of each of its cells."""
     part: str = ""
-    """Of a paper that is reproduced in parts: which one."""
+    """Name of the part that it belongs to, in a study with parts."""
     page: str = ""
-    """Of a paper whose results stand on several pages: which one."""
+    """Name of the page that it belongs to, in a study with several pages."""
     tables: tuple[Mapping[str, Any], ...] = ()
     """Of what was measured, see `tabled`."""
     baseline: Baseline | None = None
-    """What it is judged beside: the paper's, or its own."""
+    """The study's baseline, or its own."""
     factors: Mapping[str, Factor] = field(default_factory=dict)
     """The study's, and its own."""
+    beside: Beside | None = None
+    """Which of its series were measured elsewhere as well."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """Everything in a paper's folder but the explanations."""
+    """Everything in a study's folder but the explanations."""
 
     name: str
     folder: Path
@@ -141,7 +153,7 @@ class Study:
     measures: Measures
     quick_replications: int
     quick_overrides: tuple[Override, ...]
-    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
+    """What `--quick` changes in every scenario, for studies whose runs are few and long."""
     shortened: bool
     """Whether that, or what it changes in some set-up, is in here."""
     without: frozenset[str]
@@ -151,13 +163,15 @@ class Study:
     samples: str
     """What confidence intervals are over."""
     terms: str
-    """Items of a list, in Markdown: the paper's own terms."""
+    """The study's own terms, as items of a Markdown list."""
     baseline: Baseline | None = None
     """What stands without the mechanism in all experiments that have none of their own."""
     by_chapter: bool = False
     """Whether its pages say which of its chapters has what."""
     relatives: Mapping[str, Relative] = field(default_factory=dict)
     """Metrics of points over those of others."""
+    near: Mapping[str, Near] = field(default_factory=dict)
+    """Metrics of points over those of their models."""
     numbers: Numbers = field(default_factory=Numbers)
     """What the prose of its pages may name."""
     own_replications: int | None = None

@@ -77,8 +77,3 @@ class Numbers:
         value = mean * form.get("scale", 1.0)
         digits = form.get("digits", 0 if abs(value) >= _WHOLE_FROM else 2)
         return f"{value:,.{digits}f}{form.get('unit', '')}"
-
-
-def read_numbers(table: Mapping[str, Any]) -> Numbers:
-    """Read `[numbers]` of a study."""
-    return Numbers(**table)

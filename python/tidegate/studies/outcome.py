@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.studies.baselines import Without
-    from tidegate.studies.explained import Support
+    from tidegate.studies.explanations import Support
     from tidegate.studies.judge import CellVerdict, ClaimVerdict
     from tidegate.studies.model import Experiment
 
@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def otherwise(self) -> list[tuple[ClaimVerdict, ClaimVerdict]]:
-        """Claims that the paper's own number of runs would decide otherwise: ours, and those."""
+        """Claims whose verdict differs with the paper's number of runs: ours, and that one."""
         pairs = [
             (ours, self.with_own_runs[ours.claim.id])
             for ours in self.claims
@@ -53,7 +53,7 @@ class Outcome:
     def deviating(self) -> list[CellVerdict | ClaimVerdict]:
         """Cells that are out and claims that fail."""
         return [
-            *(verdict for verdict in self.counted_cells if not verdict.within),
+            *(one for one in self.counted_cells if not (one.within or one.undecided)),
             *(one for one in self.counted_claims if not (one.held or one.undecided)),
         ]
 
@@ -67,14 +67,15 @@ class Outcome:
         """Claims that can fail."""
         return [verdict for verdict in self.claims if not verdict.claim.cannot_fail]
 
-    def summary(self, paper: str) -> dict[str, Any]:
+    def summary(self, study: str) -> dict[str, Any]:
         """Give counts for `reproduce --check --format json`.
 
         Cells and claims are cells within, claims held, and what the lists `undecided`, `explained`,
         `by_another_reading` and `unexplained` have: each stands in one of them. What cannot fail is
         in none of these counts, but in `cannot_fail`.
         """
-        undecided = [name_of(verdict) for verdict in self.counted_claims if verdict.undecided]
+        undecided = [name_of(one) for one in self.counted_cells if one.undecided]
+        undecided += [name_of(verdict) for verdict in self.counted_claims if verdict.undecided]
         deviating: dict[str, list[str]] = {
             "explained": [], "by_another_reading": [], "unexplained": []
         }  # fmt: skip
@@ -83,13 +84,13 @@ class Outcome:
         apart = [name_of(one) for one in self.cells if one.cell.cannot_fail]
         apart += [name_of(one) for one in self.claims if one.claim.cannot_fail]
         return {
-            "experiment": f"{paper}/{self.experiment.name}",
+            "experiment": f"{study}/{self.experiment.name}",
             **({"part": self.experiment.part} if self.experiment.part else {}),
             "cells": len(self.counted_cells),
             "cells_within": sum(verdict.within for verdict in self.counted_cells),
             "claims": len(self.counted_claims),
             "claims_held": sum(verdict.held for verdict in self.counted_claims),
-            "claims_undecided": len(undecided),
+            "claims_undecided": sum(verdict.undecided for verdict in self.counted_claims),
             "undecided": undecided,
             **deviating,
             "cannot_fail": apart,

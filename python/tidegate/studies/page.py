@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tidegate.errors import UsageError
+from tidegate.errors import ResultError, UsageError
 from tidegate.escapes import lines, markdown
-from tidegate.studies.book import replace
+from tidegate.results.atomic import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +43,15 @@ def filled_text(text: str, parts: Mapping[str, object]) -> str:
 
 
 def write_page(path: Path, text: str) -> Path:
-    """Write a page where it belongs."""
-    replace(path, text)
+    """Write a file in one step: it is there whole or as it was.
+
+    Raises `ResultError` where it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+    replace_file(path, lambda draft: draft.write_text(text, encoding="utf-8"))
     return path
 
 
@@ -53,8 +60,8 @@ def table(
 ) -> str:
     """A table in Markdown, with the first row as head; from a column on, numbers on the right.
 
-    >>> print(table(["who", "got"], [["all", "1"]], numbers_from=1))
-    | who | got |
+    >>> print(table(["user", "Mb/s"], [["all", "1"]], numbers_from=1))
+    | user | Mb/s |
     |---|---:|
     | all | 1 |
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
+from tidegate.studies.sides.measured import measured as measured_before
 from tidegate.studies.sides.model import compute
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Point:
     traces: tuple[Trace, ...] = ()
     """Of each run, where time series are sampled."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
-    """Of the first run, where the paper names any."""
+    """Of the first run, where the study names any."""
 
     @property
     def trace(self) -> Trace | None:
@@ -146,19 +147,34 @@ def repeatable(
 
 
 def capped(series: Series, replications: int | None) -> int:
-    """Give runs a point of this series, at least its own number for a hurry."""
+    """Return the number of runs per point, capped but not below `quick_replications`."""
     if replications is None:
         return series.replications
     return min(series.replications, max(replications, series.quick_replications or 0))
 
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
-    if series.model is None:
-        runs = runner.runs(setting, capped(series, replications))
-        traces = tuple(run.trace for run in runs if run.trace is not None)
-        return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
-    exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
-    return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
+    if series.measured is not None:
+        return Point(setting.levels, measured_before(series.measured, setting.levels))
+    model = series.model or series.beside
+    found: dict[str, float | str] = dict(setting.known)
+    if model is not None:
+        found |= compute(model, setting.levels, lambda more: runner.scenario(setting, more))
+    # What a model says in words are levels of the point.
+    words = {name: value for name, value in found.items() if isinstance(value, str)}
+    computed = {n: Estimate(float(v)) for n, v in found.items() if not isinstance(v, str)}
+    levels = {**setting.levels, **words}
+    if not series.simulated:
+        return Point(levels, computed)
+    point = simulated(setting, runner, capped(series, replications))
+    return replace(point, levels=levels, metrics={**point.metrics, **computed})
+
+
+def simulated(setting: Setting, runner: Runner, replications: int) -> Point:
+    """Run a setting so many times, and give its point."""
+    runs = runner.runs(setting, replications)
+    traces = tuple(run.trace for run in runs if run.trace is not None)
+    return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
 
 
 def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:

@@ -1,4 +1,4 @@
-"""Ranking, by which some papers rank what they compare: how many rivals are not better than each.
+"""Rankings of what a study compares: the number of rivals that are not better than each.
 
 A series may be made of others, with a part of a claim for each metric of which less is better::
 

@@ -12,11 +12,13 @@ column   one of its columns, or an expression of them and of `begin_s` and `end_
          the run is measured
 where    rows to keep: a value of a column, a list of values, { min = .., max = .. }, or
          { like = "*.egress.*" } for text, with the wildcards of a shell; "{name}" is what the
-         set-up calls so
+         set-up calls so, "{begin_s}" and "{end_s}" these times; a group by its name, or by its
+         number from 0
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
          deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
          ten rows in a row), summit (where the histogram has its highest inner maximum), quotient
-         (the first row over the second), kinds (how many different values), or each, so that every
+         (the first row over the second), halves (the sum of the larger half over that of the
+         smaller one), kinds (how many different values), or each, so that every
          row is a sample; of rows that are evenly apart, the frequency of the strongest sine by
          Fourier transform (fourier) or by MUSIC (music), both in cycles a row, or its amplitude
          (swing)
@@ -120,7 +122,8 @@ def rows(
     kept = np.ones(count, dtype=bool)
     for name, want in where.items():
         values = np.asarray(table[name])
-        kept &= _wanted(np.asarray(groups)[values] if name == "group" else values, want)
+        named = name == "group" and not isinstance(want, int)
+        kept &= _wanted(np.asarray(groups)[values] if named else values, want)
     return kept
 
 
@@ -171,6 +174,16 @@ def _summit(values: Rows) -> float:
     return float((edges[highest] + edges[highest + 1]) / 2)
 
 
+def _halves(values: Rows) -> Reading:
+    """Sum of the larger half over that of the smaller; the middle one of an odd number is left out.
+
+    >>> _halves(np.array([3.0, 1.0, 9.0]))
+    9.0
+    """
+    half, ordered = values.size // 2, np.sort(values)
+    return _over(ordered[-half:].sum(), ordered[:half].sum()) if half else None
+
+
 _FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
     "sum": lambda values: float(values.sum()),
     "mean": _of_some(np.mean),
@@ -186,6 +199,7 @@ _FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
     "slow-deviation": _of_some(lambda values: float(np.std(_means_of_ten(values)))),
     "summit": _of_some(_summit),
     "quotient": lambda values: _over(values[0], values[1]) if values.size > 1 else None,
+    "halves": _halves,
     "kinds": lambda values: float(np.unique(values).size),
     "each": lambda values: tuple(values[~np.isnan(values)].tolist()) or None,
 }

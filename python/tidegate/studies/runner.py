@@ -1,4 +1,4 @@
-"""A paper's runs, each done once."""
+"""The runs of a study, each done once."""
 
 from __future__ import annotations
 
@@ -73,20 +73,20 @@ RunKey: TypeAlias = "tuple[str, int]"
 
 @dataclass
 class Runner:
-    """Runs scenarios and remembers every run by what it depends on."""
+    """Runs scenarios, and has every run by what it depends on."""
 
     engine: Engine
     measures: Measures
-    """What is kept of each run."""
+    """What is read from each run."""
     executor: Executor | None = None
     """Where they run; default: threads."""
     on_progress: Progress = lambda _done, _total: None
     always: tuple[Override, ...] = ()
     """Changes to every scenario, after its own."""
-    kept: RunStore | None = None
-    """Where runs are kept that need not be done again."""
-    kept_count: int = 0
-    """How many runs were taken from there."""
+    store: RunStore | None = None
+    """The run cache."""
+    cached_count: int = 0
+    """Number of runs that were taken from the cache."""
     _runs: dict[RunKey, Run] = field(default_factory=dict)
     _simulations: dict[_Scenario, tuple[str, Simulation]] = field(default_factory=dict)
 
@@ -97,8 +97,8 @@ class Runner:
             scenario, simulation = self._simulation(setting)
             seeds = range(simulation.seed, simulation.seed + replications)
             lacking = [seed for seed in seeds if (scenario, seed) not in self._runs]
-            there = self.kept.of(scenario) if self.kept and lacking else {}
-            self.kept_count += len(there.keys() & lacking)
+            there = self.store.of(scenario) if self.store and lacking else {}
+            self.cached_count += len(there.keys() & lacking)
             self._runs |= {(scenario, seed): there[seed] for seed in lacking if seed in there}
             missing |= {
                 (scenario, seed): (simulation, setting) for seed in lacking if seed not in there
@@ -113,8 +113,8 @@ class Runner:
         ]
         with closing(each_done(tasks, self.executor or Threads(), self.on_progress)) as done:
             for number, run in done:
-                if self.kept is not None:
-                    self.kept.add(*keys[number], run)
+                if self.store is not None:
+                    self.store.add(*keys[number], run)
                 self._runs[keys[number]] = run
 
     def runs(self, setting: Setting, replications: int) -> list[Run]:
@@ -134,7 +134,7 @@ class Runner:
 
     @property
     def run_count(self) -> int:
-        """Runs there are so far, those of before included."""
+        """Number of runs so far, cached ones included."""
         return len(self._runs)
 
     @property
@@ -149,8 +149,8 @@ class Runner:
         known = self._simulations.get(key)
         if known is None:
             simulation = self.scenario(setting, ())
-            told = simulation.to_toml() + names
-            known = (hashlib.sha256(told.encode()).hexdigest(), simulation)
+            content = simulation.to_toml() + names
+            known = (hashlib.sha256(content.encode()).hexdigest(), simulation)
             self._simulations[key] = known
         return known
 

@@ -1,8 +1,7 @@
-"""What a study runs: scenarios with their seeds, and what is kept of each run.
+"""Tasks of a study: a scenario, a seed, and what is read from the run.
 
-Of a run nothing stays but what a *measure* reads from its tables, so that ten thousand need no
-memory to speak of. Simulated runs go wherever an executor puts them, those of a lab onto this
-kernel.
+Only what a *measure* reads from a run's tables stays in memory. Runs go wherever an executor puts
+them.
 """
 
 from __future__ import annotations
@@ -12,24 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from tidegate._native import Scenario
-    from tidegate.results.result import Result
-    from tidegate.results.tables import Tables
     from tidegate.runs.execution import Executor, Progress
-    from tidegate.runs.simulation import Showing
 
 Columns: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 """The engine's tables by name, each a mapping of columns."""
 
-Numbers: TypeAlias = "dict[str, float | list[float] | None]"
-"""What a run comes to, by name: a number, one for each interval, or None where there is none."""
-
-Measure: TypeAlias = "Callable[[Scenario, Tables], Numbers]"
-"""Reads a run's tables; a function of a module or a partial of one, since it travels."""
-
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class Runnable(Protocol):
@@ -44,28 +33,25 @@ Ran = TypeVar("Ran", bound=Runnable)
 
 
 @dataclass(frozen=True)
-class Task(Generic[Ran, Kept]):
-    """One run, and what is to be kept of it."""
+class Task(Generic[Ran, Value]):
+    """One run, and what is read from it."""
 
     scenario: Ran
     seed: int
-    keep: Callable[[Ran, Columns], Kept]
+    keep: Callable[[Ran, Columns], Value]
 
-    def do(self) -> Kept:
+    def do(self) -> Value:
         """Run it."""
         return self.keep(self.scenario, self.scenario.run(self.seed))
 
 
-def run_all(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
-    """Give what is kept of each task, in their order; the first failure ends it."""
-    kept = dict(each_done(tasks, executor, tell))
-    return [kept[number] for number in range(len(tasks))]
-
-
 def each_done(
-    tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress
-) -> Generator[tuple[int, Kept]]:
-    """Yield the number of each task with what is kept of it, as it ends, in any order."""
+    tasks: Sequence[Task[Ran, Value]], executor: Executor, tell: Progress
+) -> Generator[tuple[int, Value]]:
+    """Yield the number of each task with what was read, as it ends, in any order.
+
+    The first failure ends all of them.
+    """
     tell(0, len(tasks))
     with closing(executor.work(list(enumerate(tasks)), _do)) as outcomes:
         for done, ((number, _), outcome) in enumerate(outcomes, 1):
@@ -75,82 +61,5 @@ def each_done(
             tell(done, len(tasks))
 
 
-def _do(numbered: tuple[int, Task[Any, Kept]]) -> Kept:
+def _do(numbered: tuple[int, Task[Any, Value]]) -> Value:
     return numbered[1].do()
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A scenario of a study: how often it is run, and what is read from each run."""
-
-    scenario: Scenario
-    seeds: Sequence[int]
-    measure: Measure
-
-    def read(self, scenario: Scenario, columns: Columns) -> Numbers:
-        """Numbers of a run that the engine has just done."""
-        from tidegate.results.tables import run_tables
-
-        return self.measure(scenario, run_tables(columns, scenario))
-
-
-def simulate(
-    trials: Sequence[Trial], executor: Executor, tell: Progress
-) -> list[list[dict[str, Any]]]:
-    """Seed and numbers of each run of each trial."""
-    found = dict(each_simulated(trials, executor, tell))
-    return [found[number] for number in range(len(trials))]
-
-
-def each_simulated(
-    trials: Sequence[Trial], executor: Executor, tell: Progress
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Yield the number of each trial with seed and numbers of its runs as its last one ends."""
-    for trial in trials:
-        trial.scenario.check_simulator()
-    runs = [(number, seed) for number, trial in enumerate(trials) for seed in trial.seeds]
-    tasks = [Task(trials[number].scenario, seed, trials[number].read) for number, seed in runs]
-    ended: list[dict[int, Numbers]] = [{} for _ in trials]
-    for which, numbers in each_done(tasks, executor, tell):
-        number, seed = runs[which]
-        ended[number][seed] = numbers
-        seeds = trials[number].seeds
-        if len(ended[number]) == len(seeds):
-            yield number, [{"seed": seed, **ended[number][seed]} for seed in seeds]
-
-
-def run_in_lab(
-    trials: Mapping[str, Trial], *, jobs: int, progress: Showing
-) -> dict[str, list[tuple[dict[str, Any], Numbers]]]:
-    """Run trials on this kernel, in real time; of each run the lab's own account, and its numbers.
-
-    Needs root. All trials have the scenario's own first seed.
-    """
-    from tidegate.laboratory.running import lab_all
-
-    found: dict[str, list[tuple[dict[str, Any], Numbers]]] = {}
-    for count in sorted({len(trial.seeds) for trial in trials.values()}):
-        chosen = {name: trial for name, trial in trials.items() if len(trial.seeds) == count}
-        scenarios = {name: trial.scenario for name, trial in chosen.items()}
-        results = lab_all(scenarios, replications=count, jobs=jobs, progress=progress)
-        for name, result in results.items():
-            found[name] = [
-                (about, trials[name].measure(result.scenario, tables))
-                for about, tables in _each_run(result)
-            ]
-    return {name: found[name] for name in trials}
-
-
-def _each_run(result: Result) -> Iterator[tuple[dict[str, Any], Tables]]:
-    """Every run of a lab: what the lab says of it, and its tables."""
-    import pyarrow.compute as pc
-
-    assert result.lab is not None, "a lab tells how it went"  # noqa: S101
-    for about in result.lab.to_pylist():
-        yield (
-            about,
-            {
-                name: content.filter(pc.equal(content["replication"], about["replication"]))
-                for name, content in result.tables.items()
-            },
-        )

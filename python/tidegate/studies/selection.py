@@ -53,21 +53,21 @@ def groups(part: Mapping[str, Any], experiment: str, measured: Points) -> list[G
     for key, by_name in grouped.items():
         missing = names - by_name.keys()
         if missing:
-            made = any("derive" in one for one in (part, *named.values()))
-            told = f"nothing for {sorted(missing)} at {_told(key)}"
-            raise (
-                NothingLeftError(told) if made else ReproductionError(f"{part['metric']}: {told}")
-            )
+            derives = any("derive" in one for one in (part, *named.values()))
+            message = f"nothing for {sorted(missing)} at {_label(key)}"
+            if derives:
+                raise NothingLeftError(message)
+            raise ReproductionError(f"{part['metric']}: {message}")
     if not grouped:
         raise NothingLeftError("nothing to compare")
     telling = _telling(grouped) if each == "others" else set(each)
     return [
-        Group(_told((f, level) for f, level in key if f in telling), by_name)
+        Group(_label((f, level) for f, level in key if f in telling), by_name)
         for key, by_name in grouped.items()
     ]
 
 
-def _told(key: Iterable[tuple[str, Any]]) -> str:
+def _label(key: Iterable[tuple[str, Any]]) -> str:
     return " ".join(f"{factor}={level}" for factor, level in key)
 
 

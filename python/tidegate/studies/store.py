@@ -1,6 +1,6 @@
-"""A paper's runs as they are kept, so that none is done twice: a book with a case a scenario.
+"""The run cache of a study: a file for each scenario, with what was read from its runs.
 
-Each run is kept as soon as it has ended, under what it depends on: the hash of its scenario with
+Each run is stored as soon as it has ended, under what it depends on: the hash of its scenario with
 all defaults filled in, its seed, the engine, and what was read of it. So an interrupted
 reproduction goes on where it was, experiments share what they have in common, a page whose words
 or figures have changed is written without a run, and no page mixes two engines.
@@ -8,7 +8,9 @@ or figures have changed is written without a run, and no page mixes two engines.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import zlib
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,9 +24,9 @@ from tidegate.results.atomic import clear_leftovers, locked, replace_file
 from tidegate.scenarios.reading import build_id
 from tidegate.studies import expressions
 from tidegate.studies import reads as readings
-from tidegate.studies.book import Book, Entry, fingerprint
 from tidegate.studies.curves import CurveRead
 from tidegate.studies.metrics import WARM_UP, Measures, Run
+from tidegate.studies.page import write_page
 from tidegate.studies.traces import Trace, trace_of
 
 if TYPE_CHECKING:
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
 
     from tidegate.studies.reads import Reading
 
-_ENTRY = "runs"
 _LOCK = ".lock"
-"""A file in the folder; who holds its lock may write."""
+"""File in the folder whose lock is held while writing."""
 _DAMAGED = (
     OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error,
 )  # fmt: skip
@@ -44,29 +45,28 @@ _DAMAGED = (
 
 @dataclass(frozen=True)
 class RunStore:
-    """The runs of a paper in a folder."""
+    """The runs of a study in a folder."""
 
     folder: Path
     measures: Measures
     resume: bool = True
-    """Whether what is there counts; what is done anew is kept in any case."""
+    """Whether cached runs are used; new ones are stored in any case."""
     engine: str = field(default_factory=build_id)
     """Fingerprint of what runs the scenarios."""
 
     def of(self, scenario: str) -> dict[int, Run]:
-        """Runs of the scenario with this hash that need not be done again, by their seeds."""
+        """Cached runs of the scenario with this hash, by their seeds."""
         if not self.resume:
             return {}
-        entry = self._entry(scenario)
-        found = {line["seed"]: self._run(scenario, line) for line in entry.runs}
+        found = {line["seed"]: self._run(scenario, line) for line in self._lines(scenario)}
         return {seed: run for seed, run in found.items() if run is not None}
 
     def clear_away(self) -> None:
-        """Remove what writers have left that were killed."""
+        """Remove incomplete files of writers that were killed."""
         clear_leftovers(self.folder)
 
     def add(self, scenario: str, seed: int, run: Run) -> None:
-        """Keep a run; another command may have added to the same scenario meanwhile."""
+        """Store a run; another command may have added to the same scenario meanwhile."""
         try:
             self._add(scenario, seed, run)
         except ResultError as error:
@@ -82,29 +82,28 @@ class RunStore:
             self._enter(scenario, seed, run)
 
     def _enter(self, scenario: str, seed: int, run: Run) -> None:
-        lines = {line["seed"]: line for line in self._entry(scenario).runs}
+        lines = {line["seed"]: line for line in self._lines(scenario)}
         lines[seed] = _line(seed, run)
         in_order = [lines[number] for number in sorted(lines)]
         about = {
+            "scenario": scenario,
             "engine": self._simulated_by,
             "reads": self._reads,
-            "check": fingerprint(in_order),
+            "check": _fingerprint(in_order),
         }
-        self._book.write(_case(scenario), {_ENTRY: Entry(scenario, in_order, about)})
+        write_page(self._file(scenario), _text(about, in_order))
 
-    def _entry(self, scenario: str) -> Entry:
-        """What is there of a scenario; nothing where it was read by others or cannot be read."""
+    def _lines(self, scenario: str) -> list[dict[str, Any]]:
+        """Stored runs of a scenario; none where others read them, or the file is damaged."""
         try:
-            entry = self._book.read(_case(scenario)).get(_ENTRY, Entry())
-        except ResultError:
-            return Entry()
-        known = self._reads.items() <= entry.about.get("reads", {}).items()
-        same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
-        if not (known and same):
-            return Entry()
-        # What was kept before there were checks has none.
-        check = fingerprint(entry.runs)
-        return entry if entry.about.get("check", check) == check else Entry()
+            content = json.loads(self._file(scenario).read_text(encoding="utf-8"))
+            lines: list[dict[str, Any]] = content["runs"]
+            known = self._reads.items() <= content["reads"].items()
+            same = (content["scenario"], content["engine"]) == (scenario, self._simulated_by)
+            whole = content["check"] == _fingerprint(lines)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return []
+        return lines if known and same and whole else []
 
     def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
         """A run as it was; None where its time series are lost."""
@@ -123,14 +122,13 @@ class RunStore:
     def _trace(self, scenario: str, seed: int) -> Path:
         return self.folder / f"{_case(scenario)}-{seed}.npz"
 
-    @property
-    def _book(self) -> Book:
-        return Book(self.folder)
+    def _file(self, scenario: str) -> Path:
+        return self.folder / f"{_case(scenario)}.json"
 
     @cached_property
     def _simulated_by(self) -> str:
         rules = (readings, expressions, CurveRead, trace_of)
-        return fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
+        return _fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
 
     @cached_property
     def _reads(self) -> dict[str, str]:
@@ -138,11 +136,23 @@ class RunStore:
         asked = {"traces": self.measures.traces}
         asked |= {name: repr(read) for name, read in self.measures.reads.items()}
         asked |= {f"{name} over time": repr(read) for name, read in self.measures.curves.items()}
-        return {name: fingerprint(read) for name, read in asked.items()}
+        return {name: _fingerprint(read) for name, read in asked.items()}
 
 
 def _case(scenario: str) -> str:
     return scenario[:32]
+
+
+def _fingerprint(*content: object) -> str:
+    canonical = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _text(about: Mapping[str, Any], runs: list[dict[str, Any]]) -> str:
+    """JSON with a run a line."""
+    head = "".join(f"  {json.dumps(key)}: {json.dumps(value)},\n" for key, value in about.items())
+    lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)
+    return f'{{\n{head}  "runs": [\n{lines}\n  ]\n}}\n'
 
 
 def _line(seed: int, run: Run) -> dict[str, Any]:

@@ -114,6 +114,19 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=_FROM_GOOD_TO_BAD.index)
 
 
+def most_of(verdicts: Iterable[Verdict], share: float) -> Verdict:
+    """Of a statement that holds where at least this share of these does.
+
+    >>> [most_of([Verdict.HELD, Verdict.FAILED], share).value for share in (0.5, 0.6)]
+    ['holds', 'fails']
+    """
+    there = list(verdicts)
+    asked = share * len(there)
+    if there.count(Verdict.HELD) >= asked:
+        return Verdict.HELD
+    return Verdict.FAILED if len(there) - there.count(Verdict.FAILED) < asked else Verdict.UNDECIDED
+
+
 def any_of(verdicts: Iterable[Verdict]) -> Verdict:
     """Of a statement that holds where one of these does."""
     return min(verdicts, key=_FROM_GOOD_TO_BAD.index, default=Verdict.FAILED)

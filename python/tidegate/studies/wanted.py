@@ -12,18 +12,18 @@ from tidegate.studies.selection import needs
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from tidegate.studies.explained import StudyExplanation
+    from tidegate.studies.explanations import StudyExplanation
     from tidegate.studies.model import Experiment, Series, Study
     from tidegate.studies.points import SeriesKey
 
 
 def wanted_series(
-    paper: Study, chosen: Sequence[Experiment], explanations: Iterable[StudyExplanation]
+    study: Study, chosen: Sequence[Experiment], explanations: Iterable[StudyExplanation]
 ) -> dict[SeriesKey, Series]:
     """All series of the chosen experiments, and of others the points that verdicts rest on."""
-    known = {experiment.name: experiment for experiment in paper.experiments.values()}
-    if paper.sensitivity:
-        known[paper.sensitivity.name] = paper.sensitivity
+    known = {experiment.name: experiment for experiment in study.experiments.values()}
+    if study.sensitivity:
+        known[study.sensitivity.name] = study.sensitivity
     wanted = {
         (experiment.name, series.name): series
         for experiment in chosen

@@ -200,6 +200,12 @@ impl<'a> FlowEndpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
+        if tcp.pacing == Some(true) {
+            // Any limit but "none" switches TCP's internal pacing on.
+            let rate = (u64::MAX - 1).to_ne_bytes();
+            system::set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
+                .map_err(|error| self.error("cannot pace a connection", &error))?;
+        }
         let options = pricing::options(&tcp.congestion_control, self.price_encoding)
             .map_err(|line| LabError::Refused(vec![line]))?;
         for (option, numbers) in options {

@@ -132,6 +132,10 @@ fn arguments(flow: &FlowPlan, endpoints: &FlowEndpoints) -> Vec<String> {
             let tcp = flow.tcp.as_ref().expect("greedy flows have TCP");
             let name = tcp.congestion_control.linux_name();
             all.extend(["--congestion".to_owned(), name.to_owned()]);
+            // A limit above any rate switches TCP's internal pacing on.
+            if tcp.pacing == Some(true) {
+                all.extend(["--fq-rate".to_owned(), "1000G".to_owned()]);
+            }
             // Told the segment size, iperf3 does not report it.
             if flow.packet_size.get() < endpoints.user.mtu.into() {
                 all.extend(["--set-mss".to_owned(), endpoints.mss().to_string()]);

@@ -1,6 +1,6 @@
 //! Congestion controllers, behind one door.
 
-use super::{Ack, Marks, Window};
+use super::{Ack, MIN_SSTHRESH, Marks, Pacing, Window};
 use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 use crate::price::Encoding;
@@ -21,8 +21,11 @@ pub trait Sender {
     /// identifier of L4S (RFC 9331), its receiver echoes every mark, and it has no use without ECN.
     const IS_SCALABLE: bool = false;
 
-    /// Whether it spreads its segments, so that none leave in the bursts of segmentation offload.
-    const SPREADS_SEGMENTS: bool = false;
+    /// Whether its segments are paced unless the scenario says otherwise.
+    const IS_PACED: bool = false;
+
+    /// How its segments are paced where they are, and how large bursts of segmentation offload are.
+    const PACING: Pacing = Pacing::Linux;
 
     /// Whether receivers are to tell when segments arrived, for the one-way delay.
     const READS_ONE_WAY_DELAY: bool = false;
@@ -84,8 +87,10 @@ pub trait Control: Sender + Sized {
 
     /// The new slow-start threshold after a loss: asked once per window of data and, on timeouts,
     /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
-    /// down to it.
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64;
+    /// down to it. By default a share of the window, [`Control::beta`].
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        (self.beta() * window.cwnd).max(MIN_SSTHRESH)
+    }
 
     /// The retransmission timer has expired, and cwnd is 1; ssthresh is the endpoint's.
     fn on_timeout(&mut self) {}
@@ -215,11 +220,19 @@ macro_rules! senders {
                 }
             }
 
-            /// See [`Sender::SPREADS_SEGMENTS`].
-            pub const fn spreads_segments(&self) -> bool {
+            /// See [`Sender::IS_PACED`].
+            pub const fn is_paced(&self) -> bool {
                 match self {
-                    $(SenderParams::$name(_) => $name::SPREADS_SEGMENTS,)+
-                    $(SenderParams::$kernel(_) => $kernel::SPREADS_SEGMENTS,)+
+                    $(SenderParams::$name(_) => $name::IS_PACED,)+
+                    $(SenderParams::$kernel(_) => $kernel::IS_PACED,)+
+                }
+            }
+
+            /// See [`Sender::PACING`].
+            pub const fn pacing(&self) -> Pacing {
+                match self {
+                    $(SenderParams::$name(_) => $name::PACING,)+
+                    $(SenderParams::$kernel(_) => $kernel::PACING,)+
                 }
             }
         }

@@ -18,7 +18,7 @@
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
-use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use super::{Ack, Control, Marks, Sender, Window};
 use crate::mechanism::About;
 use crate::price::{Encoding, PathPrice};
 use crate::units::{Demand, Factor, Share, Whole};
@@ -146,10 +146,6 @@ impl Control for DirectWindow {
             return pricing::slow_start(window, ack.acked);
         }
         pricing::step(window, step, step < 0.0 || !slow_start);
-    }
-
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (BETA * window.cwnd).max(MIN_SSTHRESH)
     }
 
     fn beta(&self) -> f64 {

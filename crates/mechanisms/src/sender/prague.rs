@@ -24,13 +24,15 @@
 //! DCTCP's rests: at several marks a round trip p = 2/cwnd, against which RFC 9332 sets its coupling
 //! factor.
 //!
-//! Differs from the draft and from its Linux code: no pacing, since the simulator's senders have none
-//! (bursts of ACKs are bursts of segments); no window below two segments; no fall-back for queues that
+//! Its segments are paced at cwnd/srtt, in slow start at twice that (`tcp.pacing`), and no burst of segmentation offload
+//! is longer than 1/4096 s at that rate or two segments.
+//!
+//! Differs from the draft and from its Linux code: no window below two segments; no fall-back for queues that
 //! mark as RFC 3168 has it; the reference holds from the first ACK in congestion avoidance, not after
 //! some round trips; feedback is DCTCP's echo, which stands for AccECN (RFC 9768).
 
 use super::marked_share::MarkedShare;
-use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Pacing, Sender, Window};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::units::{OrOff, Span, Time};
@@ -92,7 +94,9 @@ impl Sender for Prague {
 
     const IS_SCALABLE: bool = true;
 
-    const SPREADS_SEGMENTS: bool = true;
+    const IS_PACED: bool = true;
+
+    const PACING: Pacing = Pacing::Prague;
 }
 
 impl Control for Prague {
@@ -137,10 +141,6 @@ impl Control for Prague {
             window.ssthresh = window.cwnd;
             self.reduced = Round::begin(self.reference, marks);
         }
-    }
-
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (LOSS_BETA * window.cwnd).max(MIN_SSTHRESH)
     }
 
     fn beta(&self) -> f64 {

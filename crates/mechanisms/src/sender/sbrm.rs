@@ -27,7 +27,7 @@
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
-use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use super::{Ack, Control, Sender, Window};
 use crate::mechanism::About;
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -124,10 +124,6 @@ impl Control for Sbrm {
         if self.kappa > self.final_kappa {
             self.shrink_step(marked > 0, ack.round_start);
         }
-    }
-
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (BETA * window.cwnd).max(MIN_SSTHRESH)
     }
 
     fn beta(&self) -> f64 {

@@ -27,7 +27,7 @@
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
-use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use super::{Ack, Control, Sender, Window};
 use crate::mechanism::About;
 use crate::units::{Demand, Share, Span, Whole};
 use crate::{parameters, words};
@@ -127,10 +127,6 @@ impl Control for TcpRm {
 
     fn mark_weighed_less(&self) -> bool {
         self.cut_by_kappa
-    }
-
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (BETA * window.cwnd).max(MIN_SSTHRESH)
     }
 
     fn beta(&self) -> f64 {

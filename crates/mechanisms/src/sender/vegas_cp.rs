@@ -174,10 +174,6 @@ impl Control for VegasCp {
         }
     }
 
-    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (BETA * window.cwnd).max(MIN_SSTHRESH)
-    }
-
     fn beta(&self) -> f64 {
         BETA
     }

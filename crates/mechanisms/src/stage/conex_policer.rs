@@ -137,6 +137,16 @@ words! {
     }
 }
 
+impl Buckets {
+    /// Whose account a user's is: its own, or that of the first.
+    pub const fn account_of(self, user: u32) -> u32 {
+        match self {
+            Buckets::ByUser => user,
+            Buckets::One => 0,
+        }
+    }
+}
+
 impl PolicerCurve {
     /// Probability of a drop where a bucket of this depth has this fill.
     pub fn probability(self, fill: Credit, depth: Credit) -> f64 {
@@ -350,7 +360,7 @@ impl Stage for ConexPolicer {
     }
 
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let Some(account) = self.accounts.get(self.account_of(user)) else { return };
+        let Some(account) = self.accounts.get(self.buckets.account_of(user)) else { return };
         let fill = account.bucket.fill_at(&self.rule, now);
         match self.counts_packets {
             true => each("fill_packets", fill.as_packets()),
@@ -363,14 +373,6 @@ impl ConexPolicer {
     /// What it keeps of a user, counts for tables aside.
     pub const STATE_BYTES_PER_USER: usize = size_of::<Account>();
 
-    /// Whose account a user's is: its own, or that of the first.
-    const fn account_of(&self, user: u32) -> u32 {
-        match self.buckets {
-            Buckets::ByUser => user,
-            Buckets::One => 0,
-        }
-    }
-
     /// Counts a packet and lets it pass if it declares nothing, was not marked, and comes from somebody who had
     /// tokens when it declared last: more can only have come in, so that most packets need no arithmetic.
     #[inline]
@@ -379,7 +381,7 @@ impl ConexPolicer {
         let has_tokens = |account: &Account| account.bucket.fill_before() > Credit::ZERO;
         let free = conex
             && !(loss || mark || credit || marked)
-            && self.accounts.get(self.account_of(user)).is_some_and(has_tokens);
+            && self.accounts.get(self.buckets.account_of(user)).is_some_and(has_tokens);
         if free {
             self.counts.of(user, Counts::default).add(Kind::Conex, len);
         }
@@ -466,7 +468,7 @@ impl ConexPolicer {
     }
 
     fn account(&mut self, user: u32, now: Time) -> &mut Account {
-        let user = self.account_of(user);
+        let user = self.buckets.account_of(user);
         let (rule, limit) = (&self.rule, &self.limit);
         self.accounts.of(user, || Account {
             bucket: rule.bucket(now),

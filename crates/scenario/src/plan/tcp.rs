@@ -198,9 +198,13 @@ parameters! {
         /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
         /// application reads at once, is acknowledged without delay, as in Linux.
         pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// Segments, or bursts, leave at the pacing rate instead of as ACKs release them: at twice the window a round
+        /// trip in slow start, then at 1.2 times (prague: once), as Linux's internal pacing and its queue fq have it.
+        /// Default: true for prague, which has it from Linux, else false, as Linux without fq.
+        pub pacing: Option<bool>,
         /// Segments are sent in bursts of two and more, as many as a millisecond's worth, and one alone waits
         /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
-        /// Not for prague, which spreads its segments.
+        /// prague's are a quarter of a millisecond's worth.
         pub segment_bursts: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
         /// The window may grow if it was full at some time in the last round trip, and in slow start
         /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
@@ -366,6 +370,11 @@ impl TcpPlan {
     pub fn is_scalable(&self) -> bool {
         let exact = self.mark_feedback().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
+    }
+
+    /// Whether segments are paced.
+    pub fn is_paced(&self) -> bool {
+        self.pacing.unwrap_or(self.congestion_control.is_paced())
     }
 
     /// When acknowledgements are delayed, if they are.

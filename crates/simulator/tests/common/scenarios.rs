@@ -148,12 +148,13 @@ fn tcp() -> impl Strategy<Value = String> {
                     "{ kind = \"per-signal\", cheat = { kind = \"understate\", share = 0.5 } }",
                 ],
             ),
+            one_of("pacing", vec!["true", "false"]),
         ),
     )
-        .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex))| {
+        .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex, pacing))| {
             // Re-ECN goes with ECN, and nobody declares in two ways.
             let conex = if ecn.contains("conex") { String::new() } else { conex };
-            [a, b, c, d, e, ecn, g, h, i, j, k, l, conex].concat()
+            [a, b, c, d, e, ecn, g, h, i, j, k, l, conex, pacing].concat()
         })
 }
 
@@ -194,6 +195,7 @@ fn row() -> impl Strategy<Value = &'static str> {
         "{ kind = \"mark-counter\" }",
         "{ kind = \"congestion-reporter\", interval = \"15 ms\" }",
         "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
+        "{ kind = \"policer\", rate = \"2 Mb/s\", burst = \"18 kB\", peak_rate = \"9 Mb/s\", peak_burst = \"9 kB\" }",
         "{ kind = \"conex-policer\", fill_rate = \"5 packets/s\", depth = \"9 packets\" }",
         "{ kind = \"conex-policer\", fill_rate = \"40 kb/s\", depth = \"9 kB\", curve = \"strict\", \
          buckets = \"one\", drops = \"declared\", not_conex = \"limit\", not_conex_rate = \"5 Mb/s\" }",

@@ -1,12 +1,13 @@
 """By how much packets differ from the models, for each cause: `measured.json`.
 
-`make accuracy` simulates scenarios drawn at random and writes it.
+The study `accuracy` measures it on scenarios drawn at random; tests/studies/test_accuracy.py copies
+it from that study's page.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -47,9 +48,3 @@ def measured() -> dict[str, Measured]:
         )
         for kind, one in found.items()
     }
-
-
-def write(found: dict[str, Measured], path: Path = FILE) -> None:
-    """Keep what was measured."""
-    data = {kind: asdict(one) for kind, one in sorted(found.items())}
-    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

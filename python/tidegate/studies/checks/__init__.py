@@ -6,6 +6,8 @@ a number or another mean (values, formulas, ratios). The claim holds where the w
 lies on the right side of the limit, fails where it lies on the wrong side, and is undecided else.
 So a tie is undecided, whichever way the means point. What was computed exactly has no interval and
 is decided by its value; one run has no known interval and decides nothing. A NaN satisfies nothing.
+
+A claim holds where it holds everywhere, or, with `share = 0.9`, in so large a share of the places.
 """
 
 from __future__ import annotations

@@ -53,10 +53,15 @@ def below(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> Margin:
 
 
 def names_of(rules: Mapping[str, Any], datum: Datum) -> dict[str, Any]:
-    """Give the levels, and what `variables` computes from them (to match an expression's units)."""
+    """Give what an expression of a check may name.
+
+    These are the levels, other metrics of the point that was measured there, if it is one, and what
+    `variables` computes from the levels (to match an expression's units).
+    """
     variables = rules.get("variables", {})
     computed = {name: evaluate(text, datum.levels) for name, text in variables.items()}
-    return {**datum.levels, **computed}
+    metrics = datum.points[0].metrics if len(datum.points) == 1 else {}
+    return {**{name: one.mean for name, one in metrics.items()}, **datum.levels, **computed}
 
 
 def listed(item: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""Checks of a curve over one factor: monotonic, unimodal, and shapes told in words (event)."""
+"""Checks of a curve over one factor: monotonic, unimodal, and shapes described in words (event)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from tidegate.figures.look import INK, STYLE, look, write_light
 from tidegate.studies.curves import draw_over_time
+from tidegate.studies.factors import title
+from tidegate.studies.figures.beside import draw_beside
 from tidegate.studies.figures.heat import draw_cells
 from tidegate.studies.figures.lines import (
     Line,
@@ -25,10 +27,10 @@ from tidegate.studies.figures.lines import (
     place,
     x_of,
 )
+from tidegate.studies.figures.maps import draw_maps
 from tidegate.studies.figures.model import draw_identity, draw_spectra
 from tidegate.studies.matching import matches
 from tidegate.studies.points import series_key
-from tidegate.studies.report.tables import title
 from tidegate.studies.sides.model.formulas import meter_trace
 from tidegate.studies.traces import draw_shares, draw_throughput, draw_trace
 
@@ -51,7 +53,7 @@ _TITLE_CHARACTERS = 80
 _LONG_TICK = 6
 # So few levels of a factor are the ticks of its axis themselves.
 _MOST_OWN_TICKS = 7
-_MANY_DECADES = 1e4
+_SOME_DECADES, _MANY_DECADES = 1e3, 1e4
 
 
 def draw(experiment: Experiment, measured: Points, folder: Path) -> Path | None:
@@ -84,8 +86,10 @@ def _lines(experiment: Experiment, measured: Points) -> Figure:
         else:
             _draw_panel(pair, Panel(experiment, measured, one), legends=across == 1)
     if across > 1:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=across, fontsize=9)
+        shown = [pair.get_legend_handles_labels() for pair in axes]
+        handles = {name: one for them in shown for one, name in zip(*them, strict=True)}
+        where = {"loc": "outside lower center", "ncols": across, "fontsize": 9}
+        figure.legend(handles.values(), handles.keys(), **where)
     return figure
 
 
@@ -155,7 +159,7 @@ _BESIDE_MODEL = {"spectra": draw_spectra, "identity": draw_identity}
 
 
 def _throughput(experiment: Experiment, measured: Points) -> Figure:
-    """Give axes to each point: who sent how much over time."""
+    """Draw axes for each point: throughput of each sender over time."""
     from matplotlib.figure import Figure
 
     spec = experiment.figure or {}
@@ -240,10 +244,25 @@ def _dots(experiment: Experiment, measured: Points) -> Figure:
     return figure
 
 
+def _maps(experiment: Experiment, _: Points) -> Figure:
+    """Give what a model says over two factors, in as many columns as `across` says."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    across = spec["across"]
+    down = -(-len(spec["panels"]) // across)
+    figure = Figure((2.0 + 3.4 * across, 3.7 * down), layout="constrained")
+    _head(figure, experiment)
+    draw_maps(figure, figure.subplots(down, across, sharex=True, squeeze=False), spec)
+    return figure
+
+
 _KINDS: Mapping[str, Callable[[Experiment, Points], Figure]] = {
     "lines": _lines,
     "activity": _lines,
     "dots": _dots,
+    "beside": draw_beside,
+    "map": _maps,
     "cells": draw_cells,
     "traces": _traces,
     "over-time": _over_time,
@@ -340,6 +359,10 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
     if ticks is not None:
         long = max(map(len, ticks)) > _LONG_TICK
         axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
+    for x, name in spec.get("vertical", {}).items():
+        _draw_vertical(axes, float(x), name)
+    for start, end in spec.get("straight", []):
+        axes.plot(*zip(start, end, strict=True), color=INK, linestyle="--", linewidth=1.2)
     for height, name in spec.get("horizontal", {}).items():
         _draw_horizontal(axes, float(height), name, below=name in spec.get("named_below", []))
 
@@ -358,13 +381,32 @@ def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> No
     )
 
 
+def _draw_vertical(axes: Axes, x: float, name: str) -> None:
+    axes.axvline(x, color="#999999", linestyle=":", linewidth=1.2)
+    axes.annotate(
+        name,
+        (x, 0.26),
+        xycoords=("data", "axes fraction"),
+        rotation=90,
+        ha="right",
+        va="bottom",
+        fontsize=8,
+        color="#666666",
+    )
+
+
 def _plain_log_ticks(axis: XAxis | YAxis) -> None:
-    """1, 2, 5, 10 rather than powers, as most factors span one to three decades."""
+    """1, 2, 5, 10 rather than powers, as most factors span one to three decades.
+
+    Above three, every decade has a tick, and above four every second one.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_data_interval()
-    wide = low > 0 and high / low > _MANY_DECADES
-    axis.set_major_locator(LogLocator(base=100.0) if wide else LogLocator(subs=(1.0, 2.0, 5.0)))
+    span = high / low if low > 0 else 1.0
+    subs = (1.0, 2.0, 5.0) if span <= _SOME_DECADES else (1.0,)
+    base = 100.0 if span > _MANY_DECADES else 10.0
+    axis.set_major_locator(LogLocator(base=base, subs=subs))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -374,7 +416,7 @@ def _categories(lines: list[Line], factor: str) -> list[str]:
 
 
 def _levels(lines: list[Line], factor: str) -> list[float]:
-    return sorted({float(point.levels[factor]) for line in lines for point in line.points})
+    return sorted({x_of(point, factor, None) for line in lines for point in line.points})
 
 
 def _told(factor: str, level: object) -> str:

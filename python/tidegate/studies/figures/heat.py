@@ -11,8 +11,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from tidegate.figures.look import INK
+from tidegate.studies.factors import title
 from tidegate.studies.points import series_key
-from tidegate.studies.report.tables import title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

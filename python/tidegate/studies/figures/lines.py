@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from tidegate.studies.factors import Level
     from tidegate.studies.model import Experiment
     from tidegate.studies.points import Point, Points
 
@@ -70,7 +71,8 @@ class Panel:
     def published(self) -> dict[tuple[Any, ...], float]:
         """The paper's cells by their levels."""
         cells = self.experiment.cells
-        return {place(c.levels): c.value for c in cells if c.metric == self.metric}
+        published = [c for c in cells if c.metric == self.metric and c.measured is None]
+        return {place(c.levels): c.value for c in published}
 
     def titled(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Levels as pages call them."""
@@ -110,7 +112,7 @@ def _apart(lines: list[Line], factor: str) -> list[Line]:
     """Points beside those of other lines at the same places, around the middle."""
     together: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
     for line in lines:
-        together[tuple(point.levels[factor] for point in line.points)].append(line)
+        together[tuple(_x(point, factor) for point in line.points)].append(line)
     shifts = {
         id(line): _APART * (number - (len(some) - 1) / 2)
         for some in together.values() for number, line in enumerate(some)
@@ -152,13 +154,15 @@ def draw_line(axes: Axes, line: Line, spec: Mapping[str, Any], ticks: list[str] 
     """Our values, with their intervals where more than one run was measured."""
     ours = [point.metrics[line.metric] for point in line.points]
     measured = ours[0].runs > 0
+    # Without a line there is nothing else to see.
+    shown = measured or line.style == "none"
     axes.errorbar(
         [x_of(point, spec["x"], ticks) + line.shift for point in line.points],
         [estimate.mean for estimate in ours],
         [estimate.ci95 for estimate in ours] if measured and line.marked else None,
         color=line.look.colour,
         linestyle=line.style,
-        marker=line.look.marker if measured and line.marked else "",
+        marker=line.look.marker if shown and line.marked else "",
         markersize=4,
         capsize=2,
         label=line.label,
@@ -215,9 +219,13 @@ def category(level: object) -> str:
 
 
 def x_of(point: Point, factor: str, ticks: list[str] | None) -> float:
-    """Where a point stands on the horizontal axis."""
-    level = point.levels[factor]
+    """Where a point stands on the horizontal axis, by a factor or a metric."""
+    level = _x(point, factor)
     return float(level) if ticks is None else float(ticks.index(category(level)))
+
+
+def _x(point: Point, factor: str) -> Level:
+    return point.levels[factor] if factor in point.levels else point.metrics[factor].mean
 
 
 def place(levels: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Pages of results: every cell and every claim of a paper beside what we measured."""
+"""Pages of results: every cell and every claim of a study beside what we measured."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.statistics import decimals
 from tidegate.studies.chance import tried
 from tidegate.studies.figures import draw
-from tidegate.studies.judge import told
+from tidegate.studies.judge import in_a_line
 from tidegate.studies.page import filled_text, table, write_page
+from tidegate.studies.report.beside import blocks_beside
 from tidegate.studies.report.chapters import chapter_table
 from tidegate.studies.report.sensitivity import sensitivity_section
 from tidegate.studies.report.tables import tables_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.explained import Support
+    from tidegate.studies.explanations import Support
     from tidegate.studies.factors import Factor
     from tidegate.studies.judge import CellVerdict, ClaimVerdict
     from tidegate.studies.model import Baseline, Cell, Claim, Experiment, Study
@@ -35,13 +36,13 @@ class Effort:
     target: str
     """Such as `abc` or `abc/table2`."""
     runs: int
-    kept: int
-    """So many of these were run before."""
+    cached: int
+    """Number of these that came from the run cache."""
     packets: int
     cpu_s: float
     """Not on the page: it would change with every machine and every run."""
     replications: int | None
-    """Runs a point at most; `None`: the paper's own counts."""
+    """Maximum number of runs per point; `None`: the study's own counts."""
 
 
 _PAGE = """
@@ -67,7 +68,7 @@ _PAGE = """
 def write_report(
     folder: Path,
     *,
-    paper: Study,
+    study: Study,
     outcomes: Sequence[Outcome],
     supports: Sequence[Support],
     measured: Points,
@@ -83,12 +84,12 @@ def write_report(
     figures = {
         one.experiment.name: draw(one.experiment, measured, folder / "figures") for one in outcomes
     }
-    parts = blocks(paper, outcomes, supports, measured, effort, figures)
-    template = paper.folder / f"page{page and '-'}{page}.md"
+    parts = blocks(study, outcomes, supports, measured, effort, figures)
+    template = study.folder / f"page{page and '-'}{page}.md"
     there = {one.experiment.name for one in outcomes}
-    whole = there >= {one.name for one in paper.experiments.values() if one.page == page}
+    whole = there >= {one.name for one in study.experiments.values() if one.page == page}
     text = template.read_text(encoding="utf-8") if whole and template.is_file() else _PAGE
-    text = paper.numbers.filled(filled_text(text, parts), measured)
+    text = study.numbers.filled(filled_text(text, parts), measured)
     write_page(folder / page_file(page), text.strip() + "\n")
 
 
@@ -98,7 +99,7 @@ def page_file(page: str) -> str:
 
 
 def blocks(
-    paper: Study,
+    study: Study,
     outcomes: Sequence[Outcome],
     supports: Sequence[Support],
     measured: Points,
@@ -108,22 +109,23 @@ def blocks(
     """Give each block of a page by its name.
 
     Of each experiment there are `experiment: NAME`, and its parts: `figure: NAME`, `table: NAME`
-    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`. `levels: X`
-    lists the levels of a factor with a file of its own.
+    (`table: NAME 2` for the second), `cells: NAME`, `claims: NAME` and `runs: NAME`; where points
+    were measured elsewhere as well, those of `blocks_beside`. `levels: X` lists the levels of a
+    factor with a file of its own.
     """
     parts = {
-        "title": f"# {paper.title}: our results beside the paper's",
-        "written": _written(paper, effort, [outcome.experiment for outcome in outcomes]),
-        "summary": _totals(paper, outcomes),
-        "how-to-read": _how_to_read(paper),
-        "own-runs": "\n\n".join(_with_own_runs(paper, outcomes)),
-        "sensitivity": "\n\n".join(sensitivity_section(paper, measured)),
+        "title": f"# {study.title}: our results beside the paper's",
+        "written": _written(study, effort, [outcome.experiment for outcome in outcomes]),
+        "summary": _totals(study, outcomes),
+        "how-to-read": _how_to_read(study),
+        "own-runs": "\n\n".join(_with_own_runs(study, outcomes)),
+        "sensitivity": "\n\n".join(sensitivity_section(study, measured)),
         "explanations": _explanations(supports, outcomes),
     }
     whole = []
     for outcome in outcomes:
         name = outcome.experiment.name
-        own = _parts(outcome, measured, figures.get(name))
+        own = _parts(outcome, measured, figures.get(name)) | blocks_beside(outcome, measured)
         parts |= own
         parts[f"experiment: {name}"] = _experiment(outcome, own)
         whole.append(parts[f"experiment: {name}"])
@@ -142,14 +144,14 @@ def _levels(name: str, factor: Factor) -> str:
     return table([name, "name", "configured"], rows)
 
 
-def _written(paper: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
+def _written(study: Study, effort: Effort, experiments: Sequence[Experiment]) -> str:
     reduced = [
         f"`{each.name}:{name}`"
         for each in experiments
         for name, series in each.series.items()
         if series.reduced
     ]
-    written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
+    written = f"Written by `tidegate reproduce {effort.target}`{_left_out(study)}"
     if not effort.runs:
         return f"{written}. All is computed, nothing simulated."
     counts = (
@@ -157,7 +159,7 @@ def _written(paper: Study, effort: Effort, experiments: Sequence[Experiment]) ->
         if effort.replications is None
         else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
-    if paper.shortened:
+    if study.shortened:
         counts += ", some of them shorter (`quick_set` in study.toml)"
     if reduced:
         counts += f", with less in {' and '.join(reduced)} (`quick` in experiments/)"
@@ -167,17 +169,17 @@ def _written(paper: Study, effort: Effort, experiments: Sequence[Experiment]) ->
     return f"{written}, with {counts}: {runs}."
 
 
-def _left_out(paper: Study) -> str:
-    if not paper.without:
+def _left_out(study: Study) -> str:
+    if not study.without:
         return ""
-    names = " and ".join(f"`{name}`" for name in sorted(paper.without))
+    names = " and ".join(f"`{name}`" for name in sorted(study.without))
     return (
         f",\nwithout {names} (`quick_without` in study.toml), so that what these explain "
         "stands here as not explained"
     )
 
 
-def _totals(paper: Study, outcomes: Sequence[Outcome]) -> str:
+def _totals(study: Study, outcomes: Sequence[Outcome]) -> str:
     lists = ("undecided", "explained", "by_another_reading", "unexplained", "cannot_fail")
     rows, counts = [], [outcome.summary("") for outcome in outcomes]
     for outcome, count in zip(outcomes, counts, strict=True):
@@ -191,11 +193,11 @@ def _totals(paper: Study, outcomes: Sequence[Outcome]) -> str:
         "explained", "held by another reading", "not explained", "cannot fail",
     ]  # fmt: skip
     parts = ["## Summary", *_beside_baselines(outcomes, total), table(head, rows)]
-    if paper.by_chapter and (total["cells"] or total["claims"]):
-        parts += ["### By chapter", chapter_table(paper, outcomes)]
-    own = [outcome for outcome in outcomes if outcome.experiment.baseline == paper.baseline]
-    if paper.baseline is not None and paper.baseline.levels and any(one.cells for one in own):
-        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, own)]
+    if study.by_chapter and (total["cells"] or total["claims"]):
+        parts += ["### By chapter", chapter_table(study, outcomes)]
+    own = [outcome for outcome in outcomes if outcome.experiment.baseline == study.baseline]
+    if study.baseline is not None and study.baseline.levels and any(one.cells for one in own):
+        parts += [f"### What {study.baseline.name} has of it", _without(study.baseline, own)]
     return "\n\n".join(parts)
 
 
@@ -264,14 +266,14 @@ def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
     ]
 
 
-def _how_to_read(paper: Study) -> str:
+def _how_to_read(study: Study) -> str:
     return f"""
 ## How to read this
 
 - A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
   or, for a throughput ratio, by at most 0.1, unless an item below says otherwise. Behind ± is the
-  half-width of the 95 % confidence interval (Student's t over {paper.samples}).
-{paper.terms}
+  half-width of the 95 % confidence interval (Student's t over {study.samples}).
+{study.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
   It *holds* where the whole 95 % interval of what it asks about lies on the side that it says,
   *fails* where the interval lies on the other side, and is *undecided* where the limit is inside:
@@ -310,7 +312,8 @@ def _parts(outcome: Outcome, measured: Points, figure: Path | None) -> dict[str,
     parts = {f"figure: {name}": f"![{experiment.title}](figures/{figure.name})" if figure else ""}
     for number, text in enumerate(tables_of(experiment, measured), 1):
         parts[f"table: {name}{f' {number}' if number > 1 else ''}"] = text.strip()
-    parts[f"cells: {name}"] = _cell_table(outcome) if outcome.cells else ""
+    published = outcome.cells and experiment.beside is None
+    parts[f"cells: {name}"] = _cell_table(outcome) if published else ""
     parts[f"claims: {name}"] = _claim_table(outcome) if outcome.claims else ""
     counts = sorted({one.replications for one in experiment.series.values() if one.simulated})
     parts[f"runs: {name}"] = " or ".join(map(str, counts))
@@ -426,8 +429,8 @@ def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) 
     return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _with_own_runs(paper: Study, outcomes: Sequence[Outcome]) -> list[str]:
-    """What the paper's own number of runs would decide otherwise."""
+def _with_own_runs(study: Study, outcomes: Sequence[Outcome]) -> list[str]:
+    """Claims whose verdict differs with the paper's number of runs."""
     if not any(outcome.with_own_runs for outcome in outcomes):
         return []
     rows = [
@@ -435,7 +438,7 @@ def _with_own_runs(paper: Study, outcomes: Sequence[Outcome]) -> list[str]:
         for outcome in outcomes
         for ours, few in outcome.otherwise
     ]
-    own = paper.own_replications
+    own = study.own_replications
     head = ["claim", "with all runs", f"with the first {own}", f"measured with {own}"]
     found = table(head, rows) if rows else "No claim is decided otherwise."
     text = f"The first {own} runs a point alone:"
@@ -454,11 +457,11 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
         measured = []
         if support.findings:
             state = "does NOT show it any more (stale)" if support.stale else "shows it"
-            measured.append(f"Measured: {told(support.findings)}. This {state}.")
-        told_of_it = [head, *one.paragraphs(*measured)]
+            measured.append(f"Measured: {in_a_line(support.findings)}. This {state}.")
+        lines = [head, *one.paragraphs(*measured)]
         if one.assuming:
-            told_of_it.append(_with_other_assumption(support, outcomes))
-        parts.append("\n\n".join(told_of_it))
+            lines.append(_with_other_assumption(support, outcomes))
+        parts.append("\n\n".join(lines))
     return "\n\n".join(parts)
 
 

@@ -26,7 +26,7 @@ def chapter_of(section: str) -> str:
     return " and ".join(sorted(numbers, key=int))
 
 
-def chapter_table(paper: Study, outcomes: Sequence[Outcome]) -> str:
+def chapter_table(study: Study, outcomes: Sequence[Outcome]) -> str:
     """Cells and claims by the chapter that has them, and the other pages with some of it."""
     cells = [
         (chapter_of(outcome.experiment.section), verdict.within)
@@ -40,7 +40,7 @@ def chapter_table(paper: Study, outcomes: Sequence[Outcome]) -> str:
     ]
     page = outcomes[0].experiment.page
     rows = [
-        [chapter, _count(cells, chapter), _count(claims, chapter), _elsewhere(paper, chapter, page)]
+        [chapter, _count(cells, chapter), _count(claims, chapter), _elsewhere(study, chapter, page)]
         for chapter in sorted({chapter for chapter, _ in cells + claims})
     ]
     return table(["chapter", "cells within", "claims held", "has more on"], rows)
@@ -51,10 +51,10 @@ def _count(judged: Iterable[tuple[str, bool]], chapter: str) -> str:
     return f"{sum(good)} of {len(good)}" if good else ""
 
 
-def _elsewhere(paper: Study, chapter: str, page: str) -> str:
+def _elsewhere(study: Study, chapter: str, page: str) -> str:
     pages = {
         one.page: f"[{one.page or 'the analysis'}](RESULTS{'-' * bool(one.page)}{one.page}.md)"
-        for one in paper.experiments.values()
+        for one in study.experiments.values()
         if one.page != page and chapter in _chapters(one)
     }
     return ", ".join(pages.values())

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _BASE = "base"
 
 
-def sensitivity_section(paper: Study, measured: Points) -> list[str]:
-    """Give the study as a section of the report; nothing unless it was run as a whole."""
-    study = paper.sensitivity
-    if study is None or (study.name, "tcp") not in measured.points:
+def sensitivity_section(study: Study, measured: Points) -> list[str]:
+    """Return the section of the page; nothing unless the experiment was run as a whole."""
+    experiment = study.sensitivity
+    if experiment is None or (experiment.name, "tcp") not in measured.points:
         return []
-    points = measured.series((study.name, "tcp"))
-    if len(points) < len(study.series["tcp"].settings):
+    points = measured.series((experiment.name, "tcp"))
+    if len(points) < len(experiment.series["tcp"].settings):
         return []
-    metric_of: Mapping[str, str] = study.metric_of
+    metric_of: Mapping[str, str] = experiment.metric_of
     by_place = {(p.levels["cell"], p.levels["trait"]): p for p in points}
     traits = dict.fromkeys(str(point.levels["trait"]) for point in points)
     tables = []
@@ -40,14 +40,14 @@ def sensitivity_section(paper: Study, measured: Points) -> list[str]:
         columns = [f"trait changed, {metric}", *cells]
         tables.append(table(columns, lines))
     runs = points[0].metrics["utilization"].runs
-    head = f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point."
+    head = f"## {experiment.title}\n\n{experiment.notes}\n\n{runs} runs a point."
     return [head, _ranking(by_place, metric_of, list(traits)), *tables]
 
 
 def _ranking(
     points: Mapping[tuple[Level, Level], Point], metric_of: Mapping[str, str], traits: list[str]
 ) -> str:
-    """Tell which traits matter: how many cells each moves beyond doubt, and how far at most."""
+    """Rank traits: how many cells each changes beyond the interval, and by how much at most."""
     ranked: list[tuple[float, list[str]]] = []
     for trait in traits:
         if trait == _BASE:
@@ -58,8 +58,8 @@ def _ranking(
             if ours.differs(base):
                 changes.append((ours.change_from(base), cell))
         largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
-        told = f"{100 * largest:+.0f} % ({where})" if where else "none"
-        ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
+        change = f"{100 * largest:+.0f} % ({where})" if where else "none"
+        ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", change]))
     ranked.sort(key=lambda row: -row[0])
     head = ["trait changed", "cells moved beyond the interval", "largest change"]
     return table(head, [row for _, row in ranked])

@@ -1,7 +1,7 @@
 """Tables of what was measured.
 
-An experiment's `[[table]]` has a row for each level of a factor, and a column for each combination
-of levels of others, for each of several metrics, or for each `[[table.column]]`::
+An experiment's `[[table]]` has a row for each level of a factor, or of several, and a column for
+each combination of levels of others, for each of several metrics, or for each `[[table.column]]`::
 
     [[table]]
     caption = "Calls blocked, in per cent."
@@ -24,7 +24,10 @@ with these: `"equals:mechanisms"`. A column's `derive` makes one value of severa
 `derivations`), and `place` names the factor whose level at that value stands behind it.
 
 Numbers stand in their order, words as they come. Titles of levels are those of
-`[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor.
+`[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor. A table
+or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics, and a
+column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so. A table
+with `rows` has these rows: names, each with the levels of the row's factor that stand there.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.show import Grid
 from tidegate.studies.data import Datum
 from tidegate.studies.derivations import derived
+from tidegate.studies.factors import title
 from tidegate.studies.matching import matches
 from tidegate.studies.page import table
 from tidegate.studies.points import series_key
@@ -63,13 +67,21 @@ class Column:
     texts: Mapping[str, str] = field(default_factory=dict)
     derive: Mapping[str, Any] = field(default_factory=dict)
     place: str = ""
+    having: Mapping[str, Any] = field(default_factory=dict)
+    count: Mapping[str, Any] | None = None
+    """What is counted, instead of a metric; `{}` for all points."""
     factors: Mapping[str, Factor] = field(default_factory=dict)
 
     def cell(self, level: Level, row: Sequence[Point]) -> str:
         """What stands there in the row of a level; nothing where nothing was measured."""
         if self.texts:
             return self.texts.get(str(level), "")
-        found = [point for point in row if matches(point.levels, self.where)]
+        found = [
+            point for point in row if matches(point.levels, self.where) and _has(point, self.having)
+        ]
+        if self.count is not None:
+            counted = sum(_has(point, self.count) for point in found)
+            return f"{counted} of {len(found)}" if self.count else str(len(found))
         if self.derive:
             return self._derived(found)
         values = [
@@ -99,6 +111,10 @@ class Column:
         return f"{scaled.mean:.{self.digits}f}"
 
 
+def _has(point: Point, want: Mapping[str, Any]) -> bool:
+    return matches({name: one.mean for name, one in point.metrics.items()}, want)
+
+
 def tables_of(experiment: Experiment, measured: Points) -> list[str]:
     """Each table of an experiment below its caption, in Markdown."""
     return [
@@ -121,23 +137,40 @@ def _points(experiment: Experiment, spec: Mapping[str, Any], measured: Points) -
         point
         for name in spec["series"]
         for point in measured.series(series_key(name, experiment.name))
-        if matches(point.levels, spec.get("where", {}))
+        if matches(point.levels, spec.get("where", {})) and _has(point, spec.get("having", {}))
     ]
 
 
 def _grid(
     head: str, spec: Mapping[str, Any], points: Sequence[Point], factors: Mapping[str, Factor]
 ) -> Grid:
-    ((factor, name),) = spec["row"].items()
-    rows: dict[Level, list[Point]] = {}
-    for point in points:
-        rows.setdefault(point.levels[factor], []).append(point)
+    named = spec["row"]
     columns = list(_columns(spec, points, factors))
     body = [
-        [title(factors, factor, level), *(one.cell(level, row) for one in columns)]
-        for level, row in sorted(rows.items(), key=_place)
+        [
+            *(title(factors, *one) for one in zip(named, levels, strict=True)),
+            *(one.cell(levels[0], row) for one in columns),
+        ]
+        for levels, row in _rows(spec, points)
     ]
-    return Grid(head, [name, *(one.name for one in columns)], body)
+    return Grid(head, [*named.values(), *(one.name for one in columns)], body)
+
+
+def _rows(
+    spec: Mapping[str, Any], points: Sequence[Point]
+) -> list[tuple[tuple[Level, ...], list[Point]]]:
+    """Points by the levels of the row's factors, in the order of each."""
+    if "rows" in spec:
+        (factor,) = spec["row"]
+        return [
+            ((name,), [point for point in points if matches(point.levels, {factor: want})])
+            for name, want in spec["rows"].items()
+        ]
+    rows: dict[tuple[Level, ...], list[Point]] = {}
+    for point in points:
+        rows.setdefault(tuple(point.levels[factor] for factor in spec["row"]), []).append(point)
+    order = [sorted(dict.fromkeys(levels), key=_place) for levels in zip(*rows, strict=True)]
+    return sorted(rows.items(), key=lambda row: [*map(list.index, order, row[0])])
 
 
 def _columns(
@@ -151,7 +184,11 @@ def _columns(
     if "column" in spec:
         each = [Column(**{**own, "factors": factors, **one}) for one in spec["column"]]
         measured = {name for one in points for name in one.metrics}
-        yield from (one for one in each if one.texts or measured & set(one.metric.split()))
+        yield from (
+            one
+            for one in each
+            if one.texts or one.count is not None or measured & set(one.metric.split())
+        )
         return
     if "metrics" in spec:
         there = [name for name in spec["metrics"] if any(name in one.metrics for one in points)]
@@ -165,12 +202,6 @@ def _columns(
         yield Column(spec["column_name"].format(**titles), spec["metric"], where, **own)
 
 
-def title(factors: Mapping[str, Factor], factor: str, level: Level) -> str:
-    """What pages call a level of a factor."""
-    return factors[factor].title(level) if factor in factors else str(level)
-
-
-def _place(row: tuple[Level, object]) -> tuple[bool, float]:
+def _place(level: Level) -> tuple[bool, float]:
     """Numbers by their size, then words."""
-    level = row[0]
     return (True, 0.0) if isinstance(level, str) else (False, level)

@@ -6,13 +6,15 @@
 //! gain = 2 below half the slow-start threshold, 1.2 above
 //! ```
 //!
+//! (Prague's are a quarter as long, at a gain of 1.)
+//!
 //! but never more than half of the window, so that there are two bursts at least (`tcp_cwnd_test`).
 //! (What a short round trip adds, only where the sender knows its smallest: with loss detection by time.)
 //!
 //! The last segment of such a burst is pushed (PSH), so that the receiver acknowledges it without delay. A
 //! burst that the window cuts short waits for the next ACK, if that is due within a millisecond.
 
-use tidegate_mechanisms::sender::Window;
+use tidegate_mechanisms::sender::{Pacing, Window};
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::Feedback;
@@ -28,45 +30,49 @@ const WINDOW_DIVISOR: u32 = 3;
 /// Bursts of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Bursts {
-    mss: u32,
+    mss: u16,
     /// Segments of the largest.
-    limit: u32,
+    limit: u16,
     /// Segments of the smallest.
-    least: u32,
+    least: u16,
 }
 
 impl Bursts {
     /// Of segments with `mss` bytes.
     pub fn new(mss: u64) -> Self {
-        let limit = (MOST_BYTES / mss) as u32;
-        let least = Kernel::default().least_burst;
-        Bursts { mss: mss as u32, limit, least }
+        let limit = (MOST_BYTES / mss).min(u16::MAX.into()) as u16;
+        let mut bursts = Bursts { mss: mss as u16, limit, least: 0 };
+        bursts.set_least(Kernel::default().least_burst);
+        bursts
     }
 
     /// Makes the smallest so many segments.
     pub fn set_least(&mut self, segments: u32) {
-        self.least = segments;
+        self.least = segments.min(u16::MAX.into()) as u16;
     }
 
-    /// Most segments that leave at once where the window has room for them.
-    pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
-        let Some(srtt) = feedback.round_trip().srtt() else { return self.least };
-        let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let (rate, srtt_ns) = (gain * window.cwnd * (1e9 / 1024.0), srtt.as_nanos() as f64);
-        let near = feedback.min_rtt().map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
+    /// Most segments that leave at once where the window has room for them, at the pacing rate.
+    pub fn most(&self, window: Window, feedback: &Feedback, pacing: Pacing) -> u32 {
+        let Some(srtt) = feedback.round_trip().srtt() else { return self.least.into() };
+        let gain = pacing.gain(window);
+        let rate = gain * window.cwnd * (1e9 / pacing.bursts_per_s());
+        let srtt_ns = srtt.as_nanos() as f64;
+        let min_rtt = feedback.min_rtt().filter(|_| pacing.has_larger_bursts_nearby());
+        let near = min_rtt.map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
         let bytes = if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 };
         // Mostly it is the smallest, as a multiplication tells in a fraction of the time of divisions.
-        if bytes < self.mss && rate <= f64::from(self.least) * srtt_ns {
-            return self.least;
+        let (mss, limit) = (u32::from(self.mss), u32::from(self.limit));
+        if bytes < mss && rate <= f64::from(self.least) * srtt_ns {
+            return self.least.into();
         }
-        ((rate / srtt_ns) as u32 + bytes / self.mss).min(self.limit).max(self.least)
+        ((rate / srtt_ns) as u32 + bytes / mss).min(limit).max(self.least.into())
     }
 
     /// Whether all of `room` leaves at once, as it is no more than any burst and nothing waits for the next ACK after
     /// such a silence. Mostly it does, and this takes no more than to compare.
     #[inline]
     pub fn fills(&self, room: u32, silence: Span) -> bool {
-        room <= self.least && silence > MILLISECOND
+        room <= self.least.into() && silence > MILLISECOND
     }
 
     /// Most segments of a window that leave at once, wherever there is room for more.

@@ -22,6 +22,7 @@ mod handshake;
 pub mod info;
 pub mod kernel;
 mod outstanding;
+mod pacer;
 mod phase;
 mod rack;
 mod recovery;
@@ -125,7 +126,7 @@ impl Sender {
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
             timer: Timer::new(plan.rearm_on_retransmit, plan.quirks.rearm_on_each_ack),
-            transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
+            transmit: Transmit::new(sizes, plan, pushes),
             established: PackedOption::NONE,
             counts: SenderCounts::default(),
         }
@@ -275,7 +276,7 @@ impl Sender {
     /// What the timer is set for.
     #[cfg(test)]
     pub(crate) fn awaits(&self) -> Purpose {
-        self.timer.purpose()
+        self.timer.next_purpose()
     }
 
     /// Segments that count against the window.

@@ -27,7 +27,13 @@ impl Sender {
             None => {}
             Some(Purpose::Probe) => self.send_probe(ctx),
             Some(Purpose::Reordering) => self.on_reordering_timer(ctx),
-            Some(Purpose::Timeout) => self.on_timeout(ctx),
+            Some(Purpose::Release) => {
+                self.send(ctx);
+            }
+            Some(Purpose::Timeout) => {
+                self.transmit.release(ctx.now);
+                self.on_timeout(ctx);
+            }
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Purpose {
     Probe,
     /// To tell what is lost from what is only late.
     Reordering,
+    /// What is paced leaves now.
+    Release,
 }
 
 /// The timer.
@@ -25,12 +27,14 @@ pub struct Timer {
     restarts_on_retransmit: bool,
     restarts_on_each_ack: bool,
     /// So many requests are repeated before the timeout begins to double.
-    even_requests: u32,
+    even_requests: u8,
     /// No less than this is added to what loss detection waits for.
-    least: Span,
+    least_ns: u32,
     purpose: Purpose,
     /// When it runs out.
     deadline: Time,
+    /// When what is paced leaves: a second alarm beside the deadline.
+    release: Time,
     /// When the wake-up that looks after it comes.
     wake_at: Time,
 }
@@ -44,9 +48,10 @@ impl Timer {
             restarts_on_retransmit,
             restarts_on_each_ack,
             even_requests: 0,
-            least: Kernel::default().tick * 2,
+            least_ns: (Kernel::default().tick * 2).as_nanos() as u32,
             purpose: Purpose::Timeout,
             deadline: Time::NEVER,
+            release: Time::NEVER,
             wake_at: Time::NEVER,
         }
     }
@@ -57,21 +62,27 @@ impl Timer {
         self.purpose
     }
 
+    /// What it does next.
+    #[cfg(test)]
+    pub fn next_purpose(&self) -> Purpose {
+        if self.release < self.deadline { Purpose::Release } else { self.purpose }
+    }
+
     /// What is added to the waits of loss detection: two ticks of the kernel's clock.
     #[inline]
     pub fn least(&self) -> Span {
-        self.least
+        Span::from_nanos(self.least_ns.into())
     }
 
     /// A wait of loss detection as the kernel counts it: `least` more, in whole ticks (`usecs_to_jiffies`).
     pub fn in_ticks(&self, wait: Span) -> Span {
-        let tick = (self.least.as_nanos() / 2).max(1);
-        Span::from_nanos((wait + self.least).as_nanos().div_ceil(tick) * tick)
+        let tick = u64::from(self.least_ns / 2).max(1);
+        Span::from_nanos((wait + self.least()).as_nanos().div_ceil(tick) * tick)
     }
 
     /// Sets that.
     pub fn set_least(&mut self, least: Span) {
-        self.least = least;
+        self.least_ns = u32::try_from(least.as_nanos()).unwrap_or(u32::MAX);
     }
 
     /// So many requests are repeated before the timeout begins to double.
@@ -81,7 +92,7 @@ impl Timer {
 
     /// Sets that.
     pub fn set_even_requests(&mut self, requests: u32) {
-        self.even_requests = requests;
+        self.even_requests = requests.min(u8::MAX.into()) as u8;
     }
 
     /// Whether every retransmission of the first segment restarts it.
@@ -112,11 +123,25 @@ impl Timer {
         }
     }
 
-    /// Sets a wake-up for the deadline: rarely, as deadlines mostly move away.
+    /// Sets when what is paced leaves.
+    pub fn set_release(&mut self, at: Time, ctx: &mut HostContext) {
+        self.release = at;
+        if at < self.wake_at {
+            self.wake_sooner(ctx);
+        }
+    }
+
+    /// Sets a wake-up for what comes first: rarely, as deadlines mostly move away.
     #[cold]
     fn wake_sooner(&mut self, ctx: &mut HostContext) {
-        self.wake_at = self.deadline;
-        ctx.wake_sender(self.deadline);
+        self.wake_at = self.first();
+        ctx.wake_sender(self.wake_at);
+    }
+
+    /// When it has something to do.
+    #[inline]
+    fn first(&self) -> Time {
+        self.deadline.min(self.release)
     }
 
     /// Stops it.
@@ -132,11 +157,12 @@ impl Timer {
         if at != self.wake_at {
             return TimerStatus::Void;
         }
-        if self.deadline <= at || !self.is_set() {
+        let first = self.first();
+        if first <= at || first == Time::NEVER {
             return TimerStatus::Due;
         }
-        self.wake_at = self.deadline;
-        TimerStatus::Later(self.deadline)
+        self.wake_at = first;
+        TimerStatus::Later(first)
     }
 
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
@@ -150,6 +176,13 @@ impl Timer {
             TimerStatus::Void => return None,
         }
         self.wake_at = Time::NEVER;
+        if self.release <= ctx.now {
+            self.release = Time::NEVER;
+            if self.is_set() {
+                self.wake_sooner(ctx);
+            }
+            return Some(Purpose::Release);
+        }
         if !self.is_set() {
             return None;
         }
@@ -164,6 +197,24 @@ mod tests {
 
     use super::*;
     use crate::tcp::timelines::bench::idle_network;
+
+    /// What is paced has an alarm beside the deadline, and either comes in its turn.
+    #[test]
+    fn a_release_leaves_the_deadline_as_it_was() {
+        let (mut network, address, mut timers) = idle_network();
+        let ms = |n| Time::ZERO + Span::from_millis(n);
+        let mut timer = Timer::new(false, false);
+        let mut woken = Vec::new();
+        let mut ctx = |now, timers: &mut _, act: &mut dyn FnMut(&mut HostContext)| {
+            act(&mut HostContext { now, network: &mut network, timers, address, prompt: false });
+        };
+        ctx(ms(0), &mut timers, &mut |d| timer.set(Purpose::Probe, ms(50), d));
+        ctx(ms(0), &mut timers, &mut |d| timer.set_release(ms(20), d));
+        while let Some((at, _)) = timers.pop() {
+            ctx(at, &mut timers, &mut |d| woken.extend(timer.on_wake(d).map(|what| (at, what))));
+        }
+        assert_eq!(woken, [(ms(20), Purpose::Release), (ms(50), Purpose::Probe)]);
+    }
 
     /// Setting it later, as each ACK does, sets no further wake-up; the one there is sets the next.
     #[test]

@@ -3,11 +3,14 @@
 
 use core::hint::select_unpredictable;
 
+use tidegate_mechanisms::sender::Pacing;
 use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::TcpPlan;
 
 use super::Sender;
 use super::bursts::Bursts;
 use super::conex::{Departure, Retransmission};
+use super::pacer::Pacer;
 use super::phase::Phase;
 use super::rack::probe_timeout;
 use super::timer::Purpose;
@@ -25,13 +28,18 @@ pub struct Transmit {
     pushes: bool,
     /// When a segment left last; before the first, when the connection was established.
     last_sent: Time,
+    pacing: Pacing,
+    /// When the next may leave, where that is paced.
+    pacer: Option<Box<Pacer>>,
 }
 
 impl Transmit {
     /// Segments of these sizes; `in_bursts`, and `pushes` if the flag means something to the receiver.
-    pub fn new(sizes: Sizes, in_bursts: bool, pushes: bool) -> Self {
-        let bursts = in_bursts.then(|| Bursts::new(sizes.mss()));
-        Transmit { sizes, bursts, pushes, last_sent: Time::ZERO }
+    pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool) -> Self {
+        let pacing = plan.congestion_control.pacing();
+        let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss()));
+        let pacer = plan.is_paced().then(|| Box::<Pacer>::default());
+        Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
     /// Segments of the smallest burst.
@@ -45,6 +53,19 @@ impl Transmit {
     #[inline]
     pub fn note_activity(&mut self, now: Time) {
         self.last_sent = now;
+    }
+
+    /// When the next segment may leave, if it has to wait for its time.
+    #[inline]
+    fn paced_until(&self, now: Time) -> Option<Time> {
+        self.pacer.as_ref()?.wait_until(now)
+    }
+
+    /// What leaves next does not wait for its time.
+    pub(super) fn release(&mut self, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release(now);
+        }
     }
 
     /// How long nothing has left.
@@ -110,6 +131,10 @@ impl Sender {
             if in_flight >= allowed && (allowed > 0 || !self.duplicates_let_go()) {
                 return (in_flight, false);
             }
+            if let Some(at) = self.transmit.paced_until(ctx.now) {
+                self.await_release(at, ctx);
+                return (in_flight, false);
+            }
             if self.outstanding.needs_retransmit()
                 && self.recovery.phase() != Phase::Probing
                 && self.retransmit_next(ctx)
@@ -135,8 +160,29 @@ impl Sender {
                 self.send_new(false, ctx);
                 1
             };
+            self.note_paced(sent, ctx.now);
             // Nothing in flight may also be what duplicates have told too much of (without SACK).
             in_flight = if in_flight > 0 { in_flight + sent } else { self.in_flight() };
+        }
+    }
+
+    /// What the window allows waits for its time.
+    #[cold]
+    fn await_release(&mut self, at: Time, ctx: &mut HostContext) {
+        if self.outstanding.needs_retransmit() || self.available() > 0 {
+            self.timer.set_release(at, ctx);
+        }
+    }
+
+    /// So many segments leave, where that is paced.
+    #[inline]
+    fn note_paced(&mut self, segments: u32, now: Time) {
+        if let Some(pacer) = &mut self.transmit.pacer {
+            let (window, outstanding) = (self.window.get(), f64::from(self.outstanding.count()));
+            let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
+            let srtt = self.feedback.round_trip().srtt();
+            let rate = srtt.map(|srtt| in_window / srtt.as_nanos() as f64);
+            pacer.on_sent(segments, rate, now);
         }
     }
 
@@ -166,7 +212,7 @@ impl Sender {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
         if !bursts.fills(room, silence) {
-            most = bursts.most(self.window.get(), &self.feedback);
+            most = bursts.most(self.window.get(), &self.feedback, self.transmit.pacing);
             let ready = self.stream.ready(self.outstanding.nxt());
             let cut_short = room < most && ready > u64::from(room);
             let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
@@ -188,7 +234,12 @@ impl Sender {
     pub(super) fn send_only_new(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
         while !self.window.is_full(self.in_flight()) && self.available() > 0 {
+            if let Some(at) = self.transmit.paced_until(ctx.now) {
+                self.await_release(at, ctx);
+                break;
+            }
             self.send_new(false, ctx);
+            self.note_paced(1, ctx.now);
         }
         let sent = self.outstanding.nxt() > nxt;
         if sent {
@@ -210,6 +261,7 @@ impl Sender {
     pub(super) fn retransmit_next(&mut self, ctx: &mut HostContext) -> bool {
         let Some(segment) = self.outstanding.next_retransmit() else { return false };
         self.send_again(segment, ctx);
+        self.note_paced(1, ctx.now);
         true
     }
 

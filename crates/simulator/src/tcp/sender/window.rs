@@ -112,7 +112,8 @@ impl SendWindow {
             pipe: if by_acks { Pipe::ByAcks(0) } else { Pipe::ByScoreboard },
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,
-            usage: plan.window_use_per_round.then(Usage::default),
+            // A paced sender seldom finds its window full at an ACK.
+            usage: (plan.window_use_per_round || plan.is_paced()).then(Usage::default),
             restarts_at: plan.slow_start_after_idle.then_some(plan.initial_window.0),
             forgiven_requests: plan.forgiven_requests,
         }

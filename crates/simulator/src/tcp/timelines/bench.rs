@@ -191,6 +191,7 @@ impl Bench {
                     Purpose::Timeout => "timeout",
                     Purpose::Probe => "probe",
                     Purpose::Reordering => "late",
+                    Purpose::Release => "release",
                 };
                 self.with_context(|connection, ctx| connection.sender.on_timer(ctx));
                 name

@@ -8,7 +8,8 @@
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
 //!    420 ms  timeout        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
-//!                                                 "probe", "late" (reordering) and "delayed"
+//!                                                 "probe", "late" (reordering), "release" (pacing) and
+//!                                                 "delayed"
 //! ```
 //!
 //! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit; of one
@@ -55,7 +56,7 @@ fn measure(lines: &[String]) -> Vec<String> {
         let (time, rest) = line.split_once(" ms ").expect("a line begins with a time in ms");
         let event = rest.split(" >").next().unwrap_or_default();
         let event = event.split(" cwnd").next().unwrap_or_default();
-        if ["timeout", "probe", "late", "delayed"].contains(&event) {
+        if ["timeout", "probe", "late", "release", "delayed"].contains(&event) {
             continue;
         }
         let time = Time::from_nanos((time.parse::<f64>().expect("ms") * 1e6) as u64);
@@ -118,6 +119,11 @@ fn a_timeout_by_time_loses_late_segments_and_is_undone_if_it_was_spurious() {
 #[test]
 fn segments_leave_in_bursts_of_which_the_last_is_pushed() {
     replay(include_str!("bursts.trace"));
+}
+
+#[test]
+fn paced_segments_leave_at_the_pacing_rate() {
+    replay(include_str!("pacing.trace"));
 }
 
 #[test]

@@ -27,7 +27,9 @@ from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_asking
 from tidegate.studies.sides.model.control import CONTROL
 from tidegate.studies.sides.model.cost import packet_cost
+from tidegate.studies.sides.model.equilibrium import equilibrium
 from tidegate.studies.sides.model.formulas import FORMULAS
+from tidegate.studies.sides.model.loops import LOOPS
 from tidegate.studies.sides.model.pricing import PRICING
 
 if TYPE_CHECKING:
@@ -42,17 +44,17 @@ Model: TypeAlias = "str | Mapping[str, str]"
 """Name of a model, or an expression for each metric."""
 
 
-def compute(model: Model, levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
+def compute(
+    model: Model, levels: Mapping[str, Any], scenario: ScenarioWith
+) -> Mapping[str, float | str]:
     """Metrics of one point; `scenario` is asked only by models of the engine's own functions."""
     if not isinstance(model, str):
         asked = scenario(())
         return {name: evaluate_asking(text, levels, asked) for name, text in model.items()}
-    if model == "packet-cost":
-        return packet_cost(levels, scenario)
-    if model in FORMULAS:
-        return FORMULAS[model](levels, scenario)
+    if model in _OF_SCENARIOS:
+        return _OF_SCENARIOS[model](levels, scenario)
     if model not in MODELS:
-        there = ", ".join(sorted({*MODELS, *FORMULAS, "packet-cost"}))
+        there = ", ".join(sorted({*MODELS, *_OF_SCENARIOS}))
         raise ReproductionError(f"no model {model!r}; there are {there}")
     return MODELS[model](levels)
 
@@ -114,10 +116,14 @@ def _users(levels: Mapping[str, Any]) -> list[CbrUser]:
     return [CbrUser(levels[f"R_t{i}"] * _MEGA, levels[f"R_r{i}"] * scale) for i in range(count)]
 
 
+_OF_SCENARIOS: Mapping[
+    str, Callable[[Mapping[str, Any], ScenarioWith], Mapping[str, float | str]]
+] = {**FORMULAS, "packet-cost": packet_cost, "equilibrium": equilibrium}
 MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "cbr-users": cbr_users,
     "cbr-operating-point": cbr_operating_point,
     "same-signalled-activity": same_signalled_activity,
     **PRICING,
     **CONTROL,
+    **LOOPS,
 }

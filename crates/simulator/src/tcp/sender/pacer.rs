@@ -1,0 +1,80 @@
+//! Pacing: a segment or burst leaves when the one before it would have left the link at the pacing rate, as Linux's
+//! internal pacing has it (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_pacing_check`).
+//!
+//! ```text
+//! rate = gain · max(cwnd, outstanding) / srtt       segments per second; gain by the controller:
+//!        slow start (cwnd < ssthresh/2) or later    2 and 1.2 (Linux), 2 and 1 (Prague)
+//! next = departure + n/rate − min(departure − last next, n/rate / 2)        from the tenth segment on
+//! ```
+//!
+//! What waits for its time has a wake-up of its own ([`super::timer`]). Probes and the retransmission that a timeout
+//! releases do not wait.
+
+use tidegate_mechanisms::units::{Span, Time};
+
+/// Segments of a connection that leave before pacing begins.
+const UNPACED: u32 = 10;
+
+/// Pacing of one sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pacer {
+    /// When the next segment may leave.
+    next: Time,
+    /// Segments that have left, counted up to [`UNPACED`].
+    sent: u32,
+}
+
+impl Pacer {
+    /// When the next segment may leave, if not now.
+    #[inline]
+    pub fn wait_until(&self, now: Time) -> Option<Time> {
+        (self.next > now).then_some(self.next)
+    }
+
+    /// The next segment need not wait.
+    pub fn release(&mut self, now: Time) {
+        self.next = self.next.min(now);
+    }
+
+    /// So many segments leave now, at a pacing rate in segments per nanosecond, where that is known.
+    pub fn on_sent(&mut self, segments: u32, rate: Option<f64>, now: Time) {
+        let late = now.since(self.next).as_nanos();
+        self.next = self.next.max(now);
+        self.sent = (self.sent + segments).min(UNPACED);
+        let Some(rate) = rate.filter(|_| self.sent == UNPACED) else { return };
+        let length = (f64::from(segments) / rate) as u64;
+        self.next += Span::from_nanos(length - late.min(length / 2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
+    /// A segment in 10 ms.
+    const RATE: Option<f64> = Some(1e-7);
+
+    /// What is late takes up to half of the next wait off.
+    #[test]
+    fn a_segment_delays_the_next_by_its_time_at_the_rate() {
+        for (late_ms, wait_ms) in [(0, 10), (2, 8), (50, 5)] {
+            let mut pacer = Pacer { next: MS(100 - late_ms), sent: UNPACED };
+            pacer.on_sent(1, RATE, MS(100));
+            assert_eq!(pacer.wait_until(MS(100)), Some(MS(100 + wait_ms)), "{late_ms} ms late");
+        }
+    }
+
+    #[test]
+    fn the_first_ten_segments_and_those_before_a_round_trip_is_known_do_not_wait() {
+        let mut pacer = Pacer::default();
+        pacer.on_sent(9, RATE, MS(100));
+        assert_eq!(pacer.wait_until(MS(100)), None);
+        pacer.on_sent(1, None, MS(100));
+        assert_eq!(pacer.wait_until(MS(100)), None);
+        pacer.on_sent(1, RATE, MS(100));
+        assert_eq!(pacer.wait_until(MS(100)), Some(MS(110)));
+        pacer.release(MS(105));
+        assert_eq!(pacer.wait_until(MS(105)), None);
+    }
+}

@@ -1,0 +1,59 @@
+"""How far ours is from what was measured elsewhere: a row a point, a panel a metric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.figures.look import COLOURS, INK
+from tidegate.studies.beside import NEAR, all_beside
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tidegate.studies.judge import CellVerdict
+    from tidegate.studies.model import Experiment
+    from tidegate.studies.points import Points
+
+EDGE = 60.0
+"""Per cent; what is farther off stands at the edge with its number."""
+
+
+def draw_beside(experiment: Experiment, measured: Points) -> Figure:
+    """Draw the deviation of each cell with its interval; `metrics` of the figure are shown."""
+    from matplotlib.figure import Figure
+
+    spec, beside = experiment.figure or {}, experiment.beside
+    assert beside is not None, "the figure is about it"  # noqa: S101
+    found = all_beside(beside, experiment.cells, measured)
+    factor = next(iter(beside.row))
+    levels = list(dict.fromkeys(one.cell.levels[factor] for one in found))
+    shown = spec["metrics"]
+    figure = Figure((12.0, 2.0 + 0.34 * len(levels)), layout="constrained")
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for axes, metric in zip(panels, shown, strict=True):
+        own = [one for one in found if one.cell.metric == metric]
+        _panel(axes, [(levels.index(one.cell.levels[factor]), one) for one in own])
+        axes.set_title(beside.metrics[metric]["name"])
+    panels[0].set_yticks(range(len(levels)), list(map(str, levels)))
+    panels[0].set_ylim(len(levels) - 0.4, -0.6)
+    figure.supxlabel(f"simulator against {beside.name} [%], with 95 % confidence", fontsize=11)
+    return figure
+
+
+def _panel(axes: Axes, cells: list[tuple[int, CellVerdict]]) -> None:
+    axes.axvspan(-100 * NEAR.share, 100 * NEAR.share, color=COLOURS[2], alpha=0.15, linewidth=0)
+    axes.axvline(0.0, color=INK, linewidth=1.0)
+    for place, each in cells:
+        if not np.isfinite(each.deviation):
+            continue
+        size, half = 100 * each.deviation, float(np.nan_to_num(100 * each.uncertainty))
+        colour = COLOURS[2] if each.within else COLOURS[1]
+        if abs(size) <= EDGE:
+            axes.errorbar(size, place, xerr=half, fmt="o", color=colour, capsize=3, markersize=5)
+            continue
+        at, side = (EDGE, "right") if size > 0 else (-EDGE, "left")
+        axes.annotate(f"{size:+.0f}", (at, place), ha=side, va="center", fontsize=9, color=colour)
+    axes.set_xlim(-EDGE, EDGE)

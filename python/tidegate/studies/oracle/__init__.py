@@ -1,7 +1,0 @@
-"""Linux as an oracle: the kernel's queue disciplines and ours on the same packets.
-
-The kernel runs as an ordinary process in virtual time (User-Mode Linux, built by
-``tools/linux-oracle/build.sh``), so that what it does is exact and repeatable.
-``python -m tidegate.studies.oracle`` in a checkout compares, keeps the numbers in
-``tools/linux-oracle/results.json``, and writes ``docs/linux-oracle.md``.
-"""

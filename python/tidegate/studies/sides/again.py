@@ -1,0 +1,62 @@
+"""Measuring anew what tables of other sides have: `tidegate reproduce STUDY --measure SIDE`."""
+
+from __future__ import annotations
+
+import csv
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tidegate.data import check_source
+from tidegate.errors import UsageError
+from tidegate.results.atomic import replace_file
+from tidegate.studies.sides.measured import MEASURABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tidegate.results.statistics import Estimate
+    from tidegate.runs.simulation import Showing
+    from tidegate.studies.factors import Setting
+    from tidegate.studies.model import Experiment, Study
+
+
+def measure_again(
+    study: Study, experiments: Sequence[Experiment], side: str, *, jobs: int, progress: Showing
+) -> list[Path]:
+    """Measure the series of a side, and write their tables; give these."""
+    if side not in MEASURABLE:
+        raise UsageError(f"--measure {side}: there are {', '.join(MEASURABLE)}")
+    series = [one for each in experiments for one in each.series.values() if one.side == side]
+    if not series:
+        raise UsageError(f"--measure {side}: nothing of it is measured there")
+    check_source(study.folder)
+    settings = [setting for one in series for setting in one.settings]
+    # One call for all: series that read the same runs share them.
+    measure = import_module(f"tidegate.studies.sides.{side}").measure
+    found = iter(measure(settings, study.measures, jobs=jobs, progress=progress))
+    tables = []
+    for one in series:
+        assert one.measured is not None, "a series of a side has a table"  # noqa: S101
+        _write(one.measured, [(setting, *next(found)) for setting in one.settings])
+        tables.append(one.measured)
+    return tables
+
+
+def _write(
+    table: Path, points: Sequence[tuple[Setting, dict[str, Estimate], dict[str, str]]]
+) -> None:
+    """Write a table that `measured` reads."""
+    levels, about = list(points[0][0].levels), list(points[0][2])
+
+    def rows(file: Path) -> None:
+        with file.open("w", encoding="utf-8", newline="") as out:
+            lines = csv.writer(out, lineterminator="\n")
+            lines.writerow([*levels, "metric", "mean", "ci95", "runs", *about])
+            for setting, metrics, where in points:
+                head = [setting.levels[name] for name in levels]
+                for name, one in metrics.items():
+                    interval = [one.ci95, one.runs] if one.runs else ["", ""]
+                    lines.writerow([*head, name, one.mean, *interval, *where.values()])
+
+    replace_file(table, rows)

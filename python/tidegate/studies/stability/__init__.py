@@ -1,1 +1,0 @@
-"""Is the analysis right about which queues swing? Its verdict beside simulations."""
