@@ -179,8 +179,7 @@ def test_nobody_can_look_into_a_guest(lab_in_guest):
 @needs_kernels
 @pytest.mark.xdist_group("kernels")
 def test_a_stock_kernel_runs_a_scenario_and_repeats_it():
-    scenario = tidegate.load(SMALL) if hasattr(tidegate, "load") else SMALL
-    first, second = (tidegate.lab(scenario, replications=1, kernel="auto") for _ in range(2))
+    first, second = (tidegate.lab(SMALL, replications=1, kernel="auto") for _ in range(2))
     (row,) = first.lab.to_pylist()
     assert row["valid"], row["reasons"]
     assert row["kernel"] == guest.chosen("auto").release
