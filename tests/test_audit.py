@@ -17,7 +17,7 @@ VULNERABLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("packages", "code", "told"), [
+@pytest.mark.parametrize(("packages", "code", "reported"), [
     ([CLEAN], 0, "1 packages looked up, 0 found"),
     ([CLEAN, VULNERABLE], 1, "tornado 6.0: GHSA-1 (6.5)"),
     ([CLEAN, SKIPPED], 77, "NOT AUDITED: 1 packages: Dependency not found"),

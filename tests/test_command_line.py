@@ -199,7 +199,7 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "stated"),
     [
         (["simulate"], 2, "Missing argument"),
         (["simulate", "small.toml", "--set", "flows"], 2, "KEY=VALUE"),

@@ -76,7 +76,7 @@ reading.parse = reading.text_of = parse
 """
 
 
-@pytest.mark.parametrize(("error", "told"), [
+@pytest.mark.parametrize(("error", "reported"), [
     ("ZeroDivisionError('float division by zero')", "ZeroDivisionError: float division by zero"),
     ("KeyError('flows')", "KeyError: 'flows'"),
     ("MemoryError", "MemoryError"),

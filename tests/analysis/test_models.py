@@ -71,7 +71,7 @@ def test_where_a_map_has_no_equilibrium_it_has_no_number():
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({"n": 0}, r"sources\[0\]\.count is 0"),
         ({"c_pps": float("nan")}, "capacity_pps is nan"),

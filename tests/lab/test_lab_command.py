@@ -79,7 +79,7 @@ def test_variants_csv_and_figures_are_as_those_of_a_simulation(lab_command):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "how", "code", "said"),
+    ("arguments", "how", "code", "output"),
     [
         (["small.toml"], "missing", 77, "root: run it with sudo"),
         (["--check"], "missing", 77, "root: run it with sudo"),

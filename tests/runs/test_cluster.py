@@ -182,7 +182,7 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
     assert len(digests(resumed)) == 24
 
 
-@pytest.mark.parametrize(("address", "told"), [
+@pytest.mark.parametrize(("address", "reported"), [
     ("nonsense", "is no address of a scheduler; write e.g. tcp://10.0.0.1:8786"),
     ("tls://127.0.0.1:9", "takes certificates, and Dask's configuration here names none"),
     ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9"),

@@ -210,7 +210,7 @@ def test_set_ups_that_differ_in_names_alone_are_read_each_by_its_own():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("[a]\nkind = 'k'\n", "title"),
         ("[a]\ntitle = 'A'\nkind = 'k'\nlink = 1\n", "link"),

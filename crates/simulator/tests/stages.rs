@@ -208,9 +208,8 @@ fn a_policer_passes_its_rate_and_tcp_needs_a_burst() {
         };
         [mean(0), mean(1)]
     };
-    let policer = |burst: &str| {
-        format!(r#"[{{ kind = "policer", rate = "15 Mb/s", burst = "{burst}" }}]"#)
-    };
+    let policer =
+        |burst: &str| format!(r#"[{{ kind = "policer", rate = "15 Mb/s", burst = "{burst}" }}]"#);
     let [shallow, udp] = rates_mbps(&[]);
     assert!((14.9..15.1).contains(&udp), "UDP {udp}");
     let [deep, _] = rates_mbps(&[("users.tcp.ingress", &policer("150 kB"))]);

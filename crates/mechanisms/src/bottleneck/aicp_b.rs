@@ -18,7 +18,7 @@
 //! alike. Dropped packets cost nothing, or as much (`charge_dropped`). And the customer's own probability
 //! counts always, or only in congestion, where p_AQM > 0 (`only_in_congestion`; for RED this reads
 //! "does not touch the thresholds but manipulates the drop probability" to the letter, and section
-//! III-B4 allows for such a condition). If always, a customer who has run out is stopped until his
+//! III-B4 allows for such a condition). If always, a customer who has run out is stopped until its
 //! bucket has filled up again, which at r takes minutes, and the link idles meanwhile.
 
 use super::aicp_a::integrated_signal;

@@ -1,11 +1,11 @@
 //! CSFQ, core-stateless fair queueing: the more a customer's rate exceeds the fair share, the likelier
-//! his packets are dropped at arrival, so that each gets the fair share and no more.
+//! its packets are dropped at arrival, so that each gets the fair share and no more.
 //! I. Stoica, S. Shenker and H. Zhang, "Core-Stateless Fair Queueing", ACM SIGCOMM 1998 and IEEE/ACM
 //! ToN 11(1), 2003; the paper's pseudo-code, and its amendment for buffers that overflow.
 //!
 //! In the paper routers at the edge measure the rate r of each flow and write it on its packets as a
 //! label; routers in the core know no flow, only labels and their own fair share α. Here edge and core
-//! are one queue, and who is measured is the customer. With T since his last packet of length l:
+//! are one queue, and who is measured is the customer. With T since its last packet of length l:
 //!
 //! ```text
 //! r ← (1 − e^(−T/K)) l/T + e^(−T/K) r         the label; r + l/K for T = 0

@@ -31,8 +31,8 @@
 //! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
 //! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
 //!
-//! Where customers have thresholds of their own (`aicp-a`), each has a zone and a count of his own
-//! packets, which is 5 bytes for each: what he meets is a RED of his own at the average of all. With
+//! Where customers have thresholds of their own (`aicp-a`), each has a zone and a count of its own
+//! packets, which is 5 bytes for each: what it meets is a RED of its own at the average of all. With
 //! one count for all, a packet would be signalled for what packets between have run up, or never.
 //!
 //! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the

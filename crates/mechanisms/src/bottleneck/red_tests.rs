@@ -309,8 +309,8 @@ fn every_customer_is_signalled_as_often_as_its_own_thresholds_say_whichever_user
 }
 
 proptest! {
-    /// Whoever sends when, and however full his bucket is: what a customer meets is, bit for bit, a RED
-    /// that has his thresholds and sees his packets alone, at the average that all share.
+    /// Whoever sends when, and however full its bucket is: what a customer meets is, bit for bit, a RED
+    /// that has its thresholds and sees its packets alone, at the average that all share.
     #[test]
     fn a_customer_meets_a_red_of_its_own_at_the_average_of_all(
         steps in prop::collection::vec((0..4u32, 0u32..60, 1.0..2.0f64, 0.0..1.0f64), 1..400),

@@ -1,4 +1,4 @@
-//! Activity meter: by how many doublings a user exceeds his reference rate.
+//! Activity meter: by how many doublings a user exceeds its reference rate.
 //! M. Menth and N. Zeitler, "Activity-Based Congestion Management", sections 3.2, 4.1 and 5.3.1;
 //! equation numbers from there.
 //!

@@ -16,10 +16,10 @@
 //!
 //! p is the probability with which a packet is dropped. A packet that declares a loss answers what is missing of
 //! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
-//! declares with every packet for as long as he owes (RFC 7786, section 5.1) is never dropped, however long that
-//! takes him. Nothing but declarations settles a debt. Who declares a share of his losses declares it of what is dropped
-//! here as well, with which he would pay for the rest of R if D did not count. So a sender who declares too little by the
-//! same share for long enough loses everything, but for one who hides so little of his losses that τ and what is spared
+//! declares with every packet for as long as it owes (RFC 7786, section 5.1) is never dropped, however long that
+//! takes it. Nothing but declarations settles a debt. Who declares a share of its losses declares it of what is dropped
+//! here as well, with which it would pay for the rest of R if D did not count. So a sender who declares too little by the
+//! same share for long enough loses everything, but for one who hides so little of its losses that τ and what is spared
 //! of D cover it. That is spared since honest senders would else owe the more the more they lose here.
 //!
 //! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
@@ -30,7 +30,7 @@
 //!
 //! - behind the last bottleneck, by a `gap` in the sequence that a transport's own numbers have. A packet that comes late
 //!   into it and was sent before its successors was overtaken, not lost; one that was sent after them repairs a loss;
-//! - near the sender, where all that he sends comes by in its order, by a `repeat` of a number;
+//! - near the sender, where all that it sends comes by in its order, by a `repeat` of a number;
 //! - at the bottleneck itself, at an end of its link, by what the `queue` drops, whatever headers show;
 //! - before the end of a `tunnel` all of whose packets may be marked, by a mark around what is not ECN-capable: its end
 //!   drops that (RFC 6040).
@@ -45,7 +45,7 @@
 //! ```
 //!
 //! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
-//! policer that way gains more than a few losses take from him. An honest sender gives credit with his first packets.
+//! policer that way gains more than a few losses take from it. An honest sender gives credit with its first packets.
 //!
 //! Of those among them that no queue can mark (Not-ECT) losses cannot be seen in sequences without state, so that nothing
 //! would ever be held against them: all together they have a slack in each allowance, and the rest is dropped. What

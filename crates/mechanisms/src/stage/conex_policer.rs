@@ -1,10 +1,10 @@
-//! ConEx policer: holds each user to an allowance of congestion, by what his senders declare.
+//! ConEx policer: holds each user to an allowance of congestion, by what its senders declare.
 //! A. Sanhaji, P. Niger, P. Cadro and A.-L. Beylot, "ConEx Performance Evaluation and Application to Video
 //! Streaming", 2015, section III-F, figures 5 and 6; RFC 7713 (ConEx: abstract mechanism), section 5.4.3.
 //!
-//! A token bucket for each user fills at the congestion that he may cause and is as deep as a burst of it that
-//! he may save up. Only declared packets take out of it: their size, or one where packets are counted, for each
-//! loss (L), mark (E) and credit (C) that they declare. Whoever declares nothing pays nothing, whatever he sends.
+//! A token bucket for each user fills at the congestion that it may cause and is as deep as a burst of it that
+//! it may save up. Only declared packets take out of it: their size, or one where packets are counted, for each
+//! loss (L), mark (E) and credit (C) that they declare. Whoever declares nothing pays nothing, whatever it sends.
 //!
 //! ```text
 //! a = declarations of this packet · size, less marks that packets had when they came here
@@ -30,10 +30,10 @@
 //!   afterwards, as token buckets in ns-2 do (`adc/tbf.cc`).
 //! - *How far below empty the bucket goes.* The paper draws it down to where p is 1. That says nothing of strict,
 //!   which stops at 0 and would open again at once; it may owe as much as soft, one depth, so that nobody waits
-//!   longer than d/r after what he declared last.
+//!   longer than d/r after what it declared last.
 //! - *Credit.* The paper counts losses and marks; the RFC whatever is ConEx-marked. Credit costs, by default: if
 //!   it did not, a new flow with credit whenever one is used up would never pay for anything.
-//! - *Packets outside ConEx.* Stopped with the rest of their user, by default, so that nobody who is over his
+//! - *Packets outside ConEx.* Stopped with the rest of their user, by default, so that nobody who is over its
 //!   allowance evades that by not declaring.
 
 use super::by_user::ByUser;

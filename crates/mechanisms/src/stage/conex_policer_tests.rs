@@ -304,7 +304,7 @@ fn any_curve() -> impl Strategy<Value = PolicerCurve> {
 }
 
 proptest! {
-    /// No user is charged more than what came in, what he had, and what he may owe: r t + d + e.
+    /// No user is charged more than what came in, what it had, and what it may owe: r t + d + e.
     #[test]
     fn tokens_taken_never_exceed_what_came_in_the_depth_and_the_floor(
         all in any_packets(), curve in any_curve(), draw in 0.0..1.0f64,

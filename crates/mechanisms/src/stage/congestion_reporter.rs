@@ -4,7 +4,7 @@
 //! then knows the congestion of the network between without the help of users' devices.
 //!
 //! For each user it counts packets n and bytes v, and those marked, and tells the nearest
-//! mark counter that his packets passed before:
+//! mark counter that its packets passed before:
 //!
 //! ```text
 //! with each packet:               n ← n + 1,  v ← v + L;  where ECN is CE also n_ce, v_ce

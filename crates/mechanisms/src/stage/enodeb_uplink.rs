@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A user who walks is in a tunnel of each eNodeB in turn. Those of the k-th of n eNodeBs have the numbers k + 1, k + 1 + n,
-//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. His buckets, and what he owes, go
-//! with him from eNodeB to eNodeB (RFC 7778, section 4): they are where a packet of his was last. A report on a tunnel that he has left goes
-//! to where that begins, which sends on what is told. With `handover` = "anew" he begins with a full bucket at each, as where
+//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. Its buckets, and what it owes, go
+//! with it from eNodeB to eNodeB (RFC 7778, section 4): they are where a packet of its was last. A report on a tunnel that it has left goes
+//! to where that begins, which sends on what is told. With `handover` = "anew" it begins with a full bucket at each, as where
 //! eNodeBs do not tell each other.
 
 use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};

@@ -21,10 +21,10 @@
 //!
 //! A report is believed if it comes from the tunnel's end, tells of no packet that was never sent, accounts for
 //! each packet up to its last number, and no counter of it goes back. All others are counted by reason, and change
-//! nothing. Whoever can send in the eNodeB's name can tell what he likes: the addresses have to be guarded.
+//! nothing. Whoever can send in the eNodeB's name can tell what it likes: the addresses have to be guarded.
 //!
-//! When a user's packets go to another eNodeB, they take another tunnel. His bucket stays with him (RFC 7778, section 4);
-//! with `handover` = "anew" he gets a new one with each, as where gateways do not tell each other.
+//! When a user's packets go to another eNodeB, they take another tunnel. Its bucket stays with it (RFC 7778, section 4);
+//! with `handover` = "anew" it gets a new one with each, as where gateways do not tell each other.
 //!
 //! Reports are on a tunnel, so that marks are laid on its flows by their share of packets.
 
@@ -92,7 +92,7 @@ words! {
     pub enum Handover {
         /// They move with it.
         Keep = "keep",
-        /// He gets new ones, at each eNodeB others.
+        /// It gets new ones, at each eNodeB others.
         Anew = "anew",
     }
 }

@@ -5,7 +5,7 @@
 //! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". What
 //! the [eNodeB](enodeb.md) does for downloads, turned round: it counts what was marked or is missing, takes packets out by the
 //! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it. A user who walks has a
-//! tunnel from each eNodeB where he has been, each with counters of its own.
+//! tunnel from each eNodeB where it has been, each with counters of its own.
 //!
 //! ```text
 //! with each packet:   received + 1;   marked_before + 1 where inner or outer ECN is CE

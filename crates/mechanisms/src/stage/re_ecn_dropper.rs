@@ -9,7 +9,7 @@
 //! where b < 0  packets that declare nothing are dropped
 //! ```
 //!
-//! Flows whose balance b is zero or positive lose nothing: who is slower than he need be is left alone. Where the paper
+//! Flows whose balance b is zero or positive lose nothing: who is slower than it need be is left alone. Where the paper
 //! leaves it open:
 //!
 //! - *Declarations pass* also where b < 0, since they bring it back to zero.
@@ -21,11 +21,11 @@
 //! ```
 //!
 //! So marks that nobody declares cost a hundred times as much as they are, and a new flow for every few
-//! packets gains nothing. An honest sender gives credit with his first packet.
+//! packets gains nothing. An honest sender gives credit with its first packet.
 //!
 //! A flow takes sixteen bytes, in slots as those of the ConEx auditor: eight of them may hold it, there are more as more
 //! flows come, up to `memory`, and then the one not seen for longest is forgotten. Who has been forgotten begins at zero,
-//! with his next declaration; after a pause honest senders give credit anew.
+//! with its next declaration; after a pause honest senders give credit anew.
 //!
 //! Packets outside re-ECN, and acknowledgements, are not looked at.
 

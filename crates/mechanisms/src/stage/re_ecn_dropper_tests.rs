@@ -102,7 +102,7 @@ fn a_million_identities_fit_and_an_honest_flow_stays_known() {
 
 proptest! {
     /// An honest sender, with credit for what is in flight, loses nothing whatever is marked, and at the end, when
-    /// everything is declared, his balance is his credit.
+    /// everything is declared, its balance is its credit.
     #[test]
     fn an_honest_flow_loses_nothing_and_its_balance_is_its_credit(
         marks in prop::collection::vec(any::<bool>(), 1..300),

@@ -21,7 +21,7 @@
 //! Where the paper leaves it open:
 //!
 //! - *Before anything is declared* p is not known and B has no bound: r is what comes in then, and never more. So
-//!   who declares nothing has r, whether he takes part or not.
+//!   who declares nothing has r, whether it takes part or not.
 //! - *What p counts* is events: a positive packet begins one, and those within a round trip after it belong to it. TCP
 //!   answers once a round trip, however much of that was marked, and its formula holds for this p (RFC 5348, section
 //!   5.2). With signals = "each" every positive packet counts, as the paper's words have it: then slow start, in
@@ -34,7 +34,7 @@
 //! - *Credit* declares nothing that was met: it does not count for p, but takes "positive" tokens.
 //! - *T* is configured, or measured of each flow, from its connection's request to its first data, or both: then it
 //!   cannot be made shorter than what is configured. Measured alone it is not known of who has requested nothing, and as
-//!   short as he likes of who does not wait for an answer: B has no bound then but r, as before anything is declared.
+//!   short as it likes of who does not wait for an answer: B has no bound then but r, as before anything is declared.
 //!
 //! Acknowledgements are not looked at.
 

@@ -1,4 +1,4 @@
-//! What a user takes with him from one stage to another of its kind.
+//! What a user takes with it from one stage to another of its kind.
 
 use super::re_ecn_policer::Carried;
 

@@ -289,8 +289,8 @@ def _draw_panel(axes: Axes, panel: Panel, *, legends: bool) -> None:
             _draw_dots(axes, line, panel)
     if published:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
-    told = ", ".join(_told(name, level) for name, level in spec.get("where", {}).items())
-    axes.set_title(spec.get("title", told))
+    where = ", ".join(_level_text(name, level) for name, level in spec.get("where", {}).items())
+    axes.set_title(spec.get("title", where))
     _finish(axes, spec, ticks)
     if legends:
         legend(axes, spec, lines)
@@ -419,7 +419,7 @@ def _levels(lines: list[Line], factor: str) -> list[float]:
     return sorted({x_of(point, factor, None) for line in lines for point in line.points})
 
 
-def _told(factor: str, level: object) -> str:
+def _level_text(factor: str, level: object) -> str:
     """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
     if isinstance(level, list):
         level = " or ".join(map(str, level))

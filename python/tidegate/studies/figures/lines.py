@@ -99,8 +99,8 @@ def _each_of_its_own(panel: Panel) -> list[Line]:
         for points in _grouped(panel, name).values():
             levels = points[0].levels
             dashed = bool(spec.get("dashed")) and matches(levels, spec["dashed"])
-            for metric, told in panel.metrics.items():
-                label = f"{_template(spec, name).format(**panel.titled(levels))} {told}".strip()
+            for metric, label_of in panel.metrics.items():
+                label = f"{_template(spec, name).format(**panel.titled(levels))} {label_of}".strip()
                 own = look(len(lines))
                 # Where colours come again, other dashes tell lines apart.
                 style = "--" if dashed else DASHES[len(lines) // len(COLOURS) % len(DASHES)]

@@ -55,8 +55,8 @@ def _point(
     result: Result, setting: Setting, measures: Measures
 ) -> tuple[dict[str, Estimate], dict[str, str]]:
     assert result.lab is not None, "a lab tells how it went"  # noqa: S101
-    told = result.lab.to_pylist()
-    valid = [one for one in told if one["valid"]]
+    lab_rows = result.lab.to_pylist()
+    valid = [one for one in lab_rows if one["valid"]]
     scenario = result.scenario
     begin_s = scenario.warm_up_s
     names = {**setting.names, "begin_s": begin_s, "end_s": begin_s + scenario.duration_s}
@@ -72,8 +72,8 @@ def _point(
         if values:
             ends = {f"{name}_least": Estimate(min(values)), f"{name}_most": Estimate(max(values))}
             found |= {name: estimate(values), **ends}
-    found["invalid_runs"] = Estimate(float(len(told) - len(valid)))
-    return found, {"kernel": told[0]["kernel"], "machine": machine()}
+    found["invalid_runs"] = Estimate(float(len(lab_rows) - len(valid)))
+    return found, {"kernel": lab_rows[0]["kernel"], "machine": machine()}
 
 
 def _columns(result: Result, replication: int) -> Columns:

@@ -65,24 +65,24 @@ def about_the_runs(table: Path, settings: Sequence[Setting]) -> str:
     def of(metric: str) -> list[float]:
         return [point[metric].mean for point in points if metric in point]
 
-    told = [f"Measured with {'; '.join(sorted(where))}."] if where else []
+    sentences = [f"Measured with {'; '.join(sorted(where))}."] if where else []
     if late := of("lateness_p99_s_most"):
-        told.append(
+        sentences.append(
             f"In the valid runs 99 % of the packets left the forwarder within "
             f"{max(late) * 1e6:.0f} µs of their time, and it used at most "
             f"{100 * max(of('cpu_share_most')):.0f} % of a core."
         )
     if busy := of("busy_share_most"):
         least, most = min(of("busy_share_least")), max(busy)
-        told.append(f"All processors were {100 * least:.0f} to {100 * most:.0f} % busy.")
+        sentences.append(f"All processors were {100 * least:.0f} to {100 * most:.0f} % busy.")
     if late:
         valid = sum(point["packets"].runs for point in points if "packets" in point)
         invalid = int(sum(of("invalid_runs")))
-        told.append(
+        sentences.append(
             f"{invalid or 'None'} of the {valid + invalid} runs on Linux "
             f"{'were' if invalid else 'was'} invalid."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _rows(table: Path) -> list[dict[str, str]]:

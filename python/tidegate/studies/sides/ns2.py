@@ -52,16 +52,16 @@ def measure(
                     [program, str(script), str(file), str(seed)]
                     for seed in range(1, scenario.replications + 1)
                 ]
-                runs = [numbers(plan, each) for each in pool.map(_told, commands)]
+                runs = [numbers(plan, each) for each in pool.map(_output, commands)]
             found.append((_estimates(runs), {}))
     return found
 
 
-def _told(command: list[str]) -> dict[str, Any]:
+def _output(command: list[str]) -> dict[str, Any]:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    told: dict[str, Any] = json.loads(lines[-1])
-    return told
+    counts: dict[str, Any] = json.loads(lines[-1])
+    return counts
 
 
 def _estimates(runs: Sequence[dict[str, float]]) -> dict[str, Estimate]:
@@ -78,7 +78,7 @@ def variables(plan: dict[str, Any]) -> str:
     link = _bottleneck(plan)
     flow, red = plan["flows"][0], link["aqm"] if link["aqm"]["kind"] == "red" else None
     keys = ("min_threshold_packets", "max_threshold_packets", "max_probability", "weight")
-    told = {
+    variables = {
         "rate_bps": link["rate_bps"],
         "delay_s": link["delay_s"],
         # ns-2's RED does not count the packet in transmission.
@@ -92,7 +92,7 @@ def variables(plan: dict[str, Any]) -> str:
         "red": _list(red[key] for key in keys) if red else "{}",
         "groups": _list(_groups(plan)),
     }
-    return "".join(f"set {name} {value}\n" for name, value in told.items())
+    return "".join(f"set {name} {value}\n" for name, value in variables.items())
 
 
 def _groups(plan: dict[str, Any]) -> Iterator[str]:
@@ -128,9 +128,9 @@ def _ecn(plan: dict[str, Any]) -> bool:
     return any(flow["tcp"]["ecn"] for flow in plan["flows"])
 
 
-def numbers(plan: dict[str, Any], told: dict[str, Any]) -> dict[str, float]:
+def numbers(plan: dict[str, Any], counts: dict[str, Any]) -> dict[str, float]:
     """The metrics of a run: what was counted from the end of the warm-up on."""
-    after, before, seconds = told["after"], told["before"], plan["duration_s"]
+    after, before, seconds = counts["after"], counts["before"], plan["duration_s"]
     pairs = list(zip(after["flows"], before["flows"], strict=True))
     acked, sent, again, timeouts = (
         [late[column] - early[column] for late, early in pairs] for column in range(1, 5)

@@ -3,7 +3,7 @@
 //! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
 //! Applicability in Cellular Networks", ITC 23, 2011, section III-B, step 5: the PDN gateway re-inserts congestion into the headers of
 //! its tunnels, and "routers and S-GW along the path can prioritize the flows based on the feedbacks". How they would is left
-//! open. Here a node between the ends of tunnels keeps of each user the congestion-volume that his packets have declared lately,
+//! open. Here a node between the ends of tunnels keeps of each user the congestion-volume that its packets have declared lately,
 //! and has two classes:
 //!
 //! ```text

@@ -2,8 +2,8 @@
 //! M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM ToN
 //! 4(3), 1996, sections III and IV.
 //!
-//! Customers with waiting packets take turns. A turn adds a quantum to the customer's deficit, and he
-//! sends as long as the deficit lasts; what is left of it stays for his next turn, unless his queue
+//! Customers with waiting packets take turns. A turn adds a quantum to the customer's deficit, and it
+//! sends as long as the deficit lasts; what is left of it stays for its next turn, unless its queue
 //! has run empty:
 //!
 //! ```text

@@ -4,7 +4,7 @@
 //! `dual-srchost` (sending customers) or `dual-dsthost` (receiving ones).
 //!
 //! Each flow has a queue, and queues take turns as in FQ-CoDel (DRR++). But what a turn is worth is
-//! divided by the number of the customer's flows that are *bulk*, so that all his flows together get the
+//! divided by the number of the customer's flows that are *bulk*, so that all its flows together get the
 //! turns of one:
 //!
 //! ```text

@@ -14,7 +14,7 @@
 //! Packets of *priority best effort* leave before all packets of *best effort*; each class is served
 //! first come, first served. The defaults are the RFC's for the downstream direction: θ_port = 0.8,
 //! θ_user = 0.7, θ_release = 0.5, T = 15 minutes. So nobody is held back while the port has room, a
-//! customer is judged by what he sent and not by how, and a verdict is up to a period old.
+//! customer is judged by what it sent and not by how, and a verdict is up to a period old.
 //!
 //! Where the RFC leaves it open: periods follow each other without overlap; one buffer for both
 //! classes, and when it is full a packet of priority best effort takes the place of the last one of best
