@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	oracle packetdrill readme pages docs lock \
+	kernels oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
 help: ## this list
@@ -114,6 +114,8 @@ league: $(NATIVE) ## every mechanism in every situation; writes studies/league/R
 fidelity: $(NATIVE) ## simulator beside real Linux and ns-2; writes studies/fidelity/RESULTS*.md
 	$(BIN)/tidegate reproduce fidelity --report $(ARGS)
 
+kernels: $(NATIVE) ## stock Debian kernels for `tidegate lab --kernel`, in target/kernels; error 77 where something is missing
+	@$(BIN)/python tools/kernels.py $(ARGS)
 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
 	PYTHONPATH=tests $(BIN)/python -m linux_oracle $(ARGS)

@@ -30,6 +30,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
         );
     }
     lines.extend(declares(plan));
+    lines.extend(changes_rate(plan));
     lines.extend(too_many(plan));
     lines.extend(traffic::not_made(plan, ip));
     lines.extend(too_small(plan, ip));
@@ -50,6 +51,10 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
 /// Settings of the scenario that are as the machine has them, whatever the scenario says.
 pub fn deviations(plan: &Plan) -> Vec<String> {
     let mut lines = deviations_of_users(plan);
+    if let Some(link) = plan.links.iter().find(|link| link.kernel_qdisc.is_some()) {
+        let kind = link.kernel_qdisc.as_ref().map_or("", |qdisc| qdisc.kind);
+        lines.push(format!("packets at {} wait in the kernel's {kind} alone", link.name));
+    }
     if plan.flows.iter().any(|flow| flow.jitter > HOST_JITTER) {
         lines.push("real hosts have a jitter of their own, not that of host_jitter".to_owned());
     }
@@ -71,6 +76,13 @@ fn declares(plan: &Plan) -> Vec<String> {
     let line = "no kernel's TCP declares congestion (ConEx, re-ECN), so that this would be another network; simulate \
                 it, or write tcp.conex = \"off\"";
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
+}
+
+/// A qdisc has one rate.
+fn changes_rate(plan: &Plan) -> Option<String> {
+    let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && !link.rate_changes.0.is_empty();
+    let link = plan.links.iter().find(changes)?;
+    Some(format!("{}.rate_changes: not with kernel_qdisc, whose rate stays", link.name))
 }
 
 fn too_many(plan: &Plan) -> Option<String> {
@@ -127,6 +139,24 @@ mod tests {
         let policer =
             "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
         assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_qdisc_is_named_and_keeps_its_rate() {
+        let with = |more: &str| {
+            let text = format!(
+                "version = 1\nusers.a.flows = 1\n[bottleneck]\nrate = \"9 Mb/s\"\nkernel_qdisc = \"cake\"\n{more}"
+            );
+            Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+        };
+        let steady = with("");
+        assert_eq!(deviations(&steady), ["packets at bottleneck wait in the kernel's cake alone"]);
+        assert_eq!(rejected(&steady, IpVersion::V4, Generator::Own), Vec::<String>::new());
+        let changes = with("rate_changes = [{ at = \"1 s\", rate = \"1 Mb/s\" }]\n");
+        assert_eq!(
+            rejected(&changes, IpVersion::V4, Generator::Own),
+            ["bottleneck.rate_changes: not with kernel_qdisc, whose rate stays"]
+        );
     }
 
     #[test]

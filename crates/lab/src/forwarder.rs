@@ -18,6 +18,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Delivery, Direction, Emulated, Emulation};
@@ -28,6 +29,7 @@ use crate::clock::Clock;
 use crate::header::{self, Fault};
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
+use crate::qdisc::KernelQueue;
 use crate::timing::{LatenessMeter, TimingReport};
 use crate::tunnels::{Fetched, NodeOutcome, TunnelEnds, Tunnels};
 
@@ -39,6 +41,8 @@ const BATCH: usize = 32;
 const MAX_SLEEP: Duration = Duration::from_millis(50);
 /// The timer's mark among the devices.
 const TIMER: u64 = u64::MAX;
+/// That of the qdisc.
+const QUEUE: u64 = u64::MAX - 1;
 
 /// A packet forwarder between the devices of all hosts.
 pub struct Forwarder<'a> {
@@ -50,6 +54,8 @@ pub struct Forwarder<'a> {
     epoll: OwnedFd,
     timer: OwnedFd,
     tunnels: Tunnels<'a>,
+    /// The kernel's qdisc at the bottleneck, if that has one.
+    queue: Option<KernelQueue>,
     lateness: LatenessMeter,
     /// The part of the run over which it reports on itself.
     measured: [Time; 2],
@@ -86,6 +92,7 @@ impl<'a> Forwarder<'a> {
         Ok(Forwarder {
             plan,
             tunnels: Tunnels::none(plan),
+            queue: None,
             emulation: Emulation::new(plan, seed, PacketStore::default()),
             devices,
             clock,
@@ -114,6 +121,17 @@ impl<'a> Forwarder<'a> {
         Ok(self)
     }
 
+    /// With the kernel's qdisc in front of a link.
+    pub fn with_queue(mut self, queue: Option<KernelQueue>) -> Result<Self, LabError> {
+        if let Some(queue) = &queue {
+            let mark = epoll::EventData::new_u64(QUEUE);
+            epoll::add(&self.epoll, queue.as_fd(), mark, epoll::EventFlags::IN)
+                .map_err(|error| LabError::Setup(format!("epoll: {error}")))?;
+        }
+        self.queue = queue;
+        Ok(self)
+    }
+
     /// Forwards until the measurement is over and `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(Emulated, TimingReport), LabError> {
         let failed = |error: Errno| LabError::Run(format!("the forwarder stopped: {error}"));
@@ -126,6 +144,7 @@ impl<'a> Forwarder<'a> {
                     self.hand_over(delivery);
                 }
             }
+            self.fill_queue().map_err(failed)?;
             if now >= self.measured[1] && stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -137,8 +156,10 @@ impl<'a> Forwarder<'a> {
             }
             for event in &ready {
                 let mark = event.data.u64();
-                if mark != TIMER {
-                    self.serve(mark as usize, &mut buffer).map_err(failed)?;
+                match mark {
+                    TIMER => {}
+                    QUEUE => self.serve_queue(&mut buffer).map_err(failed)?,
+                    _ => self.serve(mark as usize, &mut buffer).map_err(failed)?,
                 }
             }
         }
@@ -169,6 +190,47 @@ impl<'a> Forwarder<'a> {
         let now = self.clock.now();
         let ended = self.tunnels.receive(node, buffer, &mut self.emulation, now)?;
         ended.into_iter().for_each(|delivery| self.hand_over(delivery));
+        Ok(())
+    }
+
+    /// Gives the qdisc what has come to its link.
+    fn fill_queue(&mut self) -> Result<(), Errno> {
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        while let Some(arrived) = self.emulation.for_queue(queue.link) {
+            let bytes = self.emulation.contents().bytes(arrived.packet);
+            let taken = queue.put(arrived.flow, arrived.handle, bytes);
+            let taken = taken.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            if !taken {
+                let now = self.clock.now();
+                self.emulation.dropped(queue.link, arrived.handle, DropReason::Aqm, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The qdisc has served packets.
+    fn serve_queue(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
+        for _ in 0..BATCH {
+            let Some(queue) = &mut self.queue else { return Ok(()) };
+            let len = match rustix::io::read(queue.as_fd(), &mut *buffer) {
+                Ok(len) => len,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            };
+            let (link, now) = (queue.link, self.clock.now());
+            let Some(served) = queue.take(&buffer[..len]) else {
+                self.unclassified += 1;
+                continue;
+            };
+            for handle in served.dropped {
+                self.emulation.dropped(link, handle, DropReason::Aqm, now);
+            }
+            let delivery = self.emulation.served(link, served.handle, served.marked, now);
+            if let Some(delivery) = delivery {
+                self.hand_over(delivery);
+            }
+        }
         Ok(())
     }
 

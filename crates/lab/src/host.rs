@@ -197,7 +197,8 @@ pub fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
     namespace.set_sysctl(name, value).map_err(named)
 }
 
-fn interface_index(name: &str) -> io::Result<u32> {
+/// The number of an interface of the calling thread's namespace.
+pub fn interface_index(name: &str) -> io::Result<u32> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::DGRAM, None)?;
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }

@@ -30,6 +30,8 @@ pub struct NetnsHosts {
     pub nodes: Vec<Node>,
     /// The version of IP that they speak.
     pub ip: IpVersion,
+    /// Its largest packet, bytes.
+    pub mtu: u32,
 }
 
 impl NetnsHosts {
@@ -64,7 +66,7 @@ impl NetnsHosts {
             users.push(user);
         }
         let nodes = Node::build_all(plan)?;
-        Ok(NetnsHosts { users, server, nodes, ip })
+        Ok(NetnsHosts { users, server, nodes, ip, mtu: largest })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::host::{DEVICE, IpVersion, NetnsHost};
 use crate::hosts::NetnsHosts;
 use crate::load::{self, Generator, Load, LoadReport};
 use crate::node::Node;
+use crate::qdisc::KernelQueue;
 use crate::timing::TimingReport;
 use crate::{examine, realtime};
 
@@ -53,6 +54,7 @@ pub fn run(plan: &Plan, options: LabOptions) -> Result<LabRun, LabError> {
         return Err(LabError::Refused(rejected));
     }
     let hosts = NetnsHosts::build(plan, options.ip)?;
+    let queue = KernelQueue::build(plan, hosts.mtu)?;
     if options.verbose {
         print_namespaces(plan, &hosts);
     }
@@ -64,7 +66,8 @@ pub fn run(plan: &Plan, options: LabOptions) -> Result<LabRun, LabError> {
     let overruns_before = overruns(&hosts)?;
     let users = hosts.users.iter().map(|user| user.device.as_fd()).collect();
     let forwarder = Forwarder::new(plan, options.seed, users, hosts.server.device.as_fd(), clock)?
-        .with_nodes(hosts.nodes.iter().map(Node::ends).collect())?;
+        .with_nodes(hosts.nodes.iter().map(Node::ends).collect())?
+        .with_queue(queue)?;
     let (load, forwarded) = thread::scope(|scope| {
         let forwarding = scope.spawn(|| forward(forwarder, &clock, &stop));
         if options.progress {

@@ -23,6 +23,7 @@ mod netlink;
 pub mod node;
 pub mod output;
 mod packet_store;
+mod qdisc;
 pub mod realtime;
 mod report;
 mod settings;

@@ -44,6 +44,11 @@ impl PacketStore {
         self.unreadable += u64::from(!before);
     }
 
+    /// The bytes of a packet as they are now.
+    pub fn bytes(&self, number: u64) -> &[u8] {
+        &self.slots[number as usize].bytes
+    }
+
     /// The bytes of a packet that leaves, with what was written into its header in transit.
     pub fn take(&mut self, number: u64, header: CongestionHeader) -> &[u8] {
         self.free.push(number);

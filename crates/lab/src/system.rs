@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -96,6 +96,50 @@ pub fn receive_with_tos(
     }
     let address = Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr));
     Ok((len, SocketAddrV4::new(address, u16::from_be(from.sin_port)), tos))
+}
+
+/// A socket that sends whole IP packets through the qdisc of a device, and receives none; it does not block.
+pub fn packet_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: socket takes three numbers; the protocol 0 receives nothing.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The address of a device of the calling thread's namespace, for [`send_to_link`].
+pub fn link_address(index: u32) -> libc::sockaddr_ll {
+    // SAFETY: it consists of integers and arrays, for which all zeros is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_ifindex = index as libc::c_int;
+    address
+}
+
+/// Sends an IP packet through a device's qdisc. Returns false if the qdisc drops it at once.
+pub fn send_to_link(
+    socket: impl AsFd,
+    packet: &[u8],
+    address: &libc::sockaddr_ll,
+) -> io::Result<bool> {
+    let mut address = *address;
+    let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+    let protocol = if is_v6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP };
+    address.sll_protocol = (protocol as u16).to_be();
+    let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads `packet` and `address`, of the lengths that are given.
+    let sent = unsafe {
+        libc::sendto(fd, packet.as_ptr().cast(), packet.len(), 0, (&raw const address).cast(), len)
+    };
+    if sent >= 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::ENOBUFS) { Ok(false) } else { Err(error) }
 }
 
 /// Sets a socket option to `value`.

@@ -419,6 +419,11 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
 /// What a kernel has and the simulator has not, at the key that asks for it.
 pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
     let mut reader = Reader::default();
+    if file.bottleneck.as_ref().is_some_and(|link| link.kernel_qdisc.is_some()) {
+        let message = "the simulator has no qdiscs of Linux; run it on a kernel with `tidegate lab`, or leave it out \
+                       and give an aqm or a scheduler";
+        reader.nested(&["bottleneck"], |reader| reader.error_at("kernel_qdisc", message));
+    }
     for (name, user) in &file.users.entries {
         if !user.traffic.0.is_over_tcp() {
             continue;

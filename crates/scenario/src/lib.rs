@@ -17,6 +17,7 @@ mod field;
 mod file;
 mod file_schema;
 mod issue;
+mod kernel_qdisc;
 mod layout;
 mod lints;
 mod load;

@@ -102,7 +102,7 @@ impl Network {
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
         let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
-        self.add(left, right, link);
+        self.add(left, right, link.queued_by(file.kernel_qdisc.clone()));
         self.add(right, left, back);
     }
 

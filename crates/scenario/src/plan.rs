@@ -16,6 +16,7 @@ mod link;
 mod paths;
 mod tcp;
 
+pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
     Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter,
     Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum, MpegModel,

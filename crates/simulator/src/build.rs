@@ -1,7 +1,9 @@
 //! From planned mechanisms to running ones.
 
 use tidegate_mechanisms::bottleneck::scheduler::{Scheduler, SchedulerParams};
-use tidegate_mechanisms::bottleneck::{Aqm, AqmParams, Differentiation, Judge};
+use tidegate_mechanisms::bottleneck::{
+    Aqm, AqmParams, Differentiation, DifferentiationParams, Judge,
+};
 use tidegate_mechanisms::sender::{Controller, SenderParams};
 use tidegate_scenario::plan::LinkPlan;
 
@@ -22,6 +24,12 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
 /// come, first served and decides on arrivals alone.
 pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     let place = plan.place();
+    if plan.kernel_qdisc.is_some() {
+        // The kernel decides and serves; this one is never asked.
+        let aqm = Aqm::new(AqmParams::DropTail, &place).expect("it has no parameters");
+        let differentiation = Differentiation::new(DifferentiationParams::None);
+        return Some(Scheduler::fifo(Judge { aqm, differentiation }, place.capacity));
+    }
     if plan.scheduler == SchedulerParams::Fifo {
         // Marks of prices count as packets leave.
         let in_payload = plan.price_encoding.is_some_and(|encoding| encoding.is_in_payload());

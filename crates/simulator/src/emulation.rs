@@ -24,8 +24,10 @@ use crate::series::Series;
 use crate::stages::{self, CongestionHeader, StageCounts};
 use crate::tables;
 
+mod queues;
 mod tunnels;
 
+pub use queues::ForQueue;
 pub use tunnels::{Asked, NodePlace, NodeVerdict};
 
 /// A packet that has reached the end of its route.

@@ -286,6 +286,38 @@ impl<C: Contents> Network<C> {
         None
     }
 
+    /// The next packet for the queue outside that serves a link.
+    pub fn take_arrived(&mut self, number: u32) -> Option<(u32, PackedPacket)> {
+        self.links[number as usize].take_arrived()
+    }
+
+    /// The queue outside has served a packet. Returns it if a host gets it by that, and when.
+    pub fn served(
+        &mut self,
+        number: u32,
+        handle: u32,
+        marked: bool,
+        now: Time,
+    ) -> Option<(Time, PackedPacket)> {
+        let Departed { packed, at, lost_on_wire } =
+            self.links[number as usize].leave(handle, marked, now);
+        if lost_on_wire {
+            self.lose(&packed, now);
+            return None;
+        }
+        if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
+            return self.arrive(packed, at);
+        }
+        self.transit.send(number, at, packed);
+        None
+    }
+
+    /// The queue outside has dropped a packet.
+    pub fn dropped(&mut self, number: u32, handle: u32, reason: DropReason, now: Time) {
+        self.links[number as usize].lose(handle, reason, now);
+        self.lose_at_station(number, now);
+    }
+
     fn lose_at_station(&mut self, number: u32, now: Time) {
         while let Some(packed) = self.links[number as usize].take_lost() {
             self.lose_in_queue(number, &packed, now);

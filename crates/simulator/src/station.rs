@@ -4,8 +4,10 @@
 //! The [`Link`](crate::link::Link) around it has the rate, the delay and the pipe. What is here is what
 //! waits, and the packet in transmission.
 
-use tidegate_mechanisms::bottleneck::Moment;
+use std::collections::VecDeque;
+
 use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
+use tidegate_mechanisms::bottleneck::{DropReason, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
@@ -32,6 +34,17 @@ pub struct Station {
     idle_since: Time,
     /// Packets lost since they were last taken.
     pub lost: Vec<PackedPacket>,
+    /// The queue, where it is not here.
+    outside: Option<Box<Outside>>,
+}
+
+/// What is known of a queue outside, which decides and serves.
+#[derive(Default)]
+struct Outside {
+    /// Packets that have come and that it has not been given yet, by handle.
+    arrived: VecDeque<u32>,
+    packets: u32,
+    bytes: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -100,7 +113,9 @@ impl Slots {
 impl Station {
     /// The station of a link as planned, if it needs one.
     pub fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
-        build::scheduler(plan).map(|scheduler| Station::holding(scheduler, plan, seed))
+        let mut station = Station::holding(build::scheduler(plan)?, plan, seed);
+        station.outside = plan.kernel_qdisc.as_ref().map(|_| Box::default());
+        Some(station)
     }
 
     /// A station with this scheduler.
@@ -116,6 +131,7 @@ impl Station {
             sending: None,
             idle_since: Time::ZERO,
             lost: Vec::new(),
+            outside: None,
         })
     }
 
@@ -128,6 +144,10 @@ impl Station {
     pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time, probe: &mut LinkProbe) {
         let activity = if self.signals_price.is_some() { 0.0 } else { packed.activity() };
         probe.on_activity(owner.group, activity);
+        if self.outside.is_some() {
+            self.arrive_outside(packed, owner.group, now, probe);
+            return;
+        }
         let queued = Queued {
             handle: self.packet_store.put(packed, owner.group, now),
             len: packed.len().into(),
@@ -184,6 +204,9 @@ impl Station {
         probe: &mut LinkProbe,
         transmission: impl FnOnce(u16) -> Transmission,
     ) -> Option<Time> {
+        if self.outside.is_some() {
+            return None;
+        }
         let Station { scheduler, rng, packet_store, lost, .. } = self;
         let lose = |packet: Queued, reason| {
             let slot = packet_store.take(packet.handle);
@@ -224,6 +247,71 @@ impl Station {
         Served { packed, group, marked }
     }
 
+    #[cold]
+    fn arrive_outside(
+        &mut self,
+        packed: PackedPacket,
+        group: u16,
+        now: Time,
+        probe: &mut LinkProbe,
+    ) {
+        let handle = self.packet_store.put(packed, group, now);
+        let Some(outside) = &mut self.outside else { return };
+        outside.arrived.push_back(handle);
+        outside.packets += 1;
+        outside.bytes += u64::from(packed.len());
+        if let Some(monitor) = &mut probe.monitor {
+            monitor.most_bytes = monitor.most_bytes.max(outside.bytes);
+        }
+    }
+
+    /// The next packet for a queue outside, with the handle under which that has it.
+    pub fn take_arrived(&mut self) -> Option<(u32, PackedPacket)> {
+        let handle = self.outside.as_mut()?.arrived.pop_front()?;
+        Some((handle, self.packet_store.get(handle).packed))
+    }
+
+    /// A queue outside has served a packet whose transmission took so long.
+    pub fn leave(
+        &mut self,
+        handle: u32,
+        marked: bool,
+        now: Time,
+        transmission: Span,
+        probe: &mut LinkProbe,
+    ) -> Served {
+        let &Slot { mut packed, arrived, group, .. } = self.take_outside(handle);
+        if let Some(monitor) = &mut probe.monitor {
+            let sojourn = now.since(arrived);
+            monitor.on_accepted(group, u64::from(packed.len()), sojourn, transmission);
+        }
+        if marked {
+            packed.mark();
+        }
+        Served { packed, group, marked }
+    }
+
+    /// A queue outside has dropped a packet.
+    pub fn lose(&mut self, handle: u32, reason: DropReason, now: Time, probe: &mut LinkProbe) {
+        let &Slot { packed, arrived, group, .. } = self.take_outside(handle);
+        probe.on_refusal(reason, group, now.since(arrived), u64::from(packed.len()));
+        self.lost.push(packed);
+    }
+
+    /// Bytes of a packet here.
+    pub fn len_of(&self, handle: u32) -> u16 {
+        self.packet_store.get(handle).packed.len()
+    }
+
+    fn take_outside(&mut self, handle: u32) -> &Slot {
+        let slot = self.packet_store.take(handle);
+        if let Some(outside) = &mut self.outside {
+            outside.packets -= 1;
+            outside.bytes -= u64::from(slot.packed.len());
+        }
+        slot
+    }
+
     /// Packets here.
     pub fn len(&self) -> u64 {
         self.packet_store.len() as u64
@@ -236,6 +324,9 @@ impl Station {
 
     /// Packets and bytes waiting or in transmission.
     pub fn backlog(&self) -> (u32, u64) {
+        if let Some(outside) = &self.outside {
+            return (outside.packets, outside.bytes);
+        }
         let (packets, bytes) = self.scheduler.backlog();
         let sending = self.sending.map_or(0, |sending| u64::from(sending.len));
         (packets + u32::from(sending > 0), bytes + sending)

@@ -86,14 +86,16 @@ def _program(place: str | None, use: str) -> tuple[str, State]:
 
 def _lab() -> list[Finding]:
     """Check what only `tidegate lab` needs."""
+    from tidegate.laboratory import guest
     from tidegate.laboratory.process import PROGRAM, find_program, missing
 
-    lacking = missing()
+    lacking, stock = missing(), [kernel.series for kernel in guest.kernels()]
     root, tun = os.geteuid() == 0, Path("/dev/net/tun")
     tools = {
         PROGRAM: "the lab's own; `make setup` builds it",
         "tidegate-bpf": "congestion control in BPF; `make setup` builds it where clang is",
         "clang": "builds congestion control in BPF",
+        guest.QEMU: "boots stock kernels for `tidegate lab --kernel`",
         "iperf3": "for `tidegate lab --generator iperf3`",
         "tshark": "shows the packets of a lab",
     }
@@ -106,6 +108,7 @@ def _lab() -> list[Finding]:
         ("root", "yes" if root else "no (only `tidegate lab` needs it)", _optional(root)),
         ("TUN", *_program(str(tun) if tun.exists() else None, "only `tidegate lab` needs it")),
         *[(name, *_program(find_program(name), use)) for name, use in tools.items()],
+        ("kernels", *_program(", ".join(stock), "stock kernels; `make kernels` fetches them")),
     ]
 
 

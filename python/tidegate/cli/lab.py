@@ -69,6 +69,14 @@ def lab(
     jobs: Jobs = 1,
     ip: Annotated[int, typer.Option("--ip", min=4, max=6, help="IP version, 4 or 6.")] = 4,
     generator: Annotated[str, typer.Option(metavar="own|iperf3", help="Load generator.")] = "own",
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SERIES|auto",
+            help="Stock kernel in virtual time, such as 6.12; `make kernels` fetches them."
+            " Needs no root. With --check also all.",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -88,18 +96,19 @@ def lab(
     """Run a scenario with the TCP of this Linux kernel and report throughput by group.
 
     Hosts are network namespaces, the bottleneck is tidegate's. A run takes as long as the scenario
-    says, so that by default there are at most 5. Needs root; leaves nothing behind.
+    says, so that by default there are at most 5. Needs root; leaves nothing behind. With --kernel a
+    stock kernel runs in virtual time, without root.
 
     **Examples**
 
     sudo .venv/bin/tidegate lab scenarios/evening-peak.toml -r 2
 
+    tidegate lab scenarios/evening-peak.toml -r 2 --kernel 6.12
+
     tidegate lab --check
 
     tidegate lab scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none --plot
     """
-    from tidegate.laboratory import bpf
-    from tidegate.laboratory.process import missing
     from tidegate.laboratory.running import (
         check_options,
         check_scenarios,
@@ -111,14 +120,8 @@ def lab(
 
     check_options(ip, generator)
     if check:
-        lacking = missing(generator=generator)
-        if scenario:
-            named = parse(scenario, changes(set_, add))
-            check_scenarios({"": named}, ip=ip, generator=generator)
-            lacking += bpf.missing() if bpf.needed([named]) else []
-        if lacking:
-            raise MissingError(lacking)
-        say("the lab can run here")
+        named = None if scenario is None else parse(scenario, changes(set_, add))
+        _check(named, ip=ip, generator=generator, kernel=kernel, quiet=quiet)
         return
     if scenario is None:
         raise UsageError("name a scenario file; --check alone needs none")
@@ -140,10 +143,10 @@ def lab(
     seeds = seeds_in_lab(scenarios, seed, replications)
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:
-        eprint(_expectation(scenarios, seed, replications, jobs))
+        eprint(_expectation(scenarios, seed, replications, None if kernel else jobs))
     results = lab_all(
         scenarios, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
-        progress=not quiet, verbose=verbose,
+        progress=not quiet, verbose=verbose, kernel=kernel,
     )  # fmt: skip
     present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
     if not all(result.averaged.replications for result in results.values()):
@@ -151,13 +154,57 @@ def lab(
 
 
 def _expectation(
-    scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None, jobs: int
+    scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None, jobs: int | None
 ) -> str:
-    """Print how long the runs will take."""
+    """Return how many runs there will be and how long they will take; no jobs: in virtual time."""
     from tidegate.laboratory.running import expected_wall_s, tasks_of, whole_s
 
     tasks = tasks_of(scenarios, seed, replications)
-    minutes, seconds = divmod(round(expected_wall_s(scenarios, tasks, jobs)), 60)
     each = max(whole_s(scenarios[name]) for name, _ in tasks)
     count = f"{len(tasks)} run{'s' * (len(tasks) != 1)} of {each:g} s"
+    if jobs is None:
+        return f"{count} in virtual time"
+    minutes, seconds = divmod(round(expected_wall_s(scenarios, tasks, jobs)), 60)
     return f"{count}: about {minutes} min {seconds:02} s" if minutes else f"{count}"
+
+
+def _check(
+    scenario: Scenario | None, *, ip: int, generator: str, kernel: str | None, quiet: bool
+) -> None:
+    """Print whether the lab can run, here or on stock kernels."""
+    from tidegate.laboratory import bpf, guest
+    from tidegate.laboratory.process import missing
+    from tidegate.laboratory.running import check_scenarios
+
+    if scenario is not None:
+        check_scenarios({"": scenario}, ip=ip, generator=generator)
+    if kernel == "all":
+        _print_kernels(quiet=quiet)
+        return
+    stock = None if kernel is None else guest.chosen(kernel)
+    lacking = missing(generator=generator, kernel=stock)
+    if scenario is not None and stock is None and bpf.needed([scenario]):
+        lacking += bpf.missing()
+    if lacking:
+        raise MissingError(lacking)
+    say("the lab can run here")
+
+
+def _print_kernels(*, quiet: bool) -> None:
+    """Boot every stock kernel and print what it can do."""
+    from tidegate.laboratory import guest
+    from tidegate.laboratory.process import Children, missing
+
+    known = guest.kernels()
+    lacking = guest.missing() + missing(kernel=guest.chosen("auto"))
+    if lacking:
+        raise MissingError(sorted(set(lacking)))
+    children = Children()
+    try:
+        for kernel in known:
+            if not quiet:
+                eprint(f"booting Linux {kernel.release}")
+            for line in guest.abilities(kernel, children).lines():
+                say(line)
+    finally:
+        children.stop()

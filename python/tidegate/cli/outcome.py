@@ -131,7 +131,7 @@ def timing_lines(results: Mapping[str, Result]) -> list[str]:
             busy = max(row["busy_share"] for row in result.lab.to_pylist())
             lines.append(
                 f"{variant}99 % of the packets left within {max(known) * 1e6:.0f} µs of their time;"
-                f" the machine's processors were {100 * busy:.0f} % busy"
+                f" {_whose(result)} {100 * busy:.0f} % busy"
             )
         differing = result.lab["deviations"][0].as_py()
         if differing:
@@ -153,7 +153,13 @@ def _digests(results: Mapping[str, Result]) -> str:
 
 def _kernel(result: Result) -> str:
     row = result.lab.to_pylist()[0] if result.lab is not None else {}
-    return f"on Linux {row.get('kernel')} with IPv{row.get('ip')}"
+    qemu = f", in virtual time by qemu {row['qemu']}" if row.get("qemu") else ""
+    return f"on Linux {row.get('kernel')} with IPv{row.get('ip')}{qemu}"
+
+
+def _whose(result: Result) -> str:
+    in_guest = result.lab is not None and any(result.lab["qemu"].to_pylist())
+    return "the guest's processor was" if in_guest else "the machine's processors were"
 
 
 def _measured(result: Result) -> str:

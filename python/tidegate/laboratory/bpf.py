@@ -43,15 +43,21 @@ def missing() -> list[str]:
     return _lines(done.returncode, done.stderr)
 
 
+def found() -> str:
+    """Path of the program."""
+    program = find_program(PROGRAM)
+    if program is None:
+        raise MissingError([_UNBUILT])
+    return program
+
+
 @contextmanager
 def held(scenarios: Iterable[Scenario]) -> Iterator[None]:
     """Keep the programs in the kernel meanwhile, where a scenario needs them."""
     if not needed(scenarios):
         yield
         return
-    program = find_program(PROGRAM)
-    if program is None:
-        raise MissingError([_UNBUILT])
+    program = found()
     # A process group of its own: Ctrl-C shall end the runs first.
     process = subprocess.Popen(  # noqa: S603
         [program, "hold"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

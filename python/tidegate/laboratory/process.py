@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from tidegate.errors import LabError, MissingError, ScenarioError
 from tidegate.escapes import one_line
+from tidegate.laboratory import guest
 from tidegate.results.columns import ENGINE, LAB
 from tidegate.results.tables import table
 
@@ -66,8 +67,11 @@ def find_program(name: str) -> str | None:
     return str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
 
 
-def missing(*, generator: str = "own") -> list[str]:
-    """What keeps the lab from running here, a line each with its remedy; empty where nothing."""
+def missing(*, generator: str = "own", kernel: guest.Kernel | None = None) -> list[str]:
+    """What keeps the lab from running here, a line each with its remedy; empty where nothing.
+
+    In a guest with a kernel it needs neither root nor what this machine's kernel has.
+    """
     if sys.platform != "linux":
         return [f"Linux: this is {sys.platform}; run it in a virtual machine with Linux"]
     lacking = []
@@ -76,13 +80,14 @@ def missing(*, generator: str = "own") -> list[str]:
         named = os.environ.get("TIDEGATE_LAB")
         where = f"; TIDEGATE_LAB names {named}, which cannot be run" if named else ""
         lacking.append(f"the program {PROGRAM}{where}: `make setup` builds it")
-        lacking += [] if os.geteuid() == 0 else ["root: run the command with sudo"]
-        lacking += [] if Path("/dev/net/tun").exists() else ["/dev/net/tun: `modprobe tun`"]
-    else:
+        if kernel is None:
+            lacking += [] if os.geteuid() == 0 else ["root: run the command with sudo"]
+            lacking += [] if Path("/dev/net/tun").exists() else ["/dev/net/tun: `modprobe tun`"]
+    elif kernel is None:
         lacking += [str(line) for line in state(program).get("missing", [])]
     if generator == "iperf3" and shutil.which("iperf3") is None:
         lacking.append("iperf3: install it (on Debian: apt-get install iperf3)")
-    return lacking
+    return lacking + ([] if kernel is None else guest.missing())
 
 
 def state(program: str) -> dict[str, Any]:
@@ -141,28 +146,87 @@ class Children:
         generator: str,
         verbose: bool,
         tell: Callable[[float, float], None],
+        kernel: guest.Kernel | None = None,
     ) -> Measured:
-        """Run the scenario once; `tell` hears of (done, all) seconds."""
+        """Run the scenario once; `tell` hears of (done, all) seconds.
+
+        A kernel runs it in a guest.
+        """
         options = ["--seed", str(seed), "--ip", str(ip), "--generator", generator, "--progress"]
         options += ["--verbose"] if verbose else []
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-            before = processor_time()
-            process = self._start([find() or PROGRAM, "run", *options], output)
-            try:
-                stderr_lines = self._follow(process, scenario.to_toml(), tell, aloud=verbose)
-                code = process.wait()
-            finally:
-                self._end(process)
-            busy = busy_share(before, processor_time())
+            if kernel is None:
+                code, lines, busy = self._here(scenario, options, output, tell, aloud=verbose)
+            else:
+                task = guest.lab_task(find() or PROGRAM, scenario, ["run", *options], generator)
+                code, lines, busy = self.in_guest(kernel, task, seed, output, tell)
             if code:
-                raise _failure(code, seed, stderr_lines)
+                raise _failure(code, seed, lines)
             output.seek(0)
             try:
                 run = read(json.load(output), seed, ip=ip, generator=generator)
             except (KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
                 raise LabError(seed, f"{PROGRAM} gave no valid result: {error!r}") from error
             run.about["busy_share"] = busy
+            if kernel is not None:
+                run.about.update(qemu=guest.qemu_version(), icount_shift=guest.ICOUNT_SHIFT)
             return run
+
+    def _here(
+        self,
+        scenario: Scenario,
+        options: list[str],
+        output: IO[str],
+        tell: Callable[[float, float], None],
+        *,
+        aloud: bool,
+    ) -> tuple[int, list[str], float]:
+        """Run the program on this machine's kernel.
+
+        Returns its exit code, its lines beside progress, and how busy the machine was.
+        """
+        before = processor_time()
+        process = self._start([find() or PROGRAM, "run", *options], output)
+        # A source that is not served in time looks like one that has nothing to send, which no
+        # report on the forwarder shows: let the whole process go before others. Root may.
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, FAVOURED)
+        try:
+            stderr_lines = self._follow(process, scenario.to_toml(), tell, aloud=aloud)
+            code = process.wait()
+        finally:
+            self._end(process)
+        return code, stderr_lines, busy_share(before, processor_time())
+
+    def in_guest(
+        self,
+        kernel: guest.Kernel,
+        task: guest.Task,
+        seed: int,
+        output: IO[str],
+        tell: Callable[[float, float], None],
+    ) -> tuple[int, list[str], float]:
+        """Boot a kernel for a task.
+
+        Returns the task's exit code, its lines beside progress, and how busy the guest was.
+        """
+        descriptor = guest.file_system(kernel, task)
+        try:
+            command = guest.command(kernel, descriptor, seed)
+            # That program ends with this one, however this one ends; qemu alone would run on.
+            held = [find() or PROGRAM, "exec", *command]
+            process = self._start(held, output, descriptors=(descriptor,))
+        finally:
+            os.close(descriptor)
+        try:
+            stderr_lines = self._follow(process, "", tell, aloud=False)
+            ended = process.wait()
+        finally:
+            self._end(process)
+        report = guest.report(stderr_lines)
+        if report.code is None:
+            raise _failure(ended or 1, seed, report.lines or ["the guest stopped before its task"])
+        return report.code, report.lines, busy_share(*report.processor_time)
 
     def stop(self) -> None:
         """Ask all to end, and kill those that do not."""
@@ -174,20 +238,18 @@ class Children:
         for process in running:
             self._end(process)
 
-    def _start(self, command: list[str], output: IO[str]) -> subprocess.Popen[str]:
+    def _start(
+        self, command: list[str], output: IO[str], descriptors: tuple[int, ...] = ()
+    ) -> subprocess.Popen[str]:
         with self._lock:
             if self._stopped:
                 raise LabError(-1, "stopped")
             # A process group of its own: Ctrl-C in a terminal reaches us alone, and we end it.
             process = subprocess.Popen(  # noqa: S603
                 command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, text=True,
-                errors="replace", process_group=0,
+                errors="replace", process_group=0, pass_fds=descriptors,
             )  # fmt: skip
             self._running.add(process)
-        # A source that is not served in time looks like one that has nothing to send, which no
-        # report on the forwarder shows: let the whole process go before others. Root may.
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, FAVOURED)
         return process
 
     def _follow(
@@ -265,10 +327,7 @@ def read(document: Mapping[str, Any], seed: int, *, ip: int, generator: str) -> 
 
 def processor_time() -> tuple[int, int]:
     """Busy and total time of all processors so far, in ticks."""
-    first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
-    # user nice system idle iowait irq softirq steal; what follows is contained in user and nice.
-    ticks = [int(word) for word in first.split()[1:9]]
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+    return guest.processor_time(Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0])
 
 
 def busy_share(before: tuple[int, int], after: tuple[int, int]) -> float:

@@ -40,8 +40,11 @@ def lab(
     generator: str = "own",
     progress: Showing = False,
     verbose: bool = False,
+    kernel: str | None = None,
 ) -> Result:
-    """Run a scenario with the TCP of this machine's kernel. Needs Linux and root.
+    """Run a scenario with the TCP of a Linux kernel.
+
+    On this machine's kernel it needs root. A stock kernel runs in a guest in virtual time, without.
 
     Parameters
     ----------
@@ -60,6 +63,9 @@ def lab(
         True for a progress bar on a terminal, or a function of (done, all) seconds of all runs.
     verbose
         Say on standard error how to look into the hosts while it runs.
+    kernel
+        Series of a stock kernel that ``make kernels`` has fetched, such as ``6.12``, or ``auto``
+        for the newest; default: this machine's.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def lab(
     parsed = load_scenario(scenario, set=set, add=add)
     results = lab_all(
         {"": parsed}, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
-        progress=progress, verbose=verbose,
+        progress=progress, verbose=verbose, kernel=kernel,
     )  # fmt: skip
     return results[""]
 
@@ -93,29 +99,36 @@ def lab_all(
     generator: str = "own",
     progress: Showing = False,
     verbose: bool = False,
+    kernel: str | None = None,
 ) -> dict[str, Result]:
     """Run named scenarios; the first failure ends it, and no process is left, whatever happens."""
-    from tidegate.laboratory import bpf
+    from tidegate.laboratory import bpf, control, guest
     from tidegate.laboratory.process import Children, missing
     from tidegate.runs.progress import shown
 
     check_options(ip, generator)
     check_scenarios(scenarios, ip=ip, generator=generator)
-    lacking = missing(generator=generator)
+    if kernel is not None and verbose:
+        raise UsageError("verbose: nobody can enter the hosts of a guest")
+    stock = None if kernel is None else guest.chosen(kernel)
+    lacking = missing(generator=generator, kernel=stock)
     if lacking:
         raise MissingError(lacking)
     started = time.monotonic()
     tasks = tasks_of(scenarios, seed, replications)
     children = Children()
+    shared: dict[str, object] = {}
     done: dict[tuple[str, int], Measured] = {}
     pool = ThreadPoolExecutor(max(1, jobs), thread_name_prefix="lab")
     try:
-        with bpf.held(scenarios.values()), shown(progress, "seconds") as tell:
+        with bpf.held(() if stock else scenarios.values()), shown(progress, "seconds") as tell:
+            if stock is not None:
+                shared["control_ratio"] = control.checked(stock, children)
             seconds = _Seconds({task: whole_s(scenarios[task[0]]) for task in tasks}, tell)
             runs = {
                 pool.submit(
                     children.run, scenarios[task[0]], task[1], ip=ip, generator=generator,
-                    verbose=verbose, tell=seconds.of(task),
+                    verbose=verbose, tell=seconds.of(task), kernel=stock,
                 ): task
                 for task in tasks
             }  # fmt: skip
@@ -124,6 +137,7 @@ def lab_all(
                 ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for run in ended:
                     done[runs[run]] = run.result()
+                    done[runs[run]].about.update(shared)
                     seconds.end(runs[run])
     finally:
         children.stop()

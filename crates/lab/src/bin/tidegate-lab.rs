@@ -2,8 +2,10 @@
 //!
 //! This is the engine behind `tidegate lab`, which repeats it, sums up and draws.
 
+use std::ffi::OsString;
 use std::io::Read;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 
 use lexopt::prelude::*;
 use tidegate_lab::host::IpVersion;
@@ -17,8 +19,9 @@ const USAGE: &str = "\
 usage: tidegate-lab run --seed N [--ip 4|6] [--generator own|iperf3] [--progress] [--verbose]
        tidegate-lab examine [--ip 4|6] [--generator own|iperf3]
        tidegate-lab check
+       tidegate-lab exec PROGRAM [ARGUMENT...]
 `run` reads a scenario from standard input and writes its tables as JSON; `examine` reports what of a scenario cannot be run and what a kernel does differently, `check` what this machine lacks for any.
-All are what `tidegate lab` calls.";
+`exec` runs another program in its place, which ends with its caller. All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {
     match parse(lexopt::Parser::from_env()) {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         }
         Ok(Request::Run(options)) => run(options),
         Ok(Request::Examine(options)) => examine(options),
+        Ok(Request::Exec(words)) => exec(&words),
         Err(error) => fail(2, &format!("{error}\n{USAGE}")),
     }
 }
@@ -42,6 +46,7 @@ enum Request {
     Check,
     Run(LabOptions),
     Examine(LabOptions),
+    Exec(Vec<OsString>),
 }
 
 fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
@@ -61,6 +66,9 @@ fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
             Long("seed") => options.seed = args.value()?.parse()?,
             Long("ip") => options.ip = args.value()?.parse_with(ip_version)?,
             Long("generator") => options.generator = args.value()?.parse_with(generator)?,
+            Value(word) if command.is_none() && word == "exec" => {
+                return Ok(Request::Exec(args.raw_args()?.collect()));
+            }
             Value(word) if command.is_none() => command = Some(word.string()?),
             _ => return Err(arg.unexpected()),
         }
@@ -69,7 +77,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Request, lexopt::Error> {
         Some("check") => Ok(Request::Check),
         Some("run") => Ok(Request::Run(options)),
         Some("examine") => Ok(Request::Examine(options)),
-        _ => Err("expected run, examine or check".into()),
+        _ => Err("expected run, examine, check or exec".into()),
     }
 }
 
@@ -104,6 +112,18 @@ fn run(options: LabOptions) -> ExitCode {
         }
         Err(error) => fail(error.exit_code(), &error.to_string()),
     }
+}
+
+/// Becomes another program; returns only where that fails.
+fn exec(words: &[OsString]) -> ExitCode {
+    if !realtime::end_with_parent() {
+        return fail(1, "the program that wanted this run is gone");
+    }
+    let Some((program, arguments)) = words.split_first() else {
+        return fail(2, &format!("exec: which program?\n{USAGE}"));
+    };
+    let error = Command::new(program).args(arguments).exec();
+    fail(1, &format!("{}: {error}", program.display()))
 }
 
 fn examine(options: LabOptions) -> ExitCode {

@@ -8,6 +8,7 @@ use crate::choice::ChoiceField;
 use crate::declare::{Flatten, section};
 use crate::field::Reader;
 use crate::file::File;
+use crate::kernel_qdisc::KernelQdisc;
 use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange};
 use crate::table::Tabled;
 use crate::typed_overlay::{OverlayOptions, TypedOverlay};
@@ -27,6 +28,9 @@ section! {
         pub mechanisms: Flatten<LinkMechanisms>,
         /// An equal link leads back, which can carry data.
         pub duplex: bool = "false",
+        /// In `tidegate lab` alone: the kernel's qdisc in place of buffer, AQM, differentiation and scheduler, such as
+        /// "fq_codel" or { kind = "cake", dual-srchost = true }; its other keys are options of `tc`.
+        pub kernel_qdisc: Option<KernelQdisc>,
     }
 }
 

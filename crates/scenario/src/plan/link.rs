@@ -12,6 +12,8 @@ use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans};
 
+use crate::kernel_qdisc::KernelQdisc;
+
 parameters! {
     /// What any link has.
     pub struct Line {
@@ -175,6 +177,8 @@ pub struct LinkKind {
     pub price_encoding: Option<Encoding>,
     /// As declared.
     pub declared: LinkMechanisms,
+    /// In the lab, the kernel's queue that stands in place of buffer, AQM and scheduler.
+    pub kernel_qdisc: Option<KernelQdisc>,
 }
 
 impl Deref for LinkPlan {
@@ -204,8 +208,16 @@ impl LinkPlan {
     ) -> Self {
         let declared = LinkMechanisms::none();
         let (monitored, price_encoding) = (false, None);
-        let kind =
-            LinkKind { rate, delay, buffer, monitored, packet_size, price_encoding, declared };
+        let kind = LinkKind {
+            rate,
+            delay,
+            buffer,
+            monitored,
+            packet_size,
+            price_encoding,
+            declared,
+            kernel_qdisc: None,
+        };
         LinkPlan { name, ends: (0, 0), kind: kind.into() }
     }
 
@@ -213,6 +225,14 @@ impl LinkPlan {
     pub(crate) fn with(self, declared: LinkMechanisms, price_encoding: Option<Encoding>) -> Self {
         let kind = LinkKind { monitored: true, price_encoding, declared, ..LinkKind::clone(&self) };
         LinkPlan { kind: kind.into(), ..self }
+    }
+
+    /// The same with a kernel's queue in the lab.
+    pub(crate) fn queued_by(mut self, kernel_qdisc: Option<KernelQdisc>) -> Self {
+        if kernel_qdisc.is_some() {
+            Arc::make_mut(&mut self.kind).kernel_qdisc = kernel_qdisc;
+        }
+        self
     }
 
     /// The same, watched or not.

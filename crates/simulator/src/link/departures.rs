@@ -70,6 +70,41 @@ impl Link {
         (Departed { packed, at, lost_on_wire }, self.begin(now))
     }
 
+    /// The next packet for the queue outside that serves this link.
+    pub fn take_arrived(&mut self) -> Option<(u32, PackedPacket)> {
+        self.rest.as_mut()?.station.as_mut()?.take_arrived()
+    }
+
+    /// The queue outside has served a packet at `now`.
+    ///
+    /// # Panics
+    /// If this is no station.
+    pub fn leave(&mut self, handle: u32, marked: bool, now: Time) -> Departed {
+        let (transmission, delay) = (self.pace(), self.delay);
+        let Link { accepted, rest, .. } = self;
+        let rest = rest.as_deref_mut().expect("departures are events");
+        let station = rest.station.as_mut().expect("departures are events");
+        let sending = transmission.transmission_time(station.len_of(handle));
+        let Served { packed, group, marked } =
+            station.leave(handle, marked, now, sending, &mut rest.probe);
+        accepted.add(packed.len().into());
+        let lost_on_wire = rest.is_lost_on_wire();
+        if lost_on_wire {
+            rest.probe.on_drop(DropReason::Wire, group);
+        } else if marked {
+            rest.probe.on_mark(group);
+        }
+        Departed { packed, at: now + delay, lost_on_wire }
+    }
+
+    /// The queue outside has dropped a packet, which is taken by [`Link::take_lost`].
+    pub fn lose(&mut self, handle: u32, reason: DropReason, now: Time) {
+        let Some(Rest { station: Some(station), probe, .. }) = self.rest.as_deref_mut() else {
+            return;
+        };
+        station.lose(handle, reason, now, probe);
+    }
+
     /// Takes a packet that a station has lost.
     pub fn take_lost(&mut self) -> Option<PackedPacket> {
         self.rest.as_mut()?.station.as_mut()?.lost.pop()

@@ -1,0 +1,241 @@
+//! A qdisc of the kernel as the queue of a link.
+//!
+//! It stands on a TUN device of a namespace of its own. Packets go in by a packet socket, which hands them to the
+//! device's qdisc, and come out where the device is read, when the qdisc has served them:
+//!
+//! ```text
+//!  forwarder ──packet socket──► qdisc ──► TUN ──read──► forwarder
+//! ```
+//!
+//! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
+//! that comes out, and has not come out itself, was dropped.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
+
+use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
+
+use crate::host::DEVICE;
+use crate::namespace::Namespace;
+use crate::{LabError, host, netlink, system};
+
+/// Packets that a qdisc has served and nobody has read.
+const ROOM_PACKETS: u32 = 4_000;
+/// Bytes that the socket may have in the qdisc at a time: more than any buffer of a scenario.
+const SOCKET_BYTES: i32 = 1 << 30;
+/// Below the largest packet a token bucket would never send.
+const LEAST_BURST: u32 = 1_600;
+
+/// A qdisc, and the packets that are in it.
+pub struct KernelQueue {
+    /// Number of the link that it serves.
+    pub link: u32,
+    device: OwnedFd,
+    entrance: OwnedFd,
+    address: libc::sockaddr_ll,
+    /// By flow, in the order in which they went in.
+    inside: Vec<VecDeque<Inside>>,
+    /// Flows of packets inside by what identifies them, and how many there are of the same.
+    flows: HashMap<u64, (u32, u32)>,
+    _namespace: Namespace,
+}
+
+#[derive(Clone, Copy)]
+struct Inside {
+    handle: u32,
+    identity: u64,
+    ce: bool,
+}
+
+/// A packet that a qdisc has served.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Packets of the same flow that it dropped before.
+    pub dropped: Vec<u32>,
+    /// Its handle.
+    pub handle: u32,
+    /// The qdisc has marked it.
+    pub marked: bool,
+}
+
+impl KernelQueue {
+    /// The queue of the link that has one; `mtu` is the largest packet.
+    ///
+    /// # Errors
+    /// [`LabError::Setup`] with what Linux or `tc` refuses.
+    pub fn build(plan: &Plan, mtu: u32) -> Result<Option<KernelQueue>, LabError> {
+        let Some(number) = plan.links.iter().position(|link| link.kernel_qdisc.is_some()) else {
+            return Ok(None);
+        };
+        let link = &plan.links[number];
+        let qdisc = link.kernel_qdisc.as_ref().expect("it has one");
+        let failed = |error: io::Error| LabError::Setup(format!("{}: {error}", qdisc.kind));
+        let namespace = Namespace::create().map_err(failed)?;
+        let built = namespace.enter(|| {
+            let device = system::create_tun(DEVICE)?;
+            let index = host::interface_index(DEVICE)?;
+            netlink::set_limits(index, mtu, ROOM_PACKETS)?;
+            // The kernel would send packets of its own.
+            let _ = namespace.set_sysctl(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
+            netlink::set_up(index)?;
+            for words in commands(qdisc, link, mtu) {
+                tc(&words)?;
+            }
+            let entrance = system::packet_socket()?;
+            let room = SOCKET_BYTES.to_ne_bytes();
+            system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
+            io::Result::Ok((device, entrance, system::link_address(index)))
+        });
+        let (device, entrance, address) = built.map_err(failed)?.map_err(failed)?;
+        let inside = vec![VecDeque::new(); plan.flows.len()];
+        let (link, flows) = (number as u32, HashMap::new());
+        let queue =
+            KernelQueue { link, device, entrance, address, inside, flows, _namespace: namespace };
+        Ok(Some(queue))
+    }
+
+    /// Gives the qdisc a packet. Returns false if it is dropped at once.
+    pub fn put(&mut self, flow: u32, handle: u32, bytes: &[u8]) -> io::Result<bool> {
+        if !system::send_to_link(&self.entrance, bytes, &self.address)? {
+            return Ok(false);
+        }
+        let identity = identity(bytes);
+        self.inside[flow as usize].push_back(Inside { handle, identity, ce: is_ce(bytes) });
+        self.flows.entry(identity).or_insert((flow, 0)).1 += 1;
+        Ok(true)
+    }
+
+    /// What a packet that has come out tells; `None` of one that never went in.
+    pub fn take(&mut self, bytes: &[u8]) -> Option<Served> {
+        let identity = identity(bytes);
+        let &(flow, _) = self.flows.get(&identity)?;
+        let mut dropped = Vec::new();
+        while let Some(first) = self.inside[flow as usize].pop_front() {
+            if let Some((_, count)) = self.flows.get_mut(&first.identity) {
+                *count -= 1;
+                if *count == 0 {
+                    self.flows.remove(&first.identity);
+                }
+            }
+            if first.identity == identity {
+                let marked = is_ce(bytes) && !first.ce;
+                return Some(Served { dropped, handle: first.handle, marked });
+            }
+            dropped.push(first.handle);
+        }
+        None
+    }
+}
+
+impl AsFd for KernelQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
+fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
+    let rate = format!("{}bit", link.rate.as_bps());
+    let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);
+    let words = |first: &str| -> Vec<String> {
+        format!("qdisc add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
+    };
+    let own = |first: String| [words(&first), qdisc.words()].concat();
+    match kind {
+        "cake" => vec![own(format!("root cake bandwidth {rate}"))],
+        "tbf" => {
+            let burst = if qdisc.sets("burst") { String::new() } else { format!(" burst {burst}") };
+            let limited = qdisc.sets("limit") || qdisc.sets("latency");
+            let limit = match link.buffer {
+                _ if limited => String::new(),
+                Buffer::Packets(packets) => {
+                    format!(" limit {}", u64::from(packets) * link.packet_size.get())
+                }
+                Buffer::Bytes(bytes) => format!(" limit {}", bytes.get()),
+            };
+            vec![own(format!("root tbf rate {rate}{burst}{limit}"))]
+        }
+        _ => vec![
+            words(&format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000")),
+            own(format!("parent 1: {kind}")),
+        ],
+    }
+}
+
+/// Calls `tc` in the calling thread's namespace.
+fn tc(words: &[String]) -> io::Result<()> {
+    let done = Command::new("tc").args(words).output().map_err(|error| {
+        io::Error::new(error.kind(), format!("tc: {error} (on Debian: apt-get install iproute2)"))
+    })?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&done.stderr);
+    let reason = reason.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    Err(io::Error::other(format!("tc {}: {}", words.join(" "), reason.trim())))
+}
+
+/// What tells a packet from others, whatever a qdisc does to its ECN field: FNV-1a over identification, addresses,
+/// ports, numbers and checksum.
+fn identity(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let part = |from: usize, to: usize| &bytes[from.min(bytes.len())..to.min(bytes.len())];
+    part(4, 8).iter().chain(part(12, 100)).fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// Whether the ECN field says that congestion was experienced.
+fn is_ce(bytes: &[u8]) -> bool {
+    let Some([first, second]) = bytes.first_chunk() else { return false };
+    let ecn = if first >> 4 == 6 { second >> 4 } else { *second };
+    ecn & 3 == 3
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_scenario::Scenario;
+
+    use super::*;
+
+    fn called(qdisc: &str) -> Vec<String> {
+        let text = format!(
+            "version = 1\nusers.a.flows = 1\n[bottleneck]\nrate = \"2 Mb/s\"\nbuffer = \"10 packets\"\n\
+             kernel_qdisc = {qdisc}\n"
+        );
+        let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
+        let qdisc = plan.links[0].kernel_qdisc.as_ref().expect("it has one");
+        commands(qdisc, &plan.links[0], 1500).iter().map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn a_qdisc_has_the_links_rate_itself_or_stands_below_one_that_has() {
+        assert_eq!(
+            called("{ kind = \"cake\", dual-srchost = true }"),
+            ["qdisc add dev tidegate0 root cake bandwidth 2000000bit dual-srchost"]
+        );
+        assert_eq!(
+            called("\"tbf\""),
+            ["qdisc add dev tidegate0 root tbf rate 2000000bit burst 1600 limit 15000"]
+        );
+        assert_eq!(
+            called("{ kind = \"pie\", target = \"20ms\" }"),
+            [
+                "qdisc add dev tidegate0 root handle 1: tbf rate 2000000bit burst 1600 limit 100000000",
+                "qdisc add dev tidegate0 parent 1: pie target 20ms"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mark_does_not_change_what_a_packet_is_known_by() {
+        let plain: Vec<u8> = (0..60).map(|n| if n == 0 { 0x45 } else { n }).collect();
+        let mut marked = plain.clone();
+        (marked[1], marked[10], marked[11]) = (3, 0, 0);
+        assert!(is_ce(&marked) && !is_ce(&plain));
+        assert_eq!(identity(&plain), identity(&marked));
+        let mut other = plain.clone();
+        other[25] ^= 1;
+        assert_ne!(identity(&plain), identity(&other));
+    }
+}

@@ -1,0 +1,223 @@
+"""`tidegate lab --kernel`: what is asked of qemu, and runs on the kernels of `make kernels`."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support import COMMAND, SMALL, comes
+
+import tidegate
+from tidegate import errors
+from tidegate.laboratory import control, guest, process
+from tidegate.laboratory.archive import Archive, shared_libraries
+
+FAKE_QEMU = Path(__file__).with_name("fake_qemu.py")
+
+
+def lacking():
+    """What keeps guests from running here, in words."""
+    if not guest.kernels():
+        return f"no kernels in {guest.folder()}: make kernels"
+    return "; ".join(process.missing(kernel=guest.chosen("auto")))
+
+
+needs_kernels = pytest.mark.skipif(bool(lacking()), reason=lacking())
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    """Two kernels that nobody boots."""
+    folder = tmp_path / "kernels"
+    for series, release in (("6.1", "6.1.9-amd64"), ("6.12", "6.12.3-amd64")):
+        (folder / series).mkdir(parents=True)
+        about = {"series": series, "release": release}
+        (folder / series / "about.json").write_text(json.dumps(about))
+        (folder / series / "initramfs.cpio").write_bytes(Archive().content())
+        (folder / series / "vmlinuz").write_bytes(b"")
+    monkeypatch.setenv("TIDEGATE_KERNELS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def lab_in_guest(lab_command, kernels):
+    """The command with a stand-in for qemu, which runs the stand-in for the lab."""
+    programs = lab_command.folder / "programs"
+    programs.mkdir()
+    qemu = programs / guest.QEMU
+    qemu.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE_QEMU}" "$@"\n')
+    qemu.chmod(0o755)
+
+    def run(*arguments, **environment):
+        path = f"{programs}:{os.environ['PATH']}"
+        return lab_command(*arguments, PATH=path, TIDEGATE_KERNELS=str(kernels), **environment)
+
+    run.folder = lab_command.folder
+    return run
+
+
+def members(archive):
+    """Names, modes and contents of a cpio archive."""
+    at, found = 0, {}
+    while True:
+        assert archive[at : at + 6] == b"070701"
+        fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
+        mode, size, named = fields[1], fields[6], fields[11]
+        name = archive[at + 110 : at + 110 + named - 1].decode()
+        content = at + 110 + named + -(110 + named) % 4
+        if name == "TRAILER!!!":
+            return found
+        found[name] = (mode, archive[content : content + size])
+        at = content + size + -size % 4
+
+
+def test_an_archive_has_directories_modes_and_the_same_bytes_each_time():
+    def make():
+        archive = Archive()
+        archive.file("a/b/run", b"#!/bin/sh\n", executable=True)
+        archive.file("a/note", b"odd")
+        archive.link("bin/sh", "busybox")
+        return archive.content()
+
+    found = members(make())
+    assert list(found) == ["a", "a/b", "a/b/run", "a/note", "bin", "bin/sh"]
+    assert [oct(mode) for mode, _ in found.values()] == [
+        "0o40755", "0o40755", "0o100755", "0o100644", "0o40755", "0o120777",
+    ]  # fmt: skip
+    assert found["a/note"][1] == b"odd"
+    assert found["bin/sh"][1] == b"busybox"
+    assert make() == make()
+    assert len(make()) % 512 == 0
+
+
+def test_a_program_comes_with_its_libraries():
+    libraries = shared_libraries("/bin/sh")
+    assert any("libc.so" in name for name in libraries)
+    assert all(Path(name).exists() for name in libraries)
+    task = guest.Task("sh -c true", programs=("/bin/sh",), input="text")
+    found = members(task.archive())
+    assert found["task/run"][1] == b"sh -c true\n"
+    assert found["task/input"][1] == b"text"
+    assert {name.lstrip("/") for name in libraries} <= set(found)
+
+
+def test_kernels_are_found_by_series_and_by_age(kernels):
+    assert [kernel.series for kernel in guest.kernels()] == ["6.1", "6.12"]
+    assert guest.chosen("auto").series == "6.12"
+    assert guest.chosen("6.1").release == guest.chosen("6.1.9-amd64").release == "6.1.9-amd64"
+    with pytest.raises(errors.UsageError, match=r"'6.2' is none of 6.1, 6.12, auto"):
+        guest.chosen("6.2")
+    (kernels / "6.1/about.json").write_text("{")
+    assert [kernel.series for kernel in guest.kernels()] == ["6.12"]
+
+
+def test_without_kernels_it_says_how_to_get_them(lab_command, tmp_path):
+    empty = str(tmp_path / "nothing")
+    for arguments in (("small.toml",), ("--check",), ("--check", "--kernel", "all")):
+        kernel = () if "--kernel" in arguments else ("--kernel", "auto")
+        done = lab_command("lab", *arguments, *kernel, TIDEGATE_KERNELS=empty)
+        assert done.returncode == 77, done.stderr
+        assert "`make kernels` fetches them" in done.stderr
+
+
+def test_a_guest_has_no_clock_disk_or_network_of_the_host(kernels):
+    words = guest.command(guest.chosen("6.12"), 9, seed=7)
+    assert words[words.index("-icount") + 1] == "shift=1,sleep=off"
+    assert words[words.index("-seed") + 1] == "7"
+    assert words[words.index("-initrd") + 1] == "/proc/self/fd/9"
+    assert "-nodefaults" in words
+    assert not {"-drive", "-fsdev", "-netdev", "-nic"} & set(words)
+    assert guest.command(guest.chosen("6.12"), 9, seed=7) == words
+
+
+def test_a_run_in_a_guest_has_the_tables_of_any_and_says_where_it_ran(lab_in_guest):
+    done = lab_in_guest("lab", "small.toml", "-r", 2, "--kernel", "6.12")
+    assert done.returncode == 0, done.stderr
+    assert "2 runs of 3 s in virtual time" in done.stderr
+    assert "in virtual time by qemu 9.9.9" in done.stdout
+    assert "the guest's processor was 50 % busy" in done.stdout
+    (folder,) = (lab_in_guest.folder / "results").iterdir()
+    rows = pq.read_table(folder / "lab.parquet").to_pylist()
+    assert [row["seed"] for row in rows] == [5, 6]
+    assert {(row["qemu"], row["icount_shift"]) for row in rows} == {("9.9.9", 1)}
+    assert all(0.9 <= row["control_ratio"] <= 1.1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "message"),
+    [
+        ("broken", 1, "the stand-in was told to fail"),
+        ("missing", 77, "modprobe tcp_bbr"),
+        ("panic", 1, "Kernel panic"),
+        ("garbage", 1, "gave no valid result"),
+    ],
+)
+def test_what_fails_in_a_guest_ends_as_it_does_here(lab_in_guest, how, code, message):
+    done = lab_in_guest("lab", "small.toml", "-r", 1, "--kernel", "auto", how=how)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+
+
+def test_where_the_control_fails_no_run_begins(lab_in_guest):
+    done = lab_in_guest("lab", "small.toml", "-r", 1, "--kernel", "auto", how="unfair")
+    assert done.returncode == 6
+    assert re.search(r"ten flows got \d+\.\d\d times as much as one", done.stderr)
+    assert not (lab_in_guest.folder / "results").exists()
+
+
+def test_nobody_can_look_into_a_guest(lab_in_guest):
+    done = lab_in_guest("lab", "small.toml", "--kernel", "auto", "--verbose")
+    assert done.returncode == 2
+    assert "nobody can enter the hosts of a guest" in done.stderr
+
+
+@needs_kernels
+@pytest.mark.xdist_group("kernels")
+def test_a_stock_kernel_runs_a_scenario_and_repeats_it():
+    first, second = (tidegate.lab(SMALL, replications=1, kernel="auto") for _ in range(2))
+    (row,) = first.lab.to_pylist()
+    assert row["valid"], row["reasons"]
+    assert row["kernel"] == guest.chosen("auto").release
+    assert control.LEAST <= row["control_ratio"] <= control.MOST
+    for column in ("packets_delivered", "losses", "packets_sent"):
+        assert first.tables["users"][column] == second.tables["users"][column]
+
+
+@needs_kernels
+@pytest.mark.xdist_group("kernels")
+def test_when_the_command_is_killed_no_guest_is_left(tidegate_command):
+    running = subprocess.Popen(
+        [COMMAND, "lab", "small.toml", "--kernel", "auto"],
+        cwd=tidegate_command.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=tidegate_command.environment(),
+    )  # fmt: skip
+    assert comes(lambda: guests_of(running.pid) or running.poll() is not None)
+    (guest_pid,) = guests_of(running.pid)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    assert comes(lambda: not is_guest(guest_pid))
+    assert [path.name for path in tidegate_command.folder.iterdir() if path.suffix != ".toml"] == []
+
+
+def is_guest(pid):
+    """Whether a process is there and is qemu; of one that has ended nothing is left here."""
+    try:
+        return guest.QEMU.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def guests_of(pid):
+    """The guests that a process has started."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in children.read_text().split()]
+        except OSError:
+            continue
+    return [child for child in found if is_guest(child)]
