@@ -94,5 +94,7 @@ def test_what_applications_tell_is_compared_with_a_simulation():
 
 
 def test_ipv6_is_refused_with_its_remedy():
-    with pytest.raises(tidegate.ScenarioError, match=r"videos and calls travel over IPv4 in the lab"):
+    with pytest.raises(
+        tidegate.ScenarioError, match=r"videos and calls travel over IPv4 in the lab"
+    ):
         tidegate.lab(SCENARIOS / "calls.toml", set=CALLS, replications=1, ip=6)
