@@ -17,17 +17,17 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
-# Of what property tests draw: the same each time, so that a change is judged by itself. SEED=$RANDOM draws anew.
+# Seed of property tests: fixed, so that a change is judged by itself. SEED=$RANDOM draws other cases.
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
 	kernels oracle packetdrill readme pages docs lock \
 	sbom audit clean
 
-help: ## this list
+help: ## print this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 16
 
-setup: $(TOOLS) $(NATIVE) $(BPF) ## everything that the other targets need; the command is .venv/bin/tidegate
+setup: $(TOOLS) $(NATIVE) $(BPF) ## install everything that the other targets need into .venv
 	@echo "ready: $(BIN)/tidegate --help"
 
 $(RUNTIME): requirements.lock tools/setup.sh
@@ -50,15 +50,15 @@ $(AUDIT)/.installed: requirements-audit.lock $(RUNTIME)
 	@tools/setup.sh audit
 	@touch $@
 
-wheel: $(NATIVE) ## target/wheels/tidegate-*.whl, which needs no checkout
+wheel: $(NATIVE) ## build target/wheels/tidegate-*.whl, which needs no checkout
 	@VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin build --release --locked --offline --quiet
 	@ls target/wheels/*.whl
 
-run: $(NATIVE) ## the main job: who gets what on a congested link, with and without ABC
+run: $(NATIVE) ## simulate a congested link with and without ABC
 	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \
 		--against bottleneck.differentiation.kind=none --plot
 
-test: test-rust test-python ## all tests
+test: test-rust test-python ## run all tests
 
 test-rust:
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release
@@ -68,7 +68,7 @@ test-rust:
 test-python: $(TOOLS) $(NATIVE) $(BPF)
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-seed=$(SEED)
 
-lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
+lint: $(TOOLS) $(NATIVE) ## check formatting, clippy, ruff, mypy, stubs and spelling
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path crates/bpf/Cargo.toml --check
@@ -81,17 +81,17 @@ lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	$(BIN)/stubtest --concise tidegate._native
 	$(BIN)/typos
 
-format: $(TOOLS) ## put the sources into the form that lint asks for
+format: $(TOOLS) ## format the sources as lint asks for
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path crates/bpf/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# For each target, one after the other.
+# Seconds for each fuzz target.
 FUZZ_SECONDS ?= 600
 
-fuzz: ## random bytes for packets, scenarios and settings (nightly Rust and cargo-fuzz; FUZZ_SECONDS=600)
+fuzz: ## fuzz parsers of packets, scenarios and settings (nightly Rust, cargo-fuzz; FUZZ_SECONDS=600)
 	for target in $$(cargo +nightly fuzz list); do \
 		mkdir -p fuzz/corpus/$$target; \
 		seeds=; \
@@ -100,40 +100,40 @@ fuzz: ## random bytes for packets, scenarios and settings (nightly Rust and carg
 			-max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1; \
 	done
 
-bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes target/bench.json
+bench: $(RUNTIME) ## measure the engine's speed (beside ns-2 where installed); writes target/bench.json
 	cargo build --release --locked --quiet --package tidegate-bench
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/analysis.py
 
-reproduce: $(NATIVE) ## every paper, cell by cell; writes studies/*/RESULTS.md and figures
+reproduce: $(NATIVE) ## reproduce every paper; writes studies/*/RESULTS.md and figures
 	$(BIN)/tidegate reproduce --report
 
-league: $(NATIVE) ## every mechanism in every situation; writes studies/league/RESULTS.md
+league: $(NATIVE) ## compare all mechanisms in all situations; writes studies/league/RESULTS.md
 	$(BIN)/tidegate reproduce league --report --check $(ARGS)
 
-fidelity: $(NATIVE) ## simulator beside real Linux and ns-2; writes studies/fidelity/RESULTS*.md
+fidelity: $(NATIVE) ## compare the simulator with real Linux and ns-2; writes studies/fidelity/RESULTS*.md
 	$(BIN)/tidegate reproduce fidelity --report $(ARGS)
 
 kernels: $(NATIVE) ## stock Debian kernels for `tidegate lab --kernel`, in target/kernels; error 77 where something is missing
 	@$(BIN)/python tools/kernels.py $(ARGS)
 
-oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
+oracle: $(NATIVE) ## compare AQMs with the kernel's, packet by packet (tools/linux-oracle); writes docs/linux-oracle.md
 	PYTHONPATH=tests $(BIN)/python -m linux_oracle $(ARGS)
 
-packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FOLDER says which
+packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=FOLDER)
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
 		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
 
-readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
+readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
 
-pages: ## write schema, reference and first parts of mechanism pages anew, after a change of declarations
+pages: ## write schema, reference and mechanism pages after a change of declarations
 	UPDATE=1 cargo test --quiet --locked --profile dev-release --package tidegate-scenario --lib reference::
 	UPDATE=1 cargo test --quiet --locked --profile dev-release --package tidegate-scenario --test main files::
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release --package tidegate-mechanisms \
 		--test main pages::pages_are_in_step
 
-docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
+docs: $(TOOLS) $(NATIVE) ## build docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
 		--package tidegate-mechanisms --test main pages::
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet -c docs . docs/_build/html
@@ -142,7 +142,7 @@ docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 
 SBOM := target/sbom
 
-sbom: $(AUDIT)/.installed ## target/sbom/*.cdx.json: what the lock files name, as CycloneDX
+sbom: $(AUDIT)/.installed ## write target/sbom/*.cdx.json: the locked dependencies, as CycloneDX
 	@mkdir -p $(SBOM)
 	@for lock in requirements requirements-dev; do \
 		$(AUDIT)/bin/python -W ignore::UserWarning -m cyclonedx_py requirements $$lock.lock --pyproject pyproject.toml \
@@ -151,7 +151,7 @@ sbom: $(AUDIT)/.installed ## target/sbom/*.cdx.json: what the lock files name, a
 	done
 	@$(AUDIT)/bin/python tools/sbom.py Cargo.lock $(SBOM)/cargo.cdx.json
 
-audit: $(AUDIT)/.installed ## what is known against packages of the lock files; error 77 where no database is reached
+audit: $(AUDIT)/.installed ## check locked dependencies for known vulnerabilities; exit code 77 without a database
 	@$(AUDIT)/bin/python tools/audit.py $(AUDIT)/bin
 
 # The lock files carry names, versions and hashes, and no host: any mirror will do.
@@ -159,11 +159,11 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 LOCK := $(COMPILE) pyproject.toml --extra dask --group build
 
-lock: $(TOOLS) ## write the Python lock files anew (newest versions that pyproject.toml allows)
+lock: $(TOOLS) ## update the Python lock files to the newest versions that pyproject.toml allows
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --upgrade --group checks --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --upgrade --group audit --output-file requirements-audit.lock
 
-clean: ## remove all that was built or installed (not results/)
+clean: ## remove everything built or installed (not results/)
 	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
