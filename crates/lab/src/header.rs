@@ -86,22 +86,22 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
 }
 
 /// The ECN field of real packets, as mechanisms have it.
-pub fn ecn_of(ecn: wire::Ecn) -> Ecn {
+pub fn ecn_of(ecn: wire::EcnField) -> Ecn {
     match ecn {
-        wire::Ecn::NotEct => Ecn::NotEct,
-        wire::Ecn::Ect0 => Ecn::Ect0,
-        wire::Ecn::Ect1 => Ecn::Ect1,
-        wire::Ecn::Ce => Ecn::Ce,
+        wire::EcnField::NotEct => Ecn::NotEct,
+        wire::EcnField::Ect0 => Ecn::Ect0,
+        wire::EcnField::Ect1 => Ecn::Ect1,
+        wire::EcnField::Ce => Ecn::Ce,
     }
 }
 
 /// The other direction.
-pub fn wire_ecn(ecn: Ecn) -> wire::Ecn {
+pub fn wire_ecn(ecn: Ecn) -> wire::EcnField {
     match ecn {
-        Ecn::NotEct => wire::Ecn::NotEct,
-        Ecn::Ect0 => wire::Ecn::Ect0,
-        Ecn::Ect1 => wire::Ecn::Ect1,
-        Ecn::Ce => wire::Ecn::Ce,
+        Ecn::NotEct => wire::EcnField::NotEct,
+        Ecn::Ect0 => wire::EcnField::Ect0,
+        Ecn::Ect1 => wire::EcnField::Ect1,
+        Ecn::Ce => wire::EcnField::Ce,
     }
 }
 

@@ -51,7 +51,7 @@ struct Inside {
 
 /// A packet that a qdisc has served.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedPacket {
     /// Packets of the same flow that it dropped before.
     pub dropped: Vec<u32>,
     /// Its handle.
@@ -108,7 +108,7 @@ impl KernelQueue {
     }
 
     /// What a packet that has come out tells; `None` of one that never went in.
-    pub fn take(&mut self, bytes: &[u8]) -> Option<Served> {
+    pub fn take(&mut self, bytes: &[u8]) -> Option<ServedPacket> {
         let identity = identity(bytes);
         let &(flow, _) = self.flows.get(&identity)?;
         let mut dropped = Vec::new();
@@ -121,7 +121,7 @@ impl KernelQueue {
             }
             if first.identity == identity {
                 let marked = is_ce(bytes) && !first.ce;
-                return Some(Served { dropped, handle: first.handle, marked });
+                return Some(ServedPacket { dropped, handle: first.handle, marked });
             }
             dropped.push(first.handle);
         }

@@ -4,16 +4,16 @@ use tidegate_mechanisms::stage::{Fate, TunnelReport};
 use tidegate_wire::gtpu::report::{self as wire, Entry};
 
 /// What a stage tells, on the wire; its sender's address is that of the packet.
-pub fn to_wire(reported: &TunnelReport) -> wire::Report {
+pub fn to_wire(reported: &TunnelReport) -> wire::GtpuReport {
     let entry = |&(sequence, fate): &(u16, Fate)| Entry {
         sequence,
         fate: match fate {
-            Fate::MarkedBefore => wire::Fate::MarkedBefore,
-            Fate::DroppedBefore => wire::Fate::DroppedBefore,
-            Fate::DroppedHere => wire::Fate::DroppedHere,
+            Fate::MarkedBefore => wire::ReportedFate::MarkedBefore,
+            Fate::DroppedBefore => wire::ReportedFate::DroppedBefore,
+            Fate::DroppedHere => wire::ReportedFate::DroppedHere,
         },
     };
-    wire::Report {
+    wire::GtpuReport {
         teid: reported.teid,
         last_sequence: reported.last_sequence,
         received: reported.received,
@@ -25,12 +25,12 @@ pub fn to_wire(reported: &TunnelReport) -> wire::Report {
 }
 
 /// What came over the wire from the end with this address.
-pub fn from_wire(reported: wire::Report, from: u32) -> TunnelReport {
+pub fn from_wire(reported: wire::GtpuReport, from: u32) -> TunnelReport {
     let entry = |entry: &Entry| {
         let fate = match entry.fate {
-            wire::Fate::MarkedBefore => Fate::MarkedBefore,
-            wire::Fate::DroppedBefore => Fate::DroppedBefore,
-            wire::Fate::DroppedHere => Fate::DroppedHere,
+            wire::ReportedFate::MarkedBefore => Fate::MarkedBefore,
+            wire::ReportedFate::DroppedBefore => Fate::DroppedBefore,
+            wire::ReportedFate::DroppedHere => Fate::DroppedHere,
         };
         (entry.sequence, fate)
     };

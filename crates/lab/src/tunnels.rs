@@ -297,7 +297,7 @@ impl<'a> Tunnels<'a> {
         for _ in 0..BATCH {
             match system::receive_with_tos(self.nodes[node].socket.as_fd(), buffer) {
                 Ok((len, from, tos)) => {
-                    let ecn = ecn_of(wire::Ecn::from_traffic_class(tos));
+                    let ecn = ecn_of(wire::EcnField::from_traffic_class(tos));
                     let origin = Origin { node, from, ecn };
                     ended.extend(self.message(origin, &buffer[..len], emulation, now));
                 }

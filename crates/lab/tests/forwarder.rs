@@ -18,7 +18,7 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::Emulated;
 use tidegate_wire::activity::{self, Activity};
-use tidegate_wire::{Ecn, packet};
+use tidegate_wire::{EcnField, packet};
 
 /// One user with a meter and one without, on a link of 10 Mb/s and 5 ms.
 fn plan(more: &str) -> Plan {
@@ -223,7 +223,7 @@ fn marks_are_set_in_the_header_of_packets_that_can_be_marked() {
 fn stages_see_what_real_headers_say_and_write_into_them() {
     let stages = "ingress = [{ kind = \"mark-counter\" }]\n\
                   egress = [{ kind = \"random-marker\", probability = 1.0 }]";
-    let with_ecn = |ecn: Ecn| {
+    let with_ecn = |ecn: EcnField| {
         let mut bytes = udp(40_000, FIRST_PORT + 1, 100, false, true);
         let view = packet::parse(&bytes).expect("a packet");
         packet::set_ecn(&mut bytes, &view, ecn);
@@ -231,12 +231,15 @@ fn stages_see_what_real_headers_say_and_write_into_them() {
     };
     let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
     let (received, emulated, _) = Bench::run_measured(&longer, |hosts| {
-        for ecn in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct] {
+        for ecn in [EcnField::Ce, EcnField::Ect1, EcnField::NotEct] {
             send(&hosts[1], &with_ecn(ecn));
         }
     });
     let of = |bytes: &Vec<u8>| packet::parse(bytes).expect("the header's checksum is right").ecn;
-    assert_eq!(received[2].iter().map(of).collect::<Vec<_>>(), [Ecn::Ce, Ecn::Ce, Ecn::NotEct]);
+    assert_eq!(
+        received[2].iter().map(of).collect::<Vec<_>>(),
+        [EcnField::Ce, EcnField::Ce, EcnField::NotEct]
+    );
     let table = &emulated.stages;
     let is_marked = |&row: &usize| table.user[row] == 1 && table.count[row] == "marked_packets";
     let marked: Vec<_> = (0..table.value.len()).filter(is_marked).collect();

@@ -14,7 +14,7 @@ use tidegate_lab::hosts::FIRST_PORT;
 use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_mechanisms::units::Time;
 use tidegate_simulator::Emulated;
-use tidegate_wire::gtpu::report::{self, Report};
+use tidegate_wire::gtpu::report::{self, GtpuReport};
 use tidegate_wire::gtpu::{self, MessageKind, mark};
 
 /// A bucket for two positive packets, into which next to nothing comes: whoever declares two has no third.
@@ -52,8 +52,13 @@ impl Outside<'_> {
 
     /// Somebody reports on the tunnel, and the gateway answers, as it does to each echo.
     fn reports(&self, by: &UdpSocket, (last_sequence, received, marked): (u16, u32, u32)) {
-        let reported =
-            Report { teid: 1, last_sequence, received, marked_before: marked, ..Report::default() };
+        let reported = GtpuReport {
+            teid: 1,
+            last_sequence,
+            received,
+            marked_before: marked,
+            ..GtpuReport::default()
+        };
         let mut element = Vec::new();
         report::emit(&reported, &mut element);
         by.send_to(&message(MessageKind::EchoRequest, Some(1), &[], &element), self.gateway)

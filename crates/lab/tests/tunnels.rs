@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 use tidegate_lab::clock::Clock;
 use tidegate_lab::forwarder::Forwarder;
 use tidegate_lab::tunnels::TunnelEnds;
-use tidegate_wire::gtpu::report::{self, Report};
+use tidegate_wire::gtpu::report::{self, GtpuReport};
 use tidegate_wire::gtpu::{self, MessageKind, PORT};
 
 /// The number of the echo that each node is asked for last.
@@ -92,7 +92,7 @@ fn an_echo_is_answered_with_its_number() {
 #[test]
 fn what_a_node_cannot_use_is_counted_by_reason() {
     let mut reported = Vec::new();
-    report::emit(&Report { teid: 9, received: 5, ..Report::default() }, &mut reported);
+    report::emit(&GtpuReport { teid: 9, received: 5, ..GtpuReport::default() }, &mut reported);
     let ours = datagram(10_000);
     let (mut counts, malformed, unclassified, _) = counted(
         &[

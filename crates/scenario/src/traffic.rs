@@ -43,7 +43,7 @@ words! {
 }
 
 /// What a scenario can say of an application.
-pub trait Application: Parameters {
+pub trait TrafficParams: Parameters {
     /// Whether TCP carries it, so that TCP options have a meaning for it; else UDP.
     fn is_over_tcp(&self) -> bool {
         true
@@ -66,14 +66,14 @@ macro_rules! applications {
         }
 
         impl Traffic {
-            /// See [`Application::is_over_tcp`].
+            /// See [`TrafficParams::is_over_tcp`].
             pub fn is_over_tcp(&self) -> bool {
                 match self {
                     $(Traffic::$name(own) => own.is_over_tcp(),)+
                 }
             }
 
-            /// See [`Application::ends`].
+            /// See [`TrafficParams::ends`].
             pub fn ends(&self) -> bool {
                 match self {
                     $(Traffic::$name(own) => own.ends(),)+

@@ -15,7 +15,7 @@ use crate::network::Routes;
 use crate::packet::{Packet, flags};
 use crate::tcp::accecn::Codepoint;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::TcpSender;
 use crate::tcp::{Address, Half, SimContext};
 
 /// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
@@ -198,7 +198,7 @@ impl Connections {
         let Some(place) = self.places.get(ConnectionId(packed).place() as usize) else { return };
         let forward = offset_of!(Connection, forward);
         let (end, bytes) = match sends {
-            true => (offset_of!(Half, sender), size_of::<Sender>()),
+            true => (offset_of!(Half, sender), size_of::<TcpSender>()),
             false => (offset_of!(Half, receiver), size_of::<Receiver>()),
         };
         prefetch_within(place, forward + end, bytes);
@@ -211,7 +211,7 @@ impl Connections {
     pub fn prefetch_timer(&self, place: u32) {
         let Some(place) = self.places.get(place as usize) else { return };
         let sender = offset_of!(Connection, forward) + offset_of!(Half, sender);
-        prefetch_within(place, sender + Sender::TIMER, 1);
+        prefetch_within(place, sender + TcpSender::TIMER, 1);
         prefetch_within(place, offset_of!(Connection, listened), 1);
     }
 
@@ -274,7 +274,8 @@ mod tests {
     /// elsewhere.
     #[test]
     fn a_connection_has_a_kilobyte() {
-        let sizes = [size_of::<Sender>(), size_of::<Receiver>(), size_of::<Option<Connection>>()];
+        let sizes =
+            [size_of::<TcpSender>(), size_of::<Receiver>(), size_of::<Option<Connection>>()];
         let bounds = [816, 152, 1_024];
         assert!(sizes.iter().zip(bounds).all(|(size, bound)| *size <= bound), "{sizes:?}");
     }

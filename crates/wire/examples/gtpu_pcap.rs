@@ -18,10 +18,10 @@ use std::net::Ipv4Addr;
 
 use capture::Transport;
 use tidegate_wire::conex::Conex;
-use tidegate_wire::gtpu::report::{self, Entry, Fate, Report};
+use tidegate_wire::gtpu::report::{self, Entry, GtpuReport, ReportedFate};
 use tidegate_wire::gtpu::tunnel::{self, TunnelPath};
 use tidegate_wire::gtpu::{Header, MessageKind, element, mark};
-use tidegate_wire::{Ecn, packet};
+use tidegate_wire::{EcnField, packet};
 
 /// From the gateway to the base station.
 const DOWN: TunnelPath = TunnelPath {
@@ -53,7 +53,7 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
             let header = data(Some(sequence));
             // All that is in the tunnel can be marked ("Metering Re-ECN", section III).
             let own = packet::parse(inner)?.ecn;
-            let ecn = if own.is_capable() { own } else { Ecn::Ect0 };
+            let ecn = if own.is_capable() { own } else { EcnField::Ect0 };
             let from = usize::from(!with_session);
             let mut bytes = Vec::new();
             tunnel::enclose(DOWN, ecn, header, &extensions[from..], inner, &mut bytes)?;
@@ -77,7 +77,7 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     ];
     for (header, path, payload) in plain.into_iter().chain(others) {
         let mut bytes = Vec::new();
-        tunnel::enclose(path, Ecn::NotEct, header, &[], &payload, &mut bytes)?;
+        tunnel::enclose(path, EcnField::NotEct, header, &[], &payload, &mut bytes)?;
         packets.push(bytes);
     }
     Ok(packets)
@@ -93,14 +93,14 @@ fn data(sequence: Option<u16>) -> Header {
 }
 
 fn reported() -> Vec<u8> {
-    let report = Report {
+    let report = GtpuReport {
         teid: 0x0102_0304,
         last_sequence: 1,
         received: 8,
         marked_before: 4,
         dropped_before: 1,
         dropped_here: 0,
-        entries: vec![Entry { sequence: 65_535, fate: Fate::MarkedBefore }],
+        entries: vec![Entry { sequence: 65_535, fate: ReportedFate::MarkedBefore }],
     };
     let mut element = Vec::new();
     report::emit(&report, &mut element);
@@ -131,7 +131,7 @@ fn payload(kind: MessageKind, payload: &[u8]) -> Result<String, Box<dyn Error>> 
             format!("{} {}", view.source, view.destination)
         }
         MessageKind::EchoRequest => shown(report::parse(payload)?.map(|report| {
-            let Report { received, marked_before, dropped_before, dropped_here, .. } = report;
+            let GtpuReport { received, marked_before, dropped_before, dropped_here, .. } = report;
             format!(
                 "{} {received} {marked_before} {dropped_before} {dropped_here}",
                 report.last_sequence

@@ -3,7 +3,7 @@
 /// What the sender and the routers say about congestion. The numbers are the bits on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Ecn {
+pub enum EcnField {
     /// The transport does not know ECN: congestion is told by loss.
     #[default]
     NotEct = 0b00,
@@ -15,25 +15,25 @@ pub enum Ecn {
     Ce = 0b11,
 }
 
-impl Ecn {
+impl EcnField {
     /// From the lower two bits of IPv4's type of service or IPv6's traffic class.
     pub const fn from_traffic_class(class: u8) -> Self {
         match class & 0b11 {
-            0b00 => Ecn::NotEct,
-            0b01 => Ecn::Ect1,
-            0b10 => Ecn::Ect0,
-            _ => Ecn::Ce,
+            0b00 => EcnField::NotEct,
+            0b01 => EcnField::Ect1,
+            0b10 => EcnField::Ect0,
+            _ => EcnField::Ce,
         }
     }
 
     /// Whether congestion may be told by a mark: ECT(0), ECT(1), or marked already.
     pub const fn is_capable(self) -> bool {
-        !matches!(self, Ecn::NotEct)
+        !matches!(self, EcnField::NotEct)
     }
 
     /// Whether a router may turn it into CE, which it is not yet: ECT(0) or ECT(1).
     pub const fn is_ect(self) -> bool {
-        matches!(self, Ecn::Ect0 | Ecn::Ect1)
+        matches!(self, EcnField::Ect0 | EcnField::Ect1)
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn every_traffic_class_has_the_codepoint_of_its_lower_two_bits() {
         for class in 0..=u8::MAX {
-            assert_eq!(Ecn::from_traffic_class(class) as u8, class & 0b11);
+            assert_eq!(EcnField::from_traffic_class(class) as u8, class & 0b11);
         }
     }
 }

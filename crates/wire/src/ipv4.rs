@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use crate::error::front;
 use crate::packet::Fragment;
-use crate::{Ecn, WireError, checksum};
+use crate::{EcnField, WireError, checksum};
 
 /// Length without options, and so where options begin.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -37,7 +37,7 @@ const FRAGMENT_OFFSET: u16 = 0x1FFF;
 pub(crate) struct Header {
     pub header_len: usize,
     pub total_len: usize,
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     pub fragment: Fragment,
     pub protocol: u8,
     pub source: Ipv4Addr,
@@ -58,7 +58,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     Ok(Header {
         header_len,
         total_len,
-        ecn: Ecn::from_traffic_class(header[TRAFFIC_CLASS]),
+        ecn: EcnField::from_traffic_class(header[TRAFFIC_CLASS]),
         fragment: fragment(word(header, 6)),
         protocol: header[9],
         source: address(header, 12),
@@ -83,7 +83,7 @@ pub(crate) fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
 pub(crate) fn fill(
     header: &mut [u8],
     total_len: u16,
-    ecn: Ecn,
+    ecn: EcnField,
     time_to_live: u8,
     protocol: u8,
     source: Ipv4Addr,
@@ -103,18 +103,19 @@ pub(crate) fn fill(
 
 /// Marks a packet that may be marked; returns whether it was one.
 pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
-    let may = bytes.len() >= HEADER_LEN && Ecn::from_traffic_class(bytes[TRAFFIC_CLASS]).is_ect();
+    let may =
+        bytes.len() >= HEADER_LEN && EcnField::from_traffic_class(bytes[TRAFFIC_CLASS]).is_ect();
     if may {
-        let marked = bytes[TRAFFIC_CLASS] | Ecn::Ce as u8;
+        let marked = bytes[TRAFFIC_CLASS] | EcnField::Ce as u8;
         edit(bytes, TRAFFIC_CLASS, &[marked]);
     }
     may
 }
 
 /// Writes the ECN field, whatever it was.
-pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+pub(crate) fn set_ecn(bytes: &mut [u8], ecn: EcnField) {
     if bytes.len() >= HEADER_LEN {
-        let class = bytes[TRAFFIC_CLASS] & !(Ecn::Ce as u8) | ecn as u8;
+        let class = bytes[TRAFFIC_CLASS] & !(EcnField::Ce as u8) | ecn as u8;
         edit(bytes, TRAFFIC_CLASS, &[class]);
     }
 }

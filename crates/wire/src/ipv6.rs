@@ -18,7 +18,7 @@ use std::net::Ipv6Addr;
 
 use crate::error::front;
 use crate::packet::Fragment;
-use crate::{Ecn, WireError};
+use crate::{EcnField, WireError};
 
 pub(crate) const HEADER_LEN: usize = 40;
 
@@ -39,7 +39,7 @@ const FRAGMENT_OFFSET: u16 = 0xFFF8;
 /// What a header says.
 pub(crate) struct Header {
     pub total_len: usize,
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     pub next_header: u8,
     pub source: Ipv6Addr,
     pub destination: Ipv6Addr,
@@ -61,7 +61,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     let header = front(bytes, HEADER_LEN)?;
     Ok(Header {
         total_len: HEADER_LEN + usize::from(u16::from_be_bytes([header[4], header[5]])),
-        ecn: Ecn::from_traffic_class(header[TRAFFIC_CLASS] >> 4),
+        ecn: EcnField::from_traffic_class(header[TRAFFIC_CLASS] >> 4),
         next_header: header[6],
         source: address(header, 8),
         destination: address(header, 24),
@@ -125,19 +125,19 @@ fn fragment(before: Fragment, field: u16) -> Fragment {
 
 /// Marks a packet that may be marked; returns whether it was one.
 pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
-    let may =
-        bytes.len() >= HEADER_LEN && Ecn::from_traffic_class(bytes[TRAFFIC_CLASS] >> 4).is_ect();
+    let may = bytes.len() >= HEADER_LEN
+        && EcnField::from_traffic_class(bytes[TRAFFIC_CLASS] >> 4).is_ect();
     if may {
-        bytes[TRAFFIC_CLASS] |= (Ecn::Ce as u8) << 4;
+        bytes[TRAFFIC_CLASS] |= (EcnField::Ce as u8) << 4;
     }
     may
 }
 
 /// Writes the ECN field, whatever it was.
-pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+pub(crate) fn set_ecn(bytes: &mut [u8], ecn: EcnField) {
     if bytes.len() >= HEADER_LEN {
         let class = &mut bytes[TRAFFIC_CLASS];
-        *class = *class & !((Ecn::Ce as u8) << 4) | (ecn as u8) << 4;
+        *class = *class & !((EcnField::Ce as u8) << 4) | (ecn as u8) << 4;
     }
 }
 

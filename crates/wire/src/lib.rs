@@ -22,5 +22,5 @@ mod options;
 pub mod packet;
 pub mod re_ecn;
 
-pub use ecn::Ecn;
+pub use ecn::EcnField;
 pub use error::WireError;

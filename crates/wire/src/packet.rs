@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use crate::activity::{self, Activity};
 use crate::conex::{Cdo, Conex, Declaration};
 use crate::error::front;
-use crate::{Ecn, WireError, ipv4, ipv6};
+use crate::{EcnField, WireError, ipv4, ipv6};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -29,7 +29,7 @@ pub struct View {
     /// Address of the receiver.
     pub destination: IpAddr,
     /// What it says about congestion.
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     /// Whether it is part of a packet only.
     pub fragment: Fragment,
     /// What it carries.
@@ -96,7 +96,7 @@ pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
 }
 
 /// Writes the ECN field, whatever it was, as the end of a tunnel may (RFC 6040). A queue marks by [`set_ce`].
-pub fn set_ecn(bytes: &mut [u8], view: &View, ecn: Ecn) {
+pub fn set_ecn(bytes: &mut [u8], view: &View, ecn: EcnField) {
     match view.source {
         IpAddr::V4(_) => ipv4::set_ecn(bytes, ecn),
         IpAddr::V6(_) => ipv6::set_ecn(bytes, ecn),

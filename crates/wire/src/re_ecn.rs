@@ -26,7 +26,7 @@
 //! what was declared.
 
 use crate::error::front;
-use crate::{Ecn, WireError, ipv4};
+use crate::{EcnField, WireError, ipv4};
 
 /// Where the RE bit stands.
 const BYTE: usize = 6;
@@ -55,30 +55,30 @@ pub enum ReEcnCodepoint {
 
 impl ReEcnCodepoint {
     /// What an ECN field and the RE bit say.
-    pub const fn of(ecn: Ecn, re: bool) -> Self {
+    pub const fn of(ecn: EcnField, re: bool) -> Self {
         match (ecn, re) {
-            (Ecn::NotEct, true) => ReEcnCodepoint::Credit,
-            (Ecn::Ect1, true) => ReEcnCodepoint::NotMarked,
-            (Ecn::Ect1, false) => ReEcnCodepoint::ReEcho,
-            (Ecn::Ce, true) => ReEcnCodepoint::Marked,
-            (Ecn::Ce, false) => ReEcnCodepoint::MarkedReEcho,
-            (Ecn::Ect0, false) => ReEcnCodepoint::LegacyEcn,
-            (Ecn::NotEct, false) => ReEcnCodepoint::NotEcn,
-            (Ecn::Ect0, true) => ReEcnCodepoint::Unused,
+            (EcnField::NotEct, true) => ReEcnCodepoint::Credit,
+            (EcnField::Ect1, true) => ReEcnCodepoint::NotMarked,
+            (EcnField::Ect1, false) => ReEcnCodepoint::ReEcho,
+            (EcnField::Ce, true) => ReEcnCodepoint::Marked,
+            (EcnField::Ce, false) => ReEcnCodepoint::MarkedReEcho,
+            (EcnField::Ect0, false) => ReEcnCodepoint::LegacyEcn,
+            (EcnField::NotEct, false) => ReEcnCodepoint::NotEcn,
+            (EcnField::Ect0, true) => ReEcnCodepoint::Unused,
         }
     }
 
     /// The ECN field and the RE bit that say it.
-    pub const fn fields(self) -> (Ecn, bool) {
+    pub const fn fields(self) -> (EcnField, bool) {
         match self {
-            ReEcnCodepoint::Credit => (Ecn::NotEct, true),
-            ReEcnCodepoint::NotMarked => (Ecn::Ect1, true),
-            ReEcnCodepoint::ReEcho => (Ecn::Ect1, false),
-            ReEcnCodepoint::Marked => (Ecn::Ce, true),
-            ReEcnCodepoint::MarkedReEcho => (Ecn::Ce, false),
-            ReEcnCodepoint::LegacyEcn => (Ecn::Ect0, false),
-            ReEcnCodepoint::NotEcn => (Ecn::NotEct, false),
-            ReEcnCodepoint::Unused => (Ecn::Ect0, true),
+            ReEcnCodepoint::Credit => (EcnField::NotEct, true),
+            ReEcnCodepoint::NotMarked => (EcnField::Ect1, true),
+            ReEcnCodepoint::ReEcho => (EcnField::Ect1, false),
+            ReEcnCodepoint::Marked => (EcnField::Ce, true),
+            ReEcnCodepoint::MarkedReEcho => (EcnField::Ce, false),
+            ReEcnCodepoint::LegacyEcn => (EcnField::Ect0, false),
+            ReEcnCodepoint::NotEcn => (EcnField::NotEct, false),
+            ReEcnCodepoint::Unused => (EcnField::Ect0, true),
         }
     }
 }
@@ -86,7 +86,7 @@ impl ReEcnCodepoint {
 /// What the IPv4 header at the start of `bytes` says.
 pub fn read(bytes: &[u8]) -> Result<ReEcnCodepoint, WireError> {
     let header = front(bytes, ipv4::header_len(bytes)?)?;
-    let ecn = Ecn::from_traffic_class(header[ipv4::TRAFFIC_CLASS]);
+    let ecn = EcnField::from_traffic_class(header[ipv4::TRAFFIC_CLASS]);
     Ok(ReEcnCodepoint::of(ecn, header[BYTE] & RE != 0))
 }
 
@@ -95,7 +95,7 @@ pub fn write(bytes: &mut [u8], codepoint: ReEcnCodepoint) -> Result<(), WireErro
     let header_len = ipv4::header_len(bytes)?;
     let header = &mut bytes[..header_len];
     let (ecn, re) = codepoint.fields();
-    let class = header[ipv4::TRAFFIC_CLASS] & !(Ecn::Ce as u8) | ecn as u8;
+    let class = header[ipv4::TRAFFIC_CLASS] & !(EcnField::Ce as u8) | ecn as u8;
     let flags = header[BYTE] & !RE | if re { RE } else { 0 };
     ipv4::edit(header, ipv4::TRAFFIC_CLASS, &[class]);
     ipv4::edit(header, BYTE, &[flags]);

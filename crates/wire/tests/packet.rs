@@ -7,7 +7,7 @@ use packets::{Description, Extra, GRE, TCP, UDP, description};
 use proptest::prelude::*;
 use tidegate_wire::activity::Activity;
 use tidegate_wire::packet::{self, Fragment, Ports, Transport, View};
-use tidegate_wire::{Ecn, WireError};
+use tidegate_wire::{EcnField, WireError};
 
 fn sample(v6: bool, extra: Vec<Extra>) -> Description {
     let payload = vec![7; 12];
@@ -38,7 +38,7 @@ fn checksum_is_right(bytes: &[u8]) -> bool {
 fn a_view_has_what_a_forwarder_needs() {
     for (bytes, v6) in samples().iter().zip([false, true]) {
         let view = view(bytes);
-        assert_eq!(view.ecn, Ecn::Ect0);
+        assert_eq!(view.ecn, EcnField::Ect0);
         assert_eq!(view.fragment, Fragment::Whole);
         assert_eq!(view.transport, Transport::Tcp);
         assert_eq!(view.ports, Some(Ports { source: 1234, destination: 10_003 }));
@@ -175,7 +175,7 @@ fn edits_of_the_wrong_bytes_neither_panic_nor_write() {
         for len in 0..20 {
             let mut bytes = vec![0xAA; len];
             assert!(!packet::set_ce(&mut bytes, view));
-            packet::set_ecn(&mut bytes, view, Ecn::Ce);
+            packet::set_ecn(&mut bytes, view, EcnField::Ce);
             assert!(packet::write_activity(&mut bytes, view, Activity::MAX).is_err());
             assert!(packet::read_activity(&bytes, view).is_err());
             assert_eq!(bytes, vec![0xAA; len]);
@@ -221,7 +221,7 @@ proptest! {
         let marked = packet::set_ce(&mut bytes, &before_view);
         prop_assert_eq!(marked, before_view.ecn.is_ect());
         prop_assert!(checksum_is_right(&bytes));
-        let wanted = Ecn::from_traffic_class(if marked { 0b11 } else { description.traffic_class });
+        let wanted = EcnField::from_traffic_class(if marked { 0b11 } else { description.traffic_class });
         prop_assert_eq!(view(&bytes).ecn, wanted);
 
         let once = bytes.clone();
@@ -240,7 +240,7 @@ proptest! {
     ) {
         let mut bytes = description.bytes();
         let before = view(&bytes);
-        packet::set_ecn(&mut bytes, &before, Ecn::from_traffic_class(codepoint));
+        packet::set_ecn(&mut bytes, &before, EcnField::from_traffic_class(codepoint));
         let traffic_class = description.traffic_class & !0b11 | codepoint;
         prop_assert_eq!(bytes, Description { traffic_class, ..description }.bytes());
     }

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use tidegate_wire::conex::{Conex, Declaration};
 use tidegate_wire::gtpu::tunnel::{self, OVERHEAD, Outer, TunnelPath};
 use tidegate_wire::gtpu::{Header, MessageKind, mark};
-use tidegate_wire::{Ecn, WireError, packet};
+use tidegate_wire::{EcnField, WireError, packet};
 
 const PATH: TunnelPath = TunnelPath {
     source: Ipv4Addr::new(198, 18, 1, 1),
     destination: Ipv4Addr::new(198, 19, 0, 1),
     source_port: 40_000,
 };
-const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+const ALL: [EcnField; 4] = [EcnField::NotEct, EcnField::Ect1, EcnField::Ect0, EcnField::Ce];
 
-fn enclosed(ecn: Ecn, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
+fn enclosed(ecn: EcnField, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
     let header = Header { kind: MessageKind::Data, teid: 7, sequence: Some(65_535), n_pdu: None };
     let mut out = Vec::new();
     tunnel::enclose(PATH, ecn, header, extensions, payload, &mut out).expect("fits");
@@ -42,12 +42,12 @@ fn checksums_are_right(bytes: &[u8]) -> bool {
 #[test]
 fn a_packet_comes_out_of_a_tunnel_as_it_went_in() {
     let inner = b"whatever a user sends";
-    let bytes = enclosed(Ecn::Ect0, &[], inner);
+    let bytes = enclosed(EcnField::Ect0, &[], inner);
     assert_eq!(bytes.len(), OVERHEAD + 4 + inner.len(), "four bytes more for the sequence number");
     let outer = open(&bytes);
     assert_eq!(outer.payload(&bytes), inner);
     assert_eq!((outer.message.header.teid, outer.message.header.sequence), (7, Some(65_535)));
-    assert_eq!((outer.view.ecn, outer.mark(&bytes)), (Ecn::Ect0, None));
+    assert_eq!((outer.view.ecn, outer.mark(&bytes)), (EcnField::Ect0, None));
     assert!(outer.is_on(PATH) && !outer.is_on(TunnelPath { source: PATH.destination, ..PATH }));
     assert!(checksums_are_right(&bytes));
 }
@@ -60,7 +60,7 @@ fn n6_a_copy_of_the_option_takes_the_room_that_is_there() {
         let (conex, inner) = (Conex::from_bits(bits), option(bits));
         let with = |conex: Conex| {
             let content = mark::emit(conex);
-            enclosed(Ecn::Ect0, &[(mark::EXTENSION, &content)], &inner)
+            enclosed(EcnField::Ect0, &[(mark::EXTENSION, &content)], &inner)
         };
         let copied = mark::with_copy(re_inserted, conex.declaration());
         let (bytes, before) = (with(copied), with(mark::with_copy(re_inserted, None)));
@@ -79,20 +79,20 @@ fn n6_a_copy_of_the_option_takes_the_room_that_is_there() {
 
 #[test]
 fn a_router_marks_the_outer_header_alone() {
-    let mut bytes = enclosed(Ecn::Ect0, &[], &[0x45; 40]);
+    let mut bytes = enclosed(EcnField::Ect0, &[], &[0x45; 40]);
     let view = open(&bytes).view;
     assert!(packet::set_ce(&mut bytes, &view));
     let marked = open(&bytes);
-    assert_eq!((marked.view.ecn, marked.payload(&bytes)), (Ecn::Ce, &[0x45; 40][..]));
+    assert_eq!((marked.view.ecn, marked.payload(&bytes)), (EcnField::Ce, &[0x45; 40][..]));
     assert!(checksums_are_right(&bytes));
 }
 
 #[test]
 fn what_is_no_packet_of_a_tunnel_is_passed_over_or_an_error() {
-    let mut elsewhere = enclosed(Ecn::Ect0, &[], &[1]);
+    let mut elsewhere = enclosed(EcnField::Ect0, &[], &[1]);
     elsewhere[23] ^= 1;
     assert_eq!(tunnel::open(&elsewhere), Ok(None), "another port");
-    let mut no_gtp = enclosed(Ecn::Ect0, &[], &[1]);
+    let mut no_gtp = enclosed(EcnField::Ect0, &[], &[1]);
     no_gtp[28] = 0;
     assert_eq!(tunnel::open(&no_gtp), Err(WireError::NotGtpU { flags: 0 }));
     for (stated, error) in [
@@ -100,7 +100,7 @@ fn what_is_no_packet_of_a_tunnel_is_passed_over_or_an_error() {
         (22, WireError::Truncated { have: 21, need: 22 }),
         (20, WireError::Truncated { have: 12, need: 13 }),
     ] {
-        let mut bytes = enclosed(Ecn::Ect0, &[], &[1]);
+        let mut bytes = enclosed(EcnField::Ect0, &[], &[1]);
         bytes[24..26].copy_from_slice(&stated.to_be_bytes());
         assert_eq!(tunnel::open(&bytes), Err(error), "UDP of length {stated}");
     }
@@ -113,10 +113,10 @@ fn what_is_too_long_for_a_packet_is_not_enclosed() {
     let longest = vec![0; 65_535 - OVERHEAD];
     let one_more = vec![0; longest.len() + 1];
     let error = WireError::TooLong { len: 65_536, most: 65_535 };
-    let too_long = tunnel::enclose(PATH, Ecn::Ect0, header, &[], &one_more, &mut out);
+    let too_long = tunnel::enclose(PATH, EcnField::Ect0, header, &[], &one_more, &mut out);
     assert_eq!((too_long, &out[..]), (Err(error), &[1, 2][..]));
     out.clear();
-    assert_eq!(tunnel::enclose(PATH, Ecn::Ect0, header, &[], &longest, &mut out), Ok(()));
+    assert_eq!(tunnel::enclose(PATH, EcnField::Ect0, header, &[], &longest, &mut out), Ok(()));
     assert_eq!(open(&out).payload(&out).len(), longest.len());
 }
 
@@ -143,7 +143,7 @@ proptest! {
         let with = |content| {
             let mark: (u8, &[u8]) = (mark::EXTENSION, content);
             let extensions = [container, mark];
-            enclosed(Ecn::Ect0, &extensions[usize::from(!room_for_more)..], &payload)
+            enclosed(EcnField::Ect0, &extensions[usize::from(!room_for_more)..], &payload)
         };
         let mut bytes = with(&old);
         let outer = open(&bytes);
@@ -164,7 +164,7 @@ proptest! {
         payload in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         let room = mark::emit(Conex::NOT_CONEX);
-        let mut bytes = enclosed(Ecn::Ect0, &[(mark::EXTENSION, &room)], &payload);
+        let mut bytes = enclosed(EcnField::Ect0, &[(mark::EXTENSION, &room)], &payload);
         for (at, byte) in changes {
             // Behind the IP header, whose checksum finds every change.
             let at = 20 + at.index(bytes.len() - 20);

@@ -23,7 +23,7 @@ use crate::script::ScriptPacket;
 use agreed::Agreed;
 use cuts::Cuts;
 use marks::MarkFeedback;
-use pacing::Pacing;
+use pacing::WritePacing;
 use pushes::{Bounds, Pushes};
 pub use settings::{Settings, accurate_option};
 
@@ -83,7 +83,7 @@ pub struct Endpoint {
     ts_sent: BTreeMap<u32, Time>,
     probe: Option<Probe>,
     /// When new data may leave, where that is paced.
-    pacing: Option<Pacing>,
+    pacing: Option<WritePacing>,
     /// The end of the peer's stream is acknowledged by then.
     ack_by: Option<Time>,
     /// Congestion is echoed.
@@ -132,7 +132,7 @@ impl Endpoint {
             agreed: Agreed::none(&settings),
             marks: MarkFeedback::new(&settings),
             requested: false,
-            pacing: settings.paced.then(Pacing::new),
+            pacing: settings.paced.then(WritePacing::new),
             settings,
             state: State::Closed,
             now: Time::ZERO,

@@ -1,4 +1,4 @@
-//! Pacing, where a script gives the host's interface the queue `fq`: each piece of new data leaves when the
+//! WritePacing, where a script gives the host's interface the queue `fq`: each piece of new data leaves when the
 //! one before it would be through at the sender's rate (Linux, `tcp_update_skb_after_send`).
 //!
 //! ```text
@@ -21,14 +21,14 @@ const MOST_BYTES: u64 = 65_536;
 
 /// When the next piece may leave.
 #[derive(Clone, Copy, Debug)]
-pub struct Pacing {
+pub struct WritePacing {
     next: Time,
 }
 
-impl Pacing {
+impl WritePacing {
     /// At once, at first.
     pub fn new() -> Self {
-        Pacing { next: Time::ZERO }
+        WritePacing { next: Time::ZERO }
     }
 
     /// A piece of so many bytes leaves now.
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn a_piece_holds_the_next_up_by_its_length() {
         for (idle_ms, next_ms) in [(0, 110), (2, 108), (50, 105)] {
-            let mut pacing = Pacing { next: ms(100 - idle_ms) };
+            let mut pacing = WritePacing { next: ms(100 - idle_ms) };
             pacing.on_sent(ms(100), 1000, 100_000, 10);
             assert_eq!(pacing.next, ms(next_ms), "idle for {idle_ms} ms");
         }
-        let mut pacing = Pacing { next: ms(100) };
+        let mut pacing = WritePacing { next: ms(100) };
         pacing.on_sent(ms(100), 1000, 100_000, 9);
         assert_eq!(pacing.next, ms(100), "the first segments leave at once");
     }

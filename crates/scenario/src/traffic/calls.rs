@@ -5,7 +5,7 @@ use tidegate_mechanisms::units::{OrOff, Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
 use super::frames::{Adaptation, VideoModel, can_be_chosen, of_a_video};
-use super::{Application, Distribution};
+use super::{Distribution, TrafficParams};
 
 parameters! {
     /// Calls that begin at random (a Poisson process), hold for a time, and go: each a video over RTP and UDP as
@@ -224,7 +224,7 @@ fn reports_in_time(calls: &Calls) -> Option<ParameterError> {
     (!in_time).then(|| (key, message.to_owned()))
 }
 
-impl Application for Calls {
+impl TrafficParams for Calls {
     fn is_over_tcp(&self) -> bool {
         false
     }

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Probability, Rate, Span};
 use tidegate_mechanisms::{choice, parameters};
 
-use super::Application;
+use super::TrafficParams;
 
 parameters! {
     /// Packets take part (X), and given shares of them carry declarations, whatever happens to them.
@@ -46,7 +46,7 @@ parameters! {
     }
 }
 
-impl Application for Cbr {
+impl TrafficParams for Cbr {
     fn is_over_tcp(&self) -> bool {
         false
     }

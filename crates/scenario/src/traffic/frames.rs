@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::units::{Factor, Rate, Share, Span, Step};
 use tidegate_mechanisms::{choice, parameters, words};
 
-use super::Application;
+use super::TrafficParams;
 use super::frame_sizes::{FrameSizes, LARGEST_FRAME_BYTES};
 
 parameters! {
@@ -289,7 +289,7 @@ fn waits(own: &Patience) -> Vec<ParameterError> {
     if own.wait == Span::ZERO { vec![("wait", message.to_owned())] } else { Vec::new() }
 }
 
-impl Application for Frames {
+impl TrafficParams for Frames {
     fn is_over_tcp(&self) -> bool {
         false
     }

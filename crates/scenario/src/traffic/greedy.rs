@@ -3,7 +3,7 @@
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::units::Span;
 
-use super::Application;
+use super::TrafficParams;
 
 parameters! {
     /// TCP that always has data to send.
@@ -13,4 +13,4 @@ parameters! {
     }
 }
 
-impl Application for Greedy {}
+impl TrafficParams for Greedy {}

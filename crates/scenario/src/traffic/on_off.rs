@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Rate, Span};
 
-use super::{Application, Distribution};
+use super::{Distribution, TrafficParams};
 
 parameters! {
     /// Alternates between on and off. While on, TCP always has data to send, on a new connection each time;
@@ -28,7 +28,7 @@ fn takes_time(times: &OnOff) -> Vec<ParameterError> {
     none.map(|(key, _)| (key, "must not be zero".to_owned())).collect()
 }
 
-impl Application for OnOff {
+impl TrafficParams for OnOff {
     fn is_over_tcp(&self) -> bool {
         self.rate.is_none()
     }

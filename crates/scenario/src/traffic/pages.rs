@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Span};
 use tidegate_mechanisms::{parameters, words};
 
-use super::Application;
+use super::TrafficParams;
 
 parameters! {
     /// Web pages over TCP (Zimmermann's dissertation, section 5.6.4). The user requests the main object, then the
@@ -59,4 +59,4 @@ fn can_be_read(pages: &Pages) -> Vec<ParameterError> {
     errors
 }
 
-impl Application for Pages {}
+impl TrafficParams for Pages {}

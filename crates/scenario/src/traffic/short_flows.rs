@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Share, Span};
 
-use super::Application;
+use super::TrafficParams;
 
 parameters! {
     /// TCP transfers of a given size that arrive as a renewal process with gamma distributed intervals (a Poisson
@@ -35,4 +35,4 @@ fn begins_something(flows: &ShortFlows) -> Vec<ParameterError> {
     failed.map(|(_, key, message)| (key, message.to_owned())).collect()
 }
 
-impl Application for ShortFlows {}
+impl TrafficParams for ShortFlows {}

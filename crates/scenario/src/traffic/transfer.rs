@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Span};
 
-use super::{Application, Distribution};
+use super::{Distribution, TrafficParams};
 
 parameters! {
     /// TCP transfers of a given size, each on a connection of its own.
@@ -68,7 +68,7 @@ fn sends_something(transfer: &Transfer) -> Vec<ParameterError> {
     failed.map(|(_, key, message)| (key, message.to_owned())).collect()
 }
 
-impl Application for Transfer {
+impl TrafficParams for Transfer {
     fn ends(&self) -> bool {
         self.pause.is_none()
     }

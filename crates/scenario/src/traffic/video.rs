@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Rate, Span};
 
-use super::Application;
+use super::TrafficParams;
 
 parameters! {
     /// A video over TCP, as YouTube sent it (Sanhaji et al. 2015, section VI): a burst at full speed, then chunks at
@@ -67,4 +67,4 @@ impl Video {
     }
 }
 
-impl Application for Video {}
+impl TrafficParams for Video {}

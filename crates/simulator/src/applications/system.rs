@@ -11,7 +11,7 @@ use crate::network::Routes;
 use crate::packet::flags;
 use crate::random::Stream;
 use crate::stop::{self, Excess};
-use crate::tcp::sender::{CongestionGauges, DeclarationTotals, Sender, SenderCounts};
+use crate::tcp::sender::{CongestionGauges, DeclarationTotals, SenderCounts, TcpSender};
 use crate::tcp::{Address, Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
@@ -55,7 +55,7 @@ pub struct ClosedConnections {
 
 impl ClosedConnections {
     /// Adds what a sender has sent and declared.
-    pub fn add(&mut self, sender: &Sender) {
+    pub fn add(&mut self, sender: &TcpSender) {
         add(&mut self.sent, &sender.counts);
         self.declared.add(&sender.declarations());
     }
@@ -198,7 +198,7 @@ impl System<'_, '_> {
 
     /// One end has nothing more for a connection to carry, and takes back what has not left.
     pub fn stop(&mut self, at: End, id: ConnectionId) {
-        self.send(at, id, Sender::stop);
+        self.send(at, id, TcpSender::stop);
         self.ended.push(id);
     }
 
@@ -215,7 +215,7 @@ impl System<'_, '_> {
     }
 
     /// The end that did not request a connection sends nothing before something has arrived.
-    fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
+    fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut TcpSender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
             connection.backward = Some(Box::new(self.route.half(id, at, self.sim.now)));

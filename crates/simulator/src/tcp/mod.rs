@@ -70,7 +70,7 @@ pub struct Half {
     /// Where they are.
     pub address: Address,
     /// The sending end.
-    pub sender: sender::Sender,
+    pub sender: sender::TcpSender,
     /// The receiving end.
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
@@ -112,10 +112,10 @@ impl Answered {
 
 impl Half {
     /// Before the connection is requested. What it carries is written to its sender
-    /// ([`sender::Sender::write`]).
+    /// ([`sender::TcpSender::write`]).
     pub fn new(plan: &TcpPlan, packet_size: u16, address: Address) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
-        let sender = sender::Sender::new(plan, sizes);
+        let sender = sender::TcpSender::new(plan, sizes);
         let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes);
         Half { address, sender, receiver, sizes, answered: Answered::default() }
     }

@@ -48,7 +48,7 @@ pub const MAX_ENTRIES: usize = 350;
 
 /// What the end of a tunnel has seen since it began; counters are modulo 2³².
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct GtpuReport {
     /// The tunnel, by the number that its reporting end has given it.
     pub teid: u32,
     /// Sequence number of the latest packet that arrived, by the order in which they were sent.
@@ -71,13 +71,13 @@ pub struct Entry {
     /// Its sequence number.
     pub sequence: u16,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: ReportedFate,
 }
 
 /// What became of a packet that was not delivered as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Fate {
+pub enum ReportedFate {
     /// Marked before it arrived.
     MarkedBefore = 1,
     /// Did not arrive.
@@ -86,13 +86,14 @@ pub enum Fate {
     DroppedHere = 3,
 }
 
-impl Fate {
-    const ALL: [Fate; 3] = [Fate::MarkedBefore, Fate::DroppedBefore, Fate::DroppedHere];
+impl ReportedFate {
+    const ALL: [ReportedFate; 3] =
+        [ReportedFate::MarkedBefore, ReportedFate::DroppedBefore, ReportedFate::DroppedHere];
 }
 
 /// Appends the element to `out`, the payload of an echo request; of the entries, the first
 /// [`MAX_ENTRIES`].
-pub fn emit(report: &Report, out: &mut Vec<u8>) {
+pub fn emit(report: &GtpuReport, out: &mut Vec<u8>) {
     let entries = &report.entries[..report.entries.len().min(MAX_ENTRIES)];
     out.push(PRIVATE_EXTENSION);
     out.extend(((FIXED_LEN + ENTRY_LEN * entries.len()) as u16).to_be_bytes());
@@ -101,7 +102,7 @@ pub fn emit(report: &Report, out: &mut Vec<u8>) {
     out.extend(report.teid.to_be_bytes());
     out.extend(report.last_sequence.to_be_bytes());
     out.extend((entries.len() as u16).to_be_bytes());
-    let Report { received, marked_before, dropped_before, dropped_here, .. } = *report;
+    let GtpuReport { received, marked_before, dropped_before, dropped_here, .. } = *report;
     for counter in [received, marked_before, dropped_before, dropped_here] {
         out.extend(counter.to_be_bytes());
     }
@@ -112,7 +113,7 @@ pub fn emit(report: &Report, out: &mut Vec<u8>) {
 }
 
 /// The report among the elements of an echo request's payload; `None` where there is none of ours.
-pub fn parse(payload: &[u8]) -> Result<Option<Report>, WireError> {
+pub fn parse(payload: &[u8]) -> Result<Option<GtpuReport>, WireError> {
     let mut rest = payload;
     while let Some((&kind, _)) = rest.split_first() {
         if kind == RECOVERY {
@@ -133,7 +134,7 @@ pub fn parse(payload: &[u8]) -> Result<Option<Report>, WireError> {
 }
 
 /// What stands behind the element's length; `None` where it is not ours.
-fn report(content: &[u8]) -> Result<Option<Report>, WireError> {
+fn report(content: &[u8]) -> Result<Option<GtpuReport>, WireError> {
     let ours = [&ENTERPRISE.to_be_bytes()[..], &[FORMAT]].concat();
     if !content.starts_with(&ours) {
         return Ok(None);
@@ -148,10 +149,10 @@ fn report(content: &[u8]) -> Result<Option<Report>, WireError> {
     }
     let (entries, _) = listed.as_chunks::<ENTRY_LEN>();
     let entry = |&[high, low, fate, _]: &[u8; ENTRY_LEN]| {
-        let fate = Fate::ALL.into_iter().find(|known| *known as u8 == fate)?;
+        let fate = ReportedFate::ALL.into_iter().find(|known| *known as u8 == fate)?;
         Some(Entry { sequence: u16::from_be_bytes([high, low]), fate })
     };
-    Ok(Some(Report {
+    Ok(Some(GtpuReport {
         teid: word(4),
         last_sequence: half(8),
         received: word(12),

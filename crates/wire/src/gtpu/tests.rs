@@ -170,10 +170,10 @@ mod marks {
 
 mod reports {
     use super::*;
-    use crate::gtpu::report::{self, ENTERPRISE, Entry, Fate, MAX_ENTRIES, Report};
+    use crate::gtpu::report::{self, ENTERPRISE, Entry, GtpuReport, MAX_ENTRIES, ReportedFate};
 
-    fn sample() -> Report {
-        Report {
+    fn sample() -> GtpuReport {
+        GtpuReport {
             teid: 0x0102_0304,
             last_sequence: 0xFFFE,
             received: 10,
@@ -181,13 +181,13 @@ mod reports {
             dropped_before: 3,
             dropped_here: 4,
             entries: vec![
-                Entry { sequence: 0xFFFE, fate: Fate::MarkedBefore },
-                Entry { sequence: 1, fate: Fate::DroppedHere },
+                Entry { sequence: 0xFFFE, fate: ReportedFate::MarkedBefore },
+                Entry { sequence: 1, fate: ReportedFate::DroppedHere },
             ],
         }
     }
 
-    fn element(report: &Report) -> Vec<u8> {
+    fn element(report: &GtpuReport) -> Vec<u8> {
         let mut out = Vec::new();
         report::emit(report, &mut out);
         out
@@ -220,8 +220,8 @@ mod reports {
 
     #[test]
     fn more_entries_than_fit_are_left_to_the_counters() {
-        let entry = Entry { sequence: 5, fate: Fate::DroppedBefore };
-        let many = Report { entries: vec![entry; MAX_ENTRIES + 1], ..sample() };
+        let entry = Entry { sequence: 5, fate: ReportedFate::DroppedBefore };
+        let many = GtpuReport { entries: vec![entry; MAX_ENTRIES + 1], ..sample() };
         let bytes = element(&many);
         assert!(bytes.len() + tunnel::OVERHEAD + 4 <= 1500);
         let read = report::parse(&bytes).expect("is one").expect("is ours");
@@ -251,13 +251,13 @@ mod reports {
             teid: u32, last_sequence: u16, counters: [u32; 4],
             entries in prop::collection::vec((any::<u16>(), 1u8..4), 0..MAX_ENTRIES),
         ) {
-            let fates = [Fate::MarkedBefore, Fate::DroppedBefore, Fate::DroppedHere];
+            let fates = [ReportedFate::MarkedBefore, ReportedFate::DroppedBefore, ReportedFate::DroppedHere];
             let entry = |(sequence, fate): (u16, u8)| {
                 Entry { sequence, fate: fates[usize::from(fate) - 1] }
             };
             let [received, marked_before, dropped_before, dropped_here] = counters;
             let entries = entries.into_iter().map(entry).collect();
-            let report = Report {
+            let report = GtpuReport {
                 teid, last_sequence, received, marked_before, dropped_before, dropped_here, entries,
             };
             prop_assert_eq!(report::parse(&element(&report)), Ok(Some(report)));

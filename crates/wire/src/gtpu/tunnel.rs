@@ -6,7 +6,7 @@ use super::{Header, Message, PORT, emit, mark, parse};
 use crate::conex::Conex;
 use crate::error::front;
 use crate::packet::{self, Fragment, Ports, Transport, View};
-use crate::{Ecn, WireError, checksum, ipv4};
+use crate::{EcnField, WireError, checksum, ipv4};
 
 const UDP: u8 = 17;
 const UDP_HEADER_LEN: usize = 8;
@@ -39,7 +39,7 @@ pub struct Outer {
 /// Appends a message on its path to `out`: IPv4 with this ECN field, UDP with its checksum, GTP-U.
 pub fn enclose(
     path: TunnelPath,
-    ecn: Ecn,
+    ecn: EcnField,
     header: Header,
     extensions: &[(u8, &[u8])],
     payload: &[u8],

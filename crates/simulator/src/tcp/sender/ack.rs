@@ -8,12 +8,12 @@ use super::outstanding::Lost;
 use super::phase::Phase;
 use super::recovery::{LossOutcome, RecoveryOutcome, WindowInflation};
 use super::samples::Samples;
-use super::{Purpose, Sender};
+use super::{Purpose, TcpSender};
 use crate::packet::{OptionStore, Options, PackedPacket, Packet, SackBlocks, flags};
 use crate::tcp::HostContext;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-impl Sender {
+impl TcpSender {
     /// An acknowledgement (or the answer to the request) arrives.
     #[inline]
     pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
@@ -267,7 +267,7 @@ impl Sender {
         options: &Options,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
-        let Sender { feedback, ecn, outstanding, recovery, .. } = self;
+        let TcpSender { feedback, ecn, outstanding, recovery, .. } = self;
         let stage = match recovery.phase() {
             Phase::Loss => RecoveryState::Loss,
             Phase::Recovery if !recovery.would_end_at(packet.number) => RecoveryState::Recovery,

@@ -2,14 +2,14 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::Sender;
+use super::TcpSender;
 use super::phase::Phase;
 use crate::packet::{Options, Packet};
 use crate::tcp::accecn::HandshakeOutcome;
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::{Answered, HostContext};
 
-impl Sender {
+impl TcpSender {
     /// Requests the connection.
     pub fn open(&mut self, ctx: &mut HostContext) {
         self.recovery.go_on(Phase::SynSent, 0);

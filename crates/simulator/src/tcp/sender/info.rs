@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Span;
 
-use super::Sender;
+use super::TcpSender;
 use super::phase::Phase;
 use crate::tcp::accecn::MarkReader;
 
@@ -63,7 +63,7 @@ impl SenderInfo {
     }
 }
 
-impl Sender {
+impl TcpSender {
     /// Its state.
     pub fn info(&self) -> SenderInfo {
         let board = self.outstanding.board();

@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Span;
 
-use super::Sender;
+use super::TcpSender;
 use crate::packet::ReceivedBytes;
 use crate::tcp::accecn::MarkReader;
 
@@ -23,7 +23,7 @@ impl Default for Kernel {
     }
 }
 
-impl Sender {
+impl TcpSender {
     /// Makes it that of another kernel.
     pub fn set_kernel(&mut self, kernel: Kernel) {
         self.timer.set_least(kernel.tick * 2);

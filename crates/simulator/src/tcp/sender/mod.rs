@@ -79,7 +79,7 @@ pub struct SenderCounts {
 }
 
 /// One sender.
-pub struct Sender {
+pub struct TcpSender {
     /// What the application has written.
     stream: SendStream,
     /// What was sent and is not acknowledged.
@@ -106,9 +106,9 @@ pub struct Sender {
     pub counts: SenderCounts,
 }
 
-impl Sender {
+impl TcpSender {
     /// Where its timer is.
-    pub const TIMER: usize = core::mem::offset_of!(Sender, timer);
+    pub const TIMER: usize = core::mem::offset_of!(TcpSender, timer);
 
     /// A closed sender with nothing to send yet.
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
@@ -116,7 +116,7 @@ impl Sender {
         let detection = Detection::new(plan);
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
         let feedback = Feedback::new(plan);
-        Sender {
+        TcpSender {
             stream: SendStream::new(mss),
             outstanding: Outstanding::new(detection.memory(), mss),
             conex: ConexSender::new(plan, &sizes, feedback.uses_sack()),
@@ -158,8 +158,8 @@ impl Sender {
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
-    /// segment waits for the next bytes, for [`Sender::push`] or [`Sender::end`]. Once all that is to be
-    /// said at a time is said, [`Sender::on_written`] lets it leave.
+    /// segment waits for the next bytes, for [`TcpSender::push`] or [`TcpSender::end`]. Once all that is to be
+    /// said at a time is said, [`TcpSender::on_written`] lets it leave.
     pub fn write(&mut self, bytes: u64) {
         self.stream.write(bytes);
     }
@@ -184,8 +184,8 @@ impl Sender {
         }
     }
 
-    /// Sends what has been written, as far as the window allows. To be called after [`Sender::write`],
-    /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
+    /// Sends what has been written, as far as the window allows. To be called after [`TcpSender::write`],
+    /// [`TcpSender::push`] and [`TcpSender::end`] once the connection has been requested; before, it does nothing.
     pub fn on_written(&mut self, ctx: &mut HostContext) {
         if self.recovery.is_connected() {
             self.restart_after_pause(ctx.now);

@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Time;
 
-use super::Sender;
+use super::TcpSender;
 use super::feedback::AckSample;
 use super::outstanding::Lost;
 use super::phase::Phase;
@@ -12,7 +12,7 @@ use crate::tcp::reduction::AckProgress;
 use crate::tcp::round_trip::RoundTrip;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-impl Sender {
+impl TcpSender {
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
     /// was outstanding. `earlier`: the timeout before that ACK, where its being doubled may outlast it.
     #[inline(never)]

@@ -5,7 +5,7 @@
 
 use tidegate_mechanisms::units::Time;
 
-use super::Sender;
+use super::TcpSender;
 use super::frto::FrtoOutcome;
 use super::phase::Phase;
 use super::recovery::Timeouts;
@@ -14,7 +14,7 @@ use crate::event_queue::TimerStatus;
 use crate::tcp::HostContext;
 use crate::tcp::reduction::AckProgress;
 
-impl Sender {
+impl TcpSender {
     /// What is known of a wake-up of the timer that comes at `at`.
     #[inline]
     pub fn foresee(&mut self, at: Time) -> TimerStatus {

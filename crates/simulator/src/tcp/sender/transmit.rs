@@ -7,7 +7,7 @@ use tidegate_mechanisms::sender::Pacing;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
-use super::Sender;
+use super::TcpSender;
 use super::bursts::Bursts;
 use super::conex::{Departure, Retransmission};
 use super::pacer::Pacer;
@@ -80,7 +80,7 @@ impl Transmit {
     }
 }
 
-impl Sender {
+impl TcpSender {
     /// Requests the connection.
     pub(super) fn send_request(&mut self, ctx: &mut HostContext) {
         self.counts.sent += 1;
