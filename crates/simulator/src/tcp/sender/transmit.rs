@@ -38,7 +38,7 @@ impl Transmit {
     pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool) -> Self {
         let pacing = plan.congestion_control.pacing();
         let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss()));
-        let pacer = plan.is_paced().then(|| Box::<Pacer>::default());
+        let pacer = plan.is_paced().then(Box::<Pacer>::default);
         Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
