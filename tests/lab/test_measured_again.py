@@ -140,7 +140,7 @@ def test_data_of_an_installed_package_are_not_written(small, monkeypatch):
         reproduction.measure("small", "lab")
 
 
-TOLD = {
+REPORTED = {
     "before": {"flows": [[0, 10, 10, 0, 0, -1], [1, 20, 21, 1, 0, -1]],
                "arrivals": 40, "departures": 30, "drops": 1, "marks": 0, "waiting_packet_s": 5.0},
     "after": {"flows": [[0, 110, 120, 10, 2, -1], [1, 70, 73, 3, 1, 4.5]],
@@ -159,12 +159,12 @@ def plan(*changes):
 
 
 def test_ns2_is_told_the_scenario():
-    told = ns2.variables(plan())
-    assert "set rate_bps 10000000\n" in told
-    assert "set buffer_packets 50\n" in told
-    assert "set red {}\n" in told
-    assert "set end_s 21.0\n" in told
-    groups = told[told.index("set groups {") :]
+    reported = ns2.variables(plan())
+    assert "set rate_bps 10000000\n" in reported
+    assert "set buffer_packets 50\n" in reported
+    assert "set red {}\n" in reported
+    assert "set end_s 21.0\n" in reported
+    groups = reported[reported.index("set groups {") :]
     assert groups.count("Sack1") == 2
     # 100 kB in segments of 1460 B.
     assert " 69 0}" in groups
@@ -172,13 +172,13 @@ def test_ns2_is_told_the_scenario():
         "kind": "red", "min_threshold": "10 packets", "max_threshold": "30 packets",
         "max_probability": 0.1, "weight": 0.002,
     }  # fmt: skip
-    told = ns2.variables(plan(("bottleneck.aqm", red)))
-    assert "set red {10 30 0.1 0.002}\n" in told
-    assert "set buffer_packets 49\n" in told
+    reported = ns2.variables(plan(("bottleneck.aqm", red)))
+    assert "set red {10 30 0.1 0.002}\n" in reported
+    assert "set buffer_packets 49\n" in reported
 
 
 def test_ns2s_counters_become_metrics():
-    found = ns2.numbers(plan(), TOLD)
+    found = ns2.numbers(plan(), REPORTED)
     assert found == {
         "waiting_packets": 2.0,
         "loss_percent": pytest.approx(100 * 10 / 200),
@@ -187,7 +187,7 @@ def test_ns2s_counters_become_metrics():
         "timeouts_per_flow": 1.5,
         "completion_s": 4.5,
     }
-    found = ns2.numbers(plan(("users.other.traffic.kind", "greedy"), ("tcp.ecn", True)), TOLD)
+    found = ns2.numbers(plan(("users.other.traffic.kind", "greedy"), ("tcp.ecn", True)), REPORTED)
     assert found["goodput_ratio"] == pytest.approx(2.0)
     assert "timeouts_per_flow" not in found
     assert found["marks_percent"] == 0.0
@@ -195,7 +195,7 @@ def test_ns2s_counters_become_metrics():
 
 def test_every_seed_of_ns2_counts_and_the_range_is_kept(tmp_path, monkeypatch):
     program = tmp_path / "ns"
-    text = json.dumps(TOLD)
+    text = json.dumps(REPORTED)
     program.write_text(
         f'#!/bin/sh\nexec {sys.executable} -c \'import sys; print("agent"); print(sys.argv[1]'
         f".replace('\"'\"'\"drops\": 11'\"'\"', '\"'\"'\"drops\": 1'\"'\"' + sys.argv[4]))' "

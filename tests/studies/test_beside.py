@@ -99,9 +99,9 @@ def test_a_cell_is_within_ten_per_cent_undecided_by_chance_or_out(table):
     assert summary["ok"] is False
     assert "**0 of 1 rows" in blocks["agreement: e"]
     assert "ratio in 0 of 1, mean queue in 0 of 1 (1 more undecided)" in blocks["agreement: e"]
-    told = blocks["deviating: e"]
-    assert "- a, ratio: not explained." in told
-    assert "- a, mean queue: undecided" in told
+    reported = blocks["deviating: e"]
+    assert "- a, ratio: not explained." in reported
+    assert "- a, mean queue: undecided" in reported
 
 
 def test_a_number_is_close_within_five_per_cent_or_where_chance_may_explain_it(table):
@@ -147,8 +147,8 @@ def test_our_interval_may_meet_the_range_of_the_other_sides_runs(table):
 
 
 def test_the_page_says_what_it_was_measured_on(table):
-    told = about_the_runs(table, [Setting({"case": "a"}, ())])
-    assert told == (
+    reported = about_the_runs(table, [Setting({"case": "a"}, ())])
+    assert reported == (
         "Measured with Linux 6.12 on two cores. In the valid runs 99 % of the packets left the "
         "forwarder within 60 µs of their time, and it used at most 9 % of a core. All processors "
         "were 25 to 39 % busy. 1 of the 5 runs on Linux were invalid."

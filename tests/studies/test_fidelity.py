@@ -41,10 +41,10 @@ def test_every_scenario_of_a_folder_is_compared(study, experiment, folder):
     for series in study.experiments[experiment].series.values():
         assert {one.levels["case"] for one in series.settings} == files
     for setting in settings(study, experiment):
-        told = (FOLDER / folder / f"{setting.levels['case']}.toml").read_text(encoding="utf-8")
+        reported = (FOLDER / folder / f"{setting.levels['case']}.toml").read_text(encoding="utf-8")
         title = study.experiments[experiment].factors["case"].title(setting.levels["case"])
-        assert title == f"{setting.levels['case']}: {tomllib.loads(told)['description']}"
-        assert scenario(setting).seed == parse(told).seed
+        assert title == f"{setting.levels['case']}: {tomllib.loads(reported)['description']}"
+        assert scenario(setting).seed == parse(reported).seed
 
 
 def test_enough_scenarios_are_run_long_enough_and_can_be_simulated(study):

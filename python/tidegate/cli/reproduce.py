@@ -71,7 +71,7 @@ def reproduce(
         typer.Option(
             "--measure",
             metavar="SIDE",
-            help="Measure the tables of this side anew instead: lab (this Linux; root) or ns2.",
+            help="Measure the tables of this side again instead: lab (this Linux; root) or ns2.",
         ),
     ] = None,
     only: Annotated[
@@ -161,7 +161,7 @@ def reproduce(
 
 
 def _measure(target: str | None, side: str, jobs: int | None, *, alone: bool, quiet: bool) -> None:
-    """Measure the tables of another side anew."""
+    """Measure the tables of another side again."""
     from tidegate.studies.reproduce import measure
 
     if target is None or not alone:

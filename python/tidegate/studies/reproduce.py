@@ -151,7 +151,7 @@ def reproduce(
 def measure(
     target: str, side: str, *, jobs: int | None = None, progress: Showing = False
 ) -> list[Path]:
-    """Measure anew on a side that is not the simulator, and write the tables of these series.
+    """Measure again on a side that is not the simulator, and write the tables of these series.
 
     `lab` is this machine's Linux (root, in real time), `ns2` is ns-2. `jobs` is how many runs go at
     the same time, by default 3.

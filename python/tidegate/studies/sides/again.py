@@ -1,4 +1,4 @@
-"""Measuring anew what tables of other sides have: `tidegate reproduce STUDY --measure SIDE`."""
+"""Measuring again what tables of other sides have: `tidegate reproduce STUDY --measure SIDE`."""
 
 from __future__ import annotations
 
