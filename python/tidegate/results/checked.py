@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import stat
 from contextlib import contextmanager
@@ -90,9 +89,10 @@ def parquet_table(path: Path, content: bytes, columns: Sequence[str] | None = No
     import pyarrow.parquet as pq
 
     try:
+        # In this thread: a thread of Arrow's that needs Python when a short script ends aborts it.
         return pq.read_table(
-            io.BytesIO(content), columns=None if columns is None else list(columns),
-            page_checksum_verification=True,
+            pa.BufferReader(content), columns=None if columns is None else list(columns),
+            page_checksum_verification=True, use_threads=False, pre_buffer=False,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         first = str(error).partition("\n")[0]
