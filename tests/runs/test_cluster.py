@@ -23,7 +23,11 @@ sys.path.append(str(Path(__file__).parent))
 from dask_commands import Dask, wait_until
 
 # One after the other: clusters that start at once want the same port.
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    # Where another program has Dask's port, its server leaves the socket to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 LONG = SWEEP.replace("= 3\n", "= 6\n", 1)
 # Workers hold further runs, so that what happens to them happens in the middle of the sweep.
