@@ -269,8 +269,6 @@ def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simula
             assert enodeb[walker, "reports_forged"] == enodeb[walker, "reports_from_strangers"] == 0
         (about,) = result.lab.to_pylist()
         assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
-    arrived = [messages(result).get("end markers", 0) for result in (with_him, anew)]
-    assert sum(arrived) >= 1, "the queue drops some of four, and not all"
     # What his first bucket had at first is spent before he moves; there is 1 MB in another.
     assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
     simulated = [tidegate.simulate(name, set={**WALK_UP, **how}, replications=1) for how in hows]
