@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the congestion controls here keep of a socket, and how a flow is told what to pay and asked what it pays.
+ * What the congestion controls here keep of a socket, and the socket options that set and read a flow's parameters.
  */
 #ifndef TG_FLOW_H
 #define TG_FLOW_H
@@ -94,6 +94,48 @@ static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_f
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 }
 
+/* Counters and states of a connection that begins. */
+static __always_inline void init_flow(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
+{
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	flow->cwnd_before_loss = 0;
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ca_state = 0;
+	flow->ce = 0;
+}
+
+/* The kernel enters a state; a loss that duplicate ACKs or SACK report reduces the window. */
+static __always_inline void enter_state(struct sock *sk, __u8 new_state)
+{
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY)
+		enter_recovery((struct tcp_sock *)sk, flow);
+	flow->ca_state = new_state;
+}
+
+/* Packets acknowledged since the last ACK, and how many of them were marked. */
+struct tg_acked {
+	__u32 packets, marked;
+};
+
+static __always_inline struct tg_acked count_acked(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
+{
+	struct tg_acked acked = {
+		.packets = tp->delivered - flow->delivered,
+		.marked = tp->delivered_ce - flow->delivered_ce,
+	};
+
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	if (acked.marked > acked.packets)
+		acked.marked = acked.packets;
+	return acked;
+}
+
 static __always_inline void echo(struct tcp_sock *tp, bool ce)
 {
 	if (ce)
@@ -168,20 +210,20 @@ int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
 SEC("cgroup/getsockopt")
 int tg_sbrm_getsockopt(struct bpf_sockopt *ctx)
 {
-	struct tg_sbrm_parameters *told = ctx->optval;
+	struct tg_sbrm_parameters *parameters = ctx->optval;
 	struct tg_sbrm_flow *flow;
 
 	if (ctx->level != TG_SBRM_LEVEL || !ctx->sk || ctx->sk->protocol != IPPROTO_TCP) {
 		ctx->optlen = 0;	/* the kernel's own answer stands */
 		return 1;
 	}
-	if (ctx->optname != TG_SBRM_PARAMETERS || (void *)(told + 1) > ctx->optval_end)
+	if (ctx->optname != TG_SBRM_PARAMETERS || (void *)(parameters + 1) > ctx->optval_end)
 		return 0;
 	flow = bpf_sk_storage_get(&tg_sbrm_flows, ctx->sk, 0, 0);
 	if (!flow)
 		return 0;
-	*told = flow->parameters;
-	ctx->optlen = sizeof(*told);
+	*parameters = flow->parameters;
+	ctx->optlen = sizeof(*parameters);
 	barrier();	/* both at once would be a write that the verifier does not know */
 	ctx->retval = 0;
 	return 1;

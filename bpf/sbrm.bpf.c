@@ -28,12 +28,7 @@ void BPF_PROG(tg_sbrm_init, struct sock *sk)
 		return;
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 	flow->allowed = tp->snd_cwnd;
-	flow->delivered = tp->delivered;
-	flow->delivered_ce = tp->delivered_ce;
-	flow->cwnd_before_loss = 0;
-	flow->acked_up_to = tp->rcv_nxt;
-	flow->ca_state = 0;
-	flow->ce = 0;
+	init_flow(tp, flow);
 }
 
 /*
@@ -56,15 +51,7 @@ __u32 BPF_PROG(tg_sbrm_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (!flow)
-		return;
-	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
-		enter_recovery(tp, flow);
-	}
-	flow->ca_state = new_state;
+	enter_state(sk, new_state);
 }
 
 /* A paced window is used up where written data wait, though fewer packets than it allows may be out. */
@@ -98,34 +85,30 @@ void BPF_PROG(tg_sbrm_cong_control, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct tg_sbrm_flow *flow = flow_of(sk);
-	__u32 acked, marked, unmarked, whole;
+	struct tg_acked acked;
+	__u32 unmarked, whole;
 	bool slow_start;
 
 	if (!flow)
 		return;
-	acked = tp->delivered - flow->delivered;
-	marked = tp->delivered_ce - flow->delivered_ce;
-	flow->delivered = tp->delivered;
-	flow->delivered_ce = tp->delivered_ce;
+	acked = count_acked(tp, flow);
 	if (flow->ca_state == TG_CA_RECOVERY)
 		return;
 	/* The kernel moves the window as well: after a time-out, when idle, and to undo both. */
 	if (flow->allowed != tp->snd_cwnd)
 		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 	slow_start = flow->cwnd_q20 / TG_SBRM_ONE_Q20 < tp->snd_ssthresh;
-	if (marked > acked)
-		marked = acked;
-	unmarked = is_limited(tp, !slow_start) ? acked - marked : 0;
-	if (marked == 0 && slow_start)
+	unmarked = is_limited(tp, !slow_start) ? acked.packets - acked.marked : 0;
+	if (acked.marked == 0 && slow_start)
 		flow->cwnd_q20 = tg_sbrm_slow_start(flow->cwnd_q20, tp->snd_ssthresh, unmarked);
 	else
 		flow->cwnd_q20 = tg_sbrm_on_ack(flow->cwnd_q20, flow->parameters, tp->srtt_us / 8,
-						unmarked, marked);
+						unmarked, acked.marked);
 	if (flow->cwnd_q20 > tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20)
 		flow->cwnd_q20 = tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20;
 	whole = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
 	/* A mark is no reason to fall below the threshold and start slowly (that is, fast) again. */
-	if (marked && whole < tp->snd_ssthresh)
+	if (acked.marked && whole < tp->snd_ssthresh)
 		tp->snd_ssthresh = whole;
 	send_by(sk, tp, flow, whole >= tp->snd_ssthresh);
 }

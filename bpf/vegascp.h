@@ -44,7 +44,7 @@ static inline int tg_vegascp_valid(struct tg_vegascp_parameters p)
 }
 
 /* An ACK tells of so many packets, of which some were marked; the marked ones count as the last of them. */
-static inline struct tg_vegascp_marks tg_vegascp_told(struct tg_vegascp_marks m,
+static inline struct tg_vegascp_marks tg_vegascp_count_marks(struct tg_vegascp_marks m,
 						      struct tg_vegascp_parameters p,
 						      __u32 delivered, __u32 marked)
 {

@@ -26,7 +26,7 @@ static int vegascp(void)
 	while (acks--) {
 		if (scanf("%u %u", &delivered, &marked) != 2)
 			return 0;
-		marks = tg_vegascp_told(marks, p, delivered, marked);
+		marks = tg_vegascp_count_marks(marks, p, delivered, marked);
 	}
 	printf("%u\n", tg_vegascp_after_round_trip(cwnd, marks, p, willingness_q20, rtt_us, may_grow));
 	return 1;
