@@ -173,7 +173,7 @@ def test_where_the_control_fails_no_run_begins(lab_in_guest):
 def test_nobody_can_look_into_a_guest(lab_in_guest):
     done = lab_in_guest("lab", "small.toml", "--kernel", "auto", "--verbose")
     assert done.returncode == 2
-    assert "nobody can enter the hosts of a guest" in done.stderr
+    assert "the hosts of a guest cannot be entered" in done.stderr
 
 
 @needs_kernels

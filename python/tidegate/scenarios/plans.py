@@ -54,7 +54,7 @@ class Attachment(TypedDict):
     back: bool
     """On the way back, at the receiver's host."""
     hop: int
-    """In front of so many-th link of the way, counted from 0; behind the last one else."""
+    """Index of the path's link that the stage precedes, from 0; else it follows the last one."""
     replicas: list[int]
     """Indices into ``stages``, one for each packet in turn."""
 
