@@ -24,6 +24,7 @@ COMMANDS = (
     "validate",
     "schema",
     "plot",
+    "trace",
     "probe",
     "price",
     "doctor",

@@ -10,10 +10,11 @@ from tidegate.errors import IssueRow
 from tidegate.results.columns import EngineTable
 from tidegate.scenarios.mechanisms import Mechanism, TrafficKind
 from tidegate.scenarios.plans import Plan
+from tidegate.scenarios.traces import ReadTrace
 
 __all__ = [
-    "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema", "schema",
-    "toml_key", "toml_value", "traffic", "version",
+    "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema",
+    "read_trace", "schema", "toml_key", "toml_value", "traffic", "version",
 ]  # fmt: skip
 
 MAX_FILE_BYTES: int
@@ -25,6 +26,7 @@ def toml_key(key: str) -> str: ...
 def toml_value(value: object) -> str: ...
 def mechanisms() -> list[Mechanism]: ...
 def traffic() -> list[TrafficKind]: ...
+def read_trace(text: str) -> ReadTrace: ...
 def output_schema() -> list[EngineTable]: ...
 
 class _Sources(TypedDict):

@@ -124,6 +124,12 @@ class MissingError(TidegateError):
         return "\n  ".join(["the lab cannot run here:", *self.missing])
 
 
+class TraceError(TidegateError):
+    """A trace of a link cannot be read; the message says why, by line."""
+
+    exit_code = 3
+
+
 class ResultError(TidegateError):
     """A result folder cannot be read or written."""
 

@@ -80,9 +80,10 @@ fn declares(plan: &Plan) -> Vec<String> {
 
 /// A qdisc has one rate.
 fn changes_rate(plan: &Plan) -> Option<String> {
-    let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && !link.rate_changes.0.is_empty();
+    let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && link.changes_rate();
     let link = plan.links.iter().find(changes)?;
-    Some(format!("{}.rate_changes: not with kernel_qdisc, whose rate stays", link.name))
+    let key = if link.rate_trace.is_some() { "rate.trace" } else { "rate_changes" };
+    Some(format!("{}.{key}: not with kernel_qdisc, whose rate stays", link.name))
 }
 
 fn too_many(plan: &Plan) -> Option<String> {
@@ -157,6 +158,18 @@ mod tests {
             rejected(&changes, IpVersion::V4, Generator::Own),
             ["bottleneck.rate_changes: not with kernel_qdisc, whose rate stays"]
         );
+        let traced = |qdisc: &str| {
+            let text = format!(
+                "version = 1\nusers.a.flows = 1\nbottleneck.rate.trace = \"1\\n\"\n{qdisc}"
+            );
+            let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
+            rejected(&plan, IpVersion::V4, Generator::Own)
+        };
+        assert_eq!(
+            traced("bottleneck.kernel_qdisc = \"cake\"\n"),
+            ["bottleneck.rate.trace: not with kernel_qdisc, whose rate stays"]
+        );
+        assert_eq!(traced(""), Vec::<String>::new());
     }
 
     #[test]

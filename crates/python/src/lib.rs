@@ -10,6 +10,7 @@ mod plan;
 mod scenario;
 mod tables;
 mod toml;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -28,6 +29,8 @@ mod _native {
     use super::tables::output_schema;
     #[pymodule_export]
     use super::toml::{toml_key, toml_value};
+    #[pymodule_export]
+    use super::traces::read_trace;
     #[pymodule_export]
     use super::{schema, version};
 

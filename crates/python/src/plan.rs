@@ -60,6 +60,11 @@ fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     all.set_item("ends", [plan.ends.0, plan.ends.1])?;
     all.set_item("rate_bps", plan.rate.as_bps())?;
     all.set_item("delay_s", in_seconds(plan.delay))?;
+    // A trace itself may have a million steps, and the scenario has it.
+    let repeats = plan.rate_trace.as_ref().map(|own| own.repeat);
+    all.set_item("rate_trace_repeats", repeats)?;
+    let repeats = plan.delay_trace.as_ref().map(|own| own.repeat);
+    all.set_item("delay_trace_repeats", repeats)?;
     set(&all, "buffer", Kind::QueueLength, ParameterValue::QueueLength(plan.buffer))?;
     all.set_item("monitored", plan.monitored)?;
     all.update(parameters(py, LinkMechanisms::ALL, plan.declared.to_values())?.as_mapping())?;
@@ -136,10 +141,18 @@ fn parameters<'py>(
     Ok(all)
 }
 
+/// The kind of a value that is no table.
+fn plain_kind(kind: Kind) -> Kind {
+    match kind {
+        Kind::PlainOrTable { plain, .. } => *plain,
+        kind => kind,
+    }
+}
+
 /// Sets a value in SI units under its name with the unit; what is not set is `None`.
 fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -> PyResult<()> {
     let py = all.py();
-    let unit = match kind {
+    let unit = match plain_kind(kind) {
         Kind::Rate | Kind::RateOrOutage => "_bps",
         Kind::Span | Kind::Spans | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
@@ -185,6 +198,12 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -
         }
         (ParameterValue::Nested(values), Kind::Nested(form)) => {
             parameters(py, form.parameters, values)?.into_py_any(py)?
+        }
+        (
+            value @ (ParameterValue::Nested(_) | ParameterValue::Choice(..)),
+            Kind::PlainOrTable { table, .. },
+        ) => {
+            return set(all, name, *table, value);
         }
         (
             ParameterValue::Unset

@@ -129,6 +129,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
     placement::buckets(file, reader);
+    rates(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
     if network.is_some() {
@@ -184,6 +185,21 @@ fn times(file: &File, reader: &mut Reader) {
             reader.error_at("sample_interval", format!("more than {MAX_SAMPLES} samples"));
         }
         _ => {}
+    }
+}
+
+/// A rate follows a trace or changes at given times, not both.
+fn rates(file: &File, reader: &mut Reader) {
+    let bottleneck =
+        file.bottleneck.iter().map(|own| (vec!["bottleneck"], &own.line, &own.mechanisms));
+    let mobile = file.mobile.iter().map(|own| (vec!["mobile"], &own.line, &own.mechanisms));
+    let named = file.links.iter().flat_map(|links| &links.entries);
+    let named = named.map(|(name, own)| (vec!["links", name.as_str()], &own.line, &own.mechanisms));
+    for (path, line, mechanisms) in bottleneck.chain(mobile).chain(named) {
+        if line.rate.traced().is_some() && !mechanisms.rate_changes.0.is_empty() {
+            let message = "the rate follows a trace already; write its changes there";
+            reader.nested(&path, |reader| reader.error_at("rate_changes", message));
+        }
     }
 }
 

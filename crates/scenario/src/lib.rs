@@ -40,6 +40,7 @@ mod schema;
 mod sweep;
 mod table;
 mod toml_text;
+pub mod trace;
 mod traffic;
 mod tunnels;
 mod typed_overlay;

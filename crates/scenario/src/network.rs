@@ -10,7 +10,7 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::file::{Between, Bottleneck, File, Link, Mobile, ParkingLot};
-use crate::plan::{Buffer, Line, LinkPlan};
+use crate::plan::{Buffer, Line, LinkDelay, LinkPlan, ReverseLine};
 
 /// Where users of a dumbbell send from and to.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
@@ -102,6 +102,7 @@ impl Network {
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
         let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
+        let back = differing(back, &file.reverse);
         self.add(left, right, link.queued_by(file.kernel_qdisc.clone()));
         self.add(right, left, back);
     }
@@ -126,6 +127,7 @@ impl Network {
                 let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
                 let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
                 let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
+                let back = differing(back, &file.reverse);
                 self.add("R2", "R3", back);
                 self.add("R3", "R2", link);
             }
@@ -137,10 +139,12 @@ impl Network {
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
         let plain = plain(name.to_owned(), &file.line, packet_size);
         // What a link carried says how busy it was only if its rate stays.
-        let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
-        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding).watched(monitored);
+        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
+        let monitored = file.bottleneck || link.changes_rate();
+        let link = link.watched(monitored);
         if file.duplex {
-            let back = reverse_link(format!("{name}.reverse"), &link, true);
+            let back =
+                differing(reverse_link(format!("{name}.reverse"), &link, true), &file.reverse);
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
@@ -205,7 +209,19 @@ fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams>
 }
 
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
-    LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
+    LinkPlan::on_line(name, &line.rate, &line.delay, line.buffer, packet_size)
+}
+
+/// A reverse link with what is set for it, watched where its rate follows a trace.
+fn differing(mut back: LinkPlan, own: &ReverseLine) -> LinkPlan {
+    if let Some(rate) = &own.reverse_rate {
+        back = back.at_rate(rate);
+    }
+    if let Some(delay) = &own.reverse_delay {
+        back = back.with_delay(delay);
+    }
+    let monitored = back.monitored || back.rate_trace.is_some();
+    if monitored == back.monitored { back } else { back.watched(true) }
 }
 
 /// The reverse path of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
@@ -222,5 +238,10 @@ fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     if duplex {
         return LinkPlan { name, ..link.clone() };
     }
-    LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size)
+    let plain = LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size);
+    match &link.delay_trace {
+        None => plain,
+        // Both directions change their way at the same time.
+        Some(trace) => plain.with_delay(&LinkDelay::Traced(trace.clone())),
+    }
 }

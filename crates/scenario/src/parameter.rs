@@ -270,6 +270,7 @@ pub(crate) fn default_value(kind: Kind, text: &'static str) -> Value {
             unreachable!("a list has no other default than an empty one")
         }
         Kind::Nested(_) => unreachable!("its keys have defaults"),
+        Kind::PlainOrTable { plain, .. } => default_value(*plain, text),
     }
 }
 
@@ -329,12 +330,26 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
             let overlay = Overlay::read_table(&form, node, reader)?;
             overlay.values(form.parameters, form.errors, reader).map(Parameter::Nested)
         }
+        Kind::PlainOrTable { plain, table } => {
+            let kind = if let Value::Table(_) = node.value { table } else { plain };
+            read_value(*kind, node, reader)
+        }
     }
 }
 
 /// `None` if there is nothing to write.
 pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> Option<Value> {
-    Some(match (value, parameter.kind) {
+    write_kind(parameter.kind, value)
+}
+
+fn write_kind(kind: Kind, value: Parameter) -> Option<Value> {
+    Some(match (value, kind) {
+        (
+            value @ (Parameter::Nested(_) | Parameter::Choice(..)),
+            Kind::PlainOrTable { table, .. },
+        ) => {
+            return write_kind(*table, value);
+        }
         (Parameter::Rate(rate), _) => rate.write(),
         (Parameter::RateOrOutage(rate), _) => rate.write(),
         (Parameter::Span(span), _) => span.write(),

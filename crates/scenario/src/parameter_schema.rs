@@ -104,6 +104,14 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Choice(offer) => offer_schema(&offer, definitions),
         Kind::List(offer) => list_schema(&offer_schema(&offer, definitions)),
         Kind::Tables(form) => list_schema(&form_schema(&form, definitions)),
+        Kind::PlainOrTable { plain, table } => {
+            let table = match table {
+                // What has no default is required here.
+                Kind::Nested(form) => form_schema(form, definitions),
+                table => kind_schema(*table, definitions),
+            };
+            json!({ "anyOf": [kind_schema(*plain, definitions), table] })
+        }
         Kind::Nested(form) => definitions.refer(form.name, |definitions| {
             let properties = option_properties(form.parameters, definitions);
             schema::object(form.about, properties, Vec::new())

@@ -15,6 +15,7 @@ mod conex;
 mod link;
 mod paths;
 mod tcp;
+mod traced;
 
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
@@ -28,7 +29,9 @@ pub use conex::{
     LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow, Whitewash,
 };
 pub(crate) use link::place;
-pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};
+pub use link::{
+    AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange, ReverseLine,
+};
 pub use paths::{Direction, ReportPath};
 #[cfg(test)]
 pub(crate) use tcp::COMMON_OPTIONS;
@@ -36,6 +39,7 @@ pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, StackPlan, TcpPlan, TcpQuirks,
 };
+pub use traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 
 /// So many links fit in a run: link and time share a word where events are compared.
 pub const MAX_LINKS: usize = 1 << 18;

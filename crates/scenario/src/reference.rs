@@ -17,7 +17,9 @@ use crate::file::{
     User, Wired,
 };
 use crate::parameter_schema;
-use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks};
+use crate::plan::{
+    AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks, TracedDelay, TracedRate,
+};
 use crate::schema::{Definitions, describe};
 use crate::traffic::Traffic;
 
@@ -91,6 +93,8 @@ fn tables() -> Vec<(&'static str, String)> {
         ("differentiations", kinds::<DifferentiationParams>()),
         ("schedulers", kinds::<SchedulerParams>()),
         ("rate_changes", keys::<RateChange>()),
+        ("traced_rate", parameter_table(TracedRate::ALL)),
+        ("traced_delay", parameter_table(TracedDelay::ALL)),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
         ("traffic", traffic()),

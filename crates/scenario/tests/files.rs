@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tidegate_scenario::{Scenario, schema};
+use tidegate_scenario::{DataFile, Scenario, schema};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -29,8 +29,15 @@ fn all_files() -> Vec<(String, String)> {
     [files("scenarios"), files("scenarios/lab"), files("sweeps")].concat()
 }
 
+/// Reads a scenario, and the files that it names beside it.
 fn parse(name: &str, text: &str) -> Scenario {
-    Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{name}: {issues:#?}"))
+    let folder = Path::new(name).parent().expect("a file lies in a folder");
+    let read = |file: DataFile| {
+        let content = fs::read_to_string(folder.join(&file.name)).expect("readable");
+        (file.key, format!("{content:?}"))
+    };
+    let given: Vec<_> = Scenario::data_files(text, &[]).into_iter().map(read).collect();
+    Scenario::parse(text, &given).unwrap_or_else(|issues| panic!("{name}: {issues:#?}"))
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What is measured of each part of a measurement by itself.
 
-use tidegate_mechanisms::units::Span;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
+use crate::link::able_ns;
 use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
 use crate::readings::{Counted, Readings};
 use tidegate_mechanisms::bottleneck::DropReason;
@@ -63,7 +64,9 @@ fn links(
         let bytes = (passed.backlog_byte_ns - was_passed.backlog_byte_ns) as f64;
         table.interval.push(interval);
         table.link.push(planned.name.clone());
-        table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
+        let start = Time::ZERO + plan.warm_up + length * u64::from(interval);
+        let busy_ns = (passed.busy_ns - was_passed.busy_ns) as f64;
+        table.utilization.push(busy_ns / able_ns(planned, start, start + length));
         table.mean_backlog_packets.push(packets / span_ns);
         table.mean_backlog_bytes.push(bytes / span_ns);
         table.drops.push((0..to.drops().len()).map(drops).sum());

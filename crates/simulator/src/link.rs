@@ -11,12 +11,13 @@
 
 mod departures;
 mod management;
+mod propagation;
 mod rate_schedule;
 mod waiting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Buffer, LinkPlan};
+use tidegate_scenario::plan::{Buffer, LinkKind, LinkPlan};
 
 use crate::owner::Owner;
 use crate::pace::Pace;
@@ -28,6 +29,7 @@ use crate::station::Station;
 use crate::transmission::Transmission;
 pub use departures::Departed;
 use management::Management;
+use propagation::Propagation;
 use rate_schedule::RateSchedule;
 use waiting::Run;
 
@@ -78,6 +80,8 @@ struct Rest {
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
+    /// How long packets are on the wire, where that is not the same for all.
+    propagation: Option<Box<Propagation>>,
 }
 
 /// A packet that a link has accepted and sends.
@@ -127,7 +131,13 @@ impl Link {
         let exact = management.is_some() || limit_bytes < u64::MAX;
         let schedule = RateSchedule::of(plan);
         let steady = schedule.is_none();
-        let plain = !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && steady;
+        let propagation = Propagation::of(plan);
+        let plain = !exact
+            && !plan.monitored
+            && wire_loss.is_none()
+            && limit_packets > 0
+            && steady
+            && propagation.is_none();
         let probe = LinkProbe::new(plan.monitored.then_some(groups));
         let waiting = Ring::default();
         let rest = Rest {
@@ -140,6 +150,7 @@ impl Link {
             station,
             management,
             wire_loss,
+            propagation,
         };
         let Pace { reciprocal, shift } = Pace::new(plan.rate);
         Link {
@@ -159,14 +170,9 @@ impl Link {
         }
     }
 
-    /// When the packet that was accepted last is at the far end.
-    pub fn far_end_at(&self) -> Time {
-        self.free_at + self.delay
-    }
-
-    /// When a packet left that is at the far end at this time.
-    pub fn departure_of(&self, far_end_at: Time) -> Time {
-        Time::from_nanos(far_end_at.as_nanos() - self.delay.as_nanos())
+    /// When the packet that was accepted last leaves.
+    pub fn last_departure(&self) -> Time {
+        self.free_at
     }
 
     /// What else is measured, if anything may be.
@@ -344,7 +350,8 @@ impl Link {
         if written == Written::Mark {
             rest.probe.on_mark(owner.group);
         }
-        Ok(Forwarded { at: self.free_at + self.delay, written })
+        let at = rest.far_end_at(self.free_at, self.delay);
+        Ok(Forwarded { at, written })
     }
 
     /// There may be more bytes here than before, if those that have departed are struck off.
@@ -399,6 +406,16 @@ impl Link {
     }
 }
 
+/// For how many nanoseconds a link of this kind can send in a time: where its rate follows a trace, as long as that is not
+/// 0. An outage by `rate_changes` is a fault, and counts as time in which the link could have been sending.
+pub fn able_ns(kind: &LinkKind, from: Time, to: Time) -> f64 {
+    let span = match kind.rate_trace.is_some().then(|| RateSchedule::of(kind)).flatten() {
+        Some(schedule) => schedule.sending(from, to),
+        None => to.since(from),
+    };
+    span.as_nanos().max(1) as f64
+}
+
 /// Whether what has this probability happens.
 #[inline(never)]
 fn happens((probability, rng): &mut (f64, Stream)) -> bool {
@@ -406,6 +423,15 @@ fn happens((probability, rng): &mut (f64, Stream)) -> bool {
 }
 
 impl Rest {
+    /// When a packet that departs now reaches the far end.
+    #[inline]
+    fn far_end_at(&mut self, departs: Time, delay: Span) -> Time {
+        match &mut self.propagation {
+            None => departs + delay,
+            Some(own) => own.far_end_at(departs),
+        }
+    }
+
     #[inline]
     fn is_lost_on_wire(&mut self) -> bool {
         self.wire_loss.as_mut().is_some_and(|loss| happens(loss))

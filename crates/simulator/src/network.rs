@@ -198,7 +198,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             if now > self.next_reading {
-                self.note_pending(number, packed.flow(), packed.len(), arrives, now);
+                self.note_pending(number, packed.flow(), packed.len(), arrives);
             }
             match then {
                 NextHop::Link => hop = self.hop_of(&packed),
@@ -227,7 +227,7 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written: Written::Payload }) => {
                 packed.set_payload(link.reported());
                 self.transit.send(number, at, packed);
-                self.note_pending(number, packed.flow(), packed.len(), now, at);
+                self.note_pending(number, packed.flow(), packed.len(), now);
                 None
             }
             Ok(Forwarded { at, written }) => {
@@ -238,8 +238,7 @@ impl<C: Contents> Network<C> {
                 Some((at, marked))
             }
             Err(DropReason::Wire) => {
-                let at = link.far_end_at();
-                self.note_pending(number, packed.flow(), packed.len(), now, at);
+                self.note_pending(number, packed.flow(), packed.len(), now);
                 self.note_signal(number, LinkSignal::Drop(DropReason::Wire), now);
                 self.lose(&packed, now);
                 None
@@ -368,7 +367,7 @@ impl<C: Contents> Network<C> {
                     packed.mark();
                 }
                 if far_end_at > self.next_reading {
-                    self.note_pending(hop.link, packed.flow(), packed.len(), at, far_end_at);
+                    self.note_pending(hop.link, packed.flow(), packed.len(), at);
                 }
                 self.transit.send(hop.link, far_end_at, packed);
             }

@@ -5,7 +5,7 @@ use tidegate_scenario::plan::Plan;
 
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
-use crate::link::Link;
+use crate::link::{Link, able_ns};
 use crate::link_reading::{LinkReading, LinkReadings};
 use crate::output::{
     ApplicationTable, DeclarationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable,
@@ -184,7 +184,9 @@ pub fn links(
         };
         let per_time = |from: u128, to: u128| (to - from) as f64 / span_ns;
         let (was_passed, passed) = (from.passed(), to.passed());
-        table.utilization.push(per_time(was_passed.busy_ns, passed.busy_ns));
+        let start = Time::ZERO + plan.warm_up;
+        let busy_ns = (passed.busy_ns - was_passed.busy_ns) as f64;
+        table.utilization.push(busy_ns / able_ns(planned, start, start + plan.duration));
         table
             .mean_backlog_packets
             .push(per_time(was_passed.backlog_packet_ns, passed.backlog_packet_ns));

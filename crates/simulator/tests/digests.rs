@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use common::plan;
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
+use tidegate_scenario::{DataFile, Scenario};
 use tidegate_simulator::run;
 
 const LIST: &str = "tests/data/digests.txt";
@@ -83,8 +83,14 @@ fn every_scenario_does_what_it_did() {
         if !text.lines().any(|line| line.starts_with("version = ")) {
             continue;
         }
+        let path = root().join(&file);
+        let read = |data: DataFile| {
+            let content = std::fs::read_to_string(path.with_file_name(&data.name));
+            (data.key, format!("{:?}", content.expect("readable")))
+        };
+        let given: Vec<_> = Scenario::data_files(&text, &[]).into_iter().map(read).collect();
         let scenario =
-            Scenario::parse(&text, &[]).unwrap_or_else(|issues| panic!("{file}: {issues:#?}"));
+            Scenario::parse(&text, &given).unwrap_or_else(|issues| panic!("{file}: {issues:#?}"));
         let plan = beginning(scenario.plan());
         if !is_simulated(&plan) {
             continue;

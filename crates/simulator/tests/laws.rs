@@ -15,7 +15,9 @@ use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::stage::{Tunnel, TunnelReport};
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, Traffic};
+use tidegate_scenario::plan::{
+    Buffer, Direction, LinkPlan, Plan, TracedDelay, TracedRate, Traffic,
+};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
 proptest! {
@@ -177,11 +179,14 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
+        // A delay that becomes shorter lets packets arrive sooner, one behind the other.
+        let all = flows.iter().flat_map(|&flow| behind(flow)).chain([&plan.links[number]]);
+        let shorter_s = all.map(delays_differ_s).fold(0.0, f64::max) * 4.0;
         let paths = flows.iter().map(|&flow| path_s(flow));
         let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
-        let apart_s = (farthest - nearest).max(0.0);
+        let apart_s = (farthest - nearest).max(0.0) + shorter_s;
         let rate_bps = rates_bps(planned).1;
         let more = (waiting + largest_packet_bits(plan) + rate_bps * apart_s) / seconds(plan);
         let room = rate_bps + more;
@@ -189,18 +194,34 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
     }
 }
 
+/// By how much the delays of a link's packets differ.
+fn delays_differ_s(link: &LinkPlan) -> f64 {
+    let Some(TracedDelay { trace, .. }) = &link.delay_trace else { return 0.0 };
+    let longest = trace.steps().iter().map(|(_, delay)| delay.as_secs()).fold(0.0, f64::max);
+    longest - link.delay.as_secs()
+}
+
 /// How long so many bits take at most, with all outages within them.
 fn sending_s(link: &LinkPlan, bits: f64) -> f64 {
     let changes = &link.rate_changes.0;
     let outages = changes.windows(2).filter(|pair| pair[0].rate.0.as_bps() == 0);
     let outages_s: f64 = outages.map(|pair| (pair[1].at - pair[0].at).as_secs()).sum();
-    bits / rates_bps(link).0 + outages_s
+    bits / rates_bps(link).0 + outages_s + silent_s(link, bits)
+}
+
+/// The same of a trace, of whose passes the first and the last may send nothing.
+fn silent_s(link: &LinkPlan, bits: f64) -> f64 {
+    let Some(TracedRate { trace, .. }) = &link.rate_trace else { return 0.0 };
+    let (sent, sending) = trace.whole();
+    (bits * 1e9 / sent as f64 + 2.0) * (trace.length() - sending).as_secs()
 }
 
 /// The lowest rate above zero and the highest rate that a link has in the run.
 fn rates_bps(link: &LinkPlan) -> (f64, f64) {
     let changes = link.rate_changes.0.iter().map(|change| change.rate.0);
-    let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64);
+    let trace = link.rate_trace.iter().flat_map(|own| own.trace.steps().iter());
+    let traced = trace.map(|step| step.rate_bps as f64);
+    let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64).chain(traced);
     let rates = rates.filter(|bps| *bps > 0.0);
     rates.fold((f64::INFINITY, 0.0), |(low, high), bps| (bps.min(low), bps.max(high)))
 }

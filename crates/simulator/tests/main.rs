@@ -29,4 +29,5 @@ mod senders;
 mod stages;
 mod stations;
 mod streams;
+mod traces;
 mod tunnels;

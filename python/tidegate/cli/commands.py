@@ -16,6 +16,7 @@ from tidegate.cli import (
     reproduce,
     simulate,
     sweep,
+    trace,
 )
 from tidegate.cli.common import say
 
@@ -59,6 +60,7 @@ app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
+app.command()(trace.trace)
 app.command()(probe.probe)
 app.command()(price.price)
 app.command()(doctor.doctor)

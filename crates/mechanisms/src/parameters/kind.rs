@@ -115,8 +115,15 @@ pub enum Kind {
     List(Alternatives),
     /// A list of tables, each with these parameters.
     Tables(Form),
-    /// A table with these parameters, of which each has a default.
+    /// A table with these parameters.
     Nested(Form),
+    /// A plain value, or a table that says more.
+    PlainOrTable {
+        /// What may stand where it is no table.
+        plain: &'static Kind,
+        /// The table: [`Kind::Nested`] or [`Kind::Choice`].
+        table: &'static Kind,
+    },
 }
 
 /// What a table has: the one of a parameter, or each of a list.
@@ -161,6 +168,7 @@ impl Kind {
     /// Its unit, for tables of parameters.
     pub const fn unit(self) -> &'static str {
         match self {
+            Kind::PlainOrTable { plain, .. } => plain.unit(),
             Kind::Rate | Kind::RateOrOutage => "bit/s",
             Kind::Span | Kind::Spans => "s",
             Kind::Bytes => "B",

@@ -9,12 +9,14 @@ use crate::declare::{Flatten, section};
 use crate::field::Reader;
 use crate::file::File;
 use crate::kernel_qdisc::KernelQdisc;
-use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange};
+use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange, ReverseLine};
 use crate::table::Tabled;
 use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{Integer, OneOrEach};
 
 impl Tabled for Line {}
+
+impl Tabled for ReverseLine {}
 
 impl Tabled for LinkMechanisms {}
 
@@ -26,6 +28,7 @@ section! {
     pub struct Bottleneck {
         pub line: Flatten<Line>,
         pub mechanisms: Flatten<LinkMechanisms>,
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back, which can carry data.
         pub duplex: bool = "false",
         /// In `tidegate lab` alone: the kernel's qdisc in place of buffer, AQM, differentiation and scheduler, such as
@@ -75,6 +78,7 @@ section! {
         pub mechanisms: Flatten<LinkMechanisms>,
         /// Keep statistics and series of its queue.
         pub bottleneck: bool = "true",
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back.
         pub duplex: bool = "true",
     }
@@ -85,6 +89,15 @@ fn joins_two_nodes(link: &Link, reader: &mut Reader) {
     for (key, node) in [("from", &link.from), ("to", &link.to)] {
         if !crate::document::is_name(node) {
             reader.error_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
+        }
+    }
+    let reverse = &link.reverse;
+    for (key, is_set) in [
+        ("reverse_rate", reverse.reverse_rate.is_some()),
+        ("reverse_delay", reverse.reverse_delay.is_some()),
+    ] {
+        if is_set && !link.duplex {
+            reader.error_at(key, "no link leads back: write duplex = true");
         }
     }
     if link.from == link.to {

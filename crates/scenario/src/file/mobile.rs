@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
 
 use crate::declare::{Flatten, section};
-use crate::plan::{Line, LinkMechanisms, LinkPlan};
+use crate::plan::{Line, LinkDelay, LinkMechanisms, LinkPlan, LinkRate, ReverseLine};
 use crate::table::Tabled;
 use crate::value::Integer;
 
@@ -19,6 +19,7 @@ section! {
         pub enodebs: Integer<1, 1000> = "3",
         pub line: Flatten<Line>,
         pub mechanisms: Flatten<LinkMechanisms>,
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back from R2 to R3, which can carry data.
         pub duplex: bool = "false",
         /// All other links between G1 and the eNodeBs, in both directions.
@@ -53,10 +54,14 @@ parameters! {
 parameters! {
     /// A link between an eNodeB and its phones; the defaults are the paper's.
     pub struct Radio {
-        /// Bits over the air per second.
-        pub rate: Rate = "100 Mb/s",
-        /// One-way propagation delay.
-        pub delay: Span = "200 ms",
+        /// Bits over the air per second, or { trace = "FILE" }.
+        pub rate: LinkRate = "100 Mb/s",
+        /// One-way propagation delay, or { trace = "FILE" }.
+        pub delay: LinkDelay = "200 ms",
+        /// Rate from phones to the eNodeB. Default: that of the other direction.
+        pub reverse_rate: Option<LinkRate>,
+        /// Delay from phones to the eNodeB. Default: that of the other direction.
+        pub reverse_delay: Option<LinkDelay>,
         /// Room for waiting packets, the one in transmission included.
         pub buffer: QueueLength = "100 packets",
         /// Probability that a packet is lost over the air.
@@ -101,16 +106,19 @@ impl Mobile {
                 up: link(below, above),
             }
         };
-        let Radio { rate, delay, buffer, loss } = self.radio();
+        let Radio { rate, delay, reverse_rate, reverse_delay, buffer, loss } = self.radio();
         let cell = |number: usize| {
             let lossy = LinkMechanisms { loss, ..LinkMechanisms::none() };
-            let link = |name: String| {
-                let plain = LinkPlan::plain(name, rate, delay, buffer, packet);
+            let link = |name: String, rate: &LinkRate, delay: &LinkDelay| {
+                let plain = LinkPlan::on_line(name, rate, delay, buffer, packet);
                 plain.with(lossy.clone(), prices).watched(false)
             };
             let (above, below) = (format!("N{number}"), format!("phones{number}"));
             let down = format!("cell{number}");
-            Between { above, below, up: link(format!("{down}.reverse")), down: link(down) }
+            let (up_rate, up_delay) =
+                (reverse_rate.as_ref().unwrap_or(&rate), reverse_delay.as_ref().unwrap_or(&delay));
+            let up = link(format!("{down}.reverse"), up_rate, up_delay);
+            Between { above, below, up, down: link(down, &rate, &delay) }
         };
         let upper = [("G1", "R4"), ("R4", "R3"), ("R2", "R1")];
         let mut all: Vec<Between> = upper.map(|(above, below)| wired(above, below)).into();
@@ -131,7 +139,8 @@ impl Mobile {
         let [ingress, egress] =
             [Side::Ingress, Side::Egress].map(|side| at(side).unwrap_or_default());
         let declared = LinkMechanisms { ingress, egress, ..link.declared.clone() };
-        link.clone().with(declared, prices).watched(false)
+        // What a link carried says how busy it was only if its rate stays.
+        link.clone().with(declared, prices).watched(link.changes_rate())
     }
 
     /// The keys of its stages beside the bottleneck's.
@@ -170,7 +179,14 @@ impl Mobile {
     /// The links to its phones, in the same way.
     pub fn radio(&self) -> Radio {
         let (delay, loss) = (Span::from_millis(200), Probability(0.0));
-        self.radio.clone().unwrap_or(Radio { rate: WIRE, delay, buffer: BUFFER, loss })
+        self.radio.clone().unwrap_or(Radio {
+            rate: LinkRate::Constant(WIRE),
+            delay: LinkDelay::Constant(delay),
+            reverse_rate: None,
+            reverse_delay: None,
+            buffer: BUFFER,
+            loss,
+        })
     }
 }
 

@@ -12,17 +12,29 @@ use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans};
 
+use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
 
 parameters! {
     /// What any link has.
     pub struct Line {
-        /// Bits on the wire per second.
-        pub rate: Rate,
-        /// One-way propagation delay.
-        pub delay: Span = "5 ms",
+        /// Bits on the wire per second, or { trace = "FILE" }.
+        pub rate: LinkRate,
+        /// One-way propagation delay, or { trace = "FILE" }. Where it becomes shorter, packets keep their order.
+        pub delay: LinkDelay = "5 ms",
         /// Room for waiting packets, the one in transmission included.
         pub buffer: Buffer = "100 packets",
+    }
+}
+
+parameters! {
+    /// The reverse direction of a link, where it differs.
+    pub struct ReverseLine {
+        /// Rate of the reverse direction, or { trace = "FILE" }. Default: that of the link, or the mean of its trace; with
+        /// duplex its trace.
+        pub reverse_rate: Option<LinkRate>,
+        /// Delay of the reverse direction, or { trace = "FILE" }. Default: that of the link.
+        pub reverse_delay: Option<LinkDelay>,
     }
 }
 
@@ -163,10 +175,14 @@ pub struct LinkPlan {
 /// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkKind {
-    /// Bits on the wire per second.
+    /// Bits on the wire per second; the mean of a trace.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay; the shortest of a trace.
     pub delay: Span,
+    /// The rate over time, if it follows a trace.
+    pub rate_trace: Option<TracedRate>,
+    /// The delay over time, if it follows a trace.
+    pub delay_trace: Option<TracedDelay>,
     /// Room for waiting packets, the one in transmission included.
     pub buffer: Buffer,
     /// Whether histograms and time series are kept (bottlenecks), or counters alone.
@@ -197,6 +213,18 @@ impl Deref for LinkKind {
     }
 }
 
+impl LinkKind {
+    /// Whether its rate changes with time.
+    pub fn changes_rate(&self) -> bool {
+        self.rate_trace.is_some() || !self.rate_changes.0.is_empty()
+    }
+
+    /// Whether packets are on the wire for different times.
+    pub fn changes_delay(&self) -> bool {
+        self.delay_trace.is_some()
+    }
+}
+
 impl LinkPlan {
     /// A link without mechanisms, of which counters alone are kept; it has no place yet.
     pub fn plain(
@@ -211,6 +239,8 @@ impl LinkPlan {
         let kind = LinkKind {
             rate,
             delay,
+            rate_trace: None,
+            delay_trace: None,
             buffer,
             monitored,
             packet_size,
@@ -219,6 +249,32 @@ impl LinkPlan {
             kernel_qdisc: None,
         };
         LinkPlan { name, ends: (0, 0), kind: kind.into() }
+    }
+
+    /// A link with this rate and delay, which may follow traces.
+    pub(crate) fn on_line(
+        name: String,
+        rate: &LinkRate,
+        delay: &LinkDelay,
+        buffer: Buffer,
+        packet_size: Bytes,
+    ) -> Self {
+        let plain = Self::plain(name, rate.nominal(), delay.nominal(), buffer, packet_size);
+        plain.at_rate(rate).with_delay(delay)
+    }
+
+    /// The same with another rate.
+    pub(crate) fn at_rate(mut self, rate: &LinkRate) -> Self {
+        let kind = Arc::make_mut(&mut self.kind);
+        (kind.rate, kind.rate_trace) = (rate.nominal(), rate.traced().cloned());
+        self
+    }
+
+    /// The same with another delay.
+    pub(crate) fn with_delay(mut self, delay: &LinkDelay) -> Self {
+        let kind = Arc::make_mut(&mut self.kind);
+        (kind.delay, kind.delay_trace) = (delay.nominal(), delay.traced().cloned());
+        self
     }
 
     /// The same with mechanisms, which are watched.

@@ -66,7 +66,8 @@ impl Link {
         } else if marked {
             self.rest().probe.on_mark(group);
         }
-        let at = now + self.delay;
+        let delay = self.delay;
+        let at = self.rest().far_end_at(now, delay);
         (Departed { packed, at, lost_on_wire }, self.begin(now))
     }
 
@@ -94,7 +95,7 @@ impl Link {
         } else if marked {
             rest.probe.on_mark(group);
         }
-        Departed { packed, at: now + delay, lost_on_wire }
+        Departed { packed, at: rest.far_end_at(now, delay), lost_on_wire }
     }
 
     /// The queue outside has dropped a packet, which is taken by [`Link::take_lost`].

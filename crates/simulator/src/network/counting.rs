@@ -8,20 +8,13 @@ use crate::contents::Contents;
 use crate::link_reading::{LinkReadings, ReadLinks};
 
 impl<C: Contents> Network<C> {
-    /// A link has accepted a packet that is `at` the far end later than the counters are read: keeps it for the reading
-    /// if it leaves the link after that, and whether it arrives there after that as well.
+    /// A link has accepted a packet, the last so far, that may leave it later than the counters are read: keeps it for
+    /// the reading if it does, and whether it arrives there after that as well.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_pending(
-        &mut self,
-        number: u32,
-        flow: u32,
-        len: u16,
-        arrives: Time,
-        at: Time,
-    ) {
+    pub(super) fn note_pending(&mut self, number: u32, flow: u32, len: u16, arrives: Time) {
         let ahead = arrives > self.next_reading;
-        let departs = self.links[number as usize].departure_of(at);
+        let departs = self.links[number as usize].last_departure();
         if departs > self.next_reading {
             let group = self.flow_states[flow as usize].owner.group;
             self.ahead.accept(Pending::new(number, group, len, ahead, departs));

@@ -184,7 +184,8 @@ tables! {
         departed_bytes: U64 in "B";
         /// Packets accepted over the whole run, warm-up included.
         departures_in_all: U64;
-        /// Share of the measured time in which the link was sending; outages, where its rate is 0, are no such time.
+        /// Share of the measured time in which the link was sending; outages, where its rate is 0, are no such time. Where the rate
+        /// follows a trace: share of the time in which that is not 0.
         utilization: F64 in "1";
         /// Packets there, averaged over time, the one in transmission included.
         mean_backlog_packets: F64 in "packets";

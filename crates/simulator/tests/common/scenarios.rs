@@ -180,6 +180,51 @@ fn queue() -> impl Strategy<Value = String> {
     )
 }
 
+/// A link of a dumbbell or a free topology, which may follow traces.
+fn traced_queue() -> impl Strategy<Value = String> {
+    let text = |trace: &str, repeat| format!("{{ trace = \"{trace}\", repeat = {repeat} }}");
+    let rate = (
+        select(vec![
+            r"1\n1\n4\n9\n",
+            r"0\n3\n40\n40\n41\n41\n80\n80\n",
+            r"time_ms,rate_mbps\n0,3\n30,0\n90,0.4\n95,20\n",
+            r"time_s,rate_kbps\n5.5,900\n6.5,9000\n",
+        ]),
+        any::<bool>(),
+    )
+        .prop_map(move |(trace, repeat)| text(trace, repeat));
+    let delay = (
+        select(vec![
+            r"time_ms,delay_ms\n0,2\n7,30\n20,0\n21,5\n",
+            r"time_s,delay_s\n0,0.001\n0.4,0.2\n0.5,0\n",
+        ]),
+        any::<bool>(),
+    )
+        .prop_map(move |(trace, repeat)| text(trace, repeat));
+    let rate = prop_oneof![5 => Just(None), 1 => rate.prop_map(Some)];
+    let delay = prop_oneof![5 => Just(None), 1 => delay.prop_map(Some)];
+    (queue(), rate, delay).prop_map(|(queue, rate, delay)| {
+        let line = |line: &str| match (line.split(" = ").next(), &rate, &delay) {
+            (Some("rate"), Some(rate), _) => format!("rate = {rate}\n"),
+            (Some("delay"), _, Some(delay)) => format!("delay = {delay}\n"),
+            (Some("rate_changes"), Some(_), _) => String::new(),
+            _ => format!("{line}\n"),
+        };
+        queue.lines().map(line).collect()
+    })
+}
+
+/// The reverse direction, where it is another.
+fn reverse() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "",
+        "",
+        "",
+        "reverse_rate = \"2 Mb/s\"\nreverse_delay = \"1 ms\"\n",
+        "reverse_rate = { trace = \"2\\n9\\n9\\n\" }\nreverse_delay = { trace = \"time_s,delay_ms\\n0,9\\n0.3,1\\n\" }\n",
+    ])
+}
+
 /// What stands at the beginning and at the end of a link.
 fn stages() -> impl Strategy<Value = String> {
     (row(), row())
@@ -389,11 +434,15 @@ fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + u
 }
 
 fn dumbbell() -> impl Strategy<Value = String> {
-    (queue(), side("access"), side("receiver_access"), duplex(&[("left", "right")])).prop_map(
-        |(queue, access, receiver_access, (duplex, users))| {
-            format!("[bottleneck]\n{queue}\n{duplex}{access}{receiver_access}{users}")
-        },
+    (
+        (traced_queue(), reverse()),
+        side("access"),
+        side("receiver_access"),
+        duplex(&[("left", "right")]),
     )
+        .prop_map(|((queue, reverse), access, receiver_access, (duplex, users))| {
+            format!("[bottleneck]\n{queue}\n{reverse}{duplex}{access}{receiver_access}{users}")
+        })
 }
 
 fn parking_lot() -> impl Strategy<Value = String> {
@@ -408,11 +457,11 @@ fn parking_lot() -> impl Strategy<Value = String> {
 /// A triangle whose users send in both directions, so that data and ACKs share queues.
 fn free_topology() -> impl Strategy<Value = String> {
     let places = vec![("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")];
-    (queue(), queue(), any::<bool>(), side("access"), users(places)).prop_map(
-        |(first, second, monitored, access, users)| {
+    (traced_queue(), (traced_queue(), reverse()), any::<bool>(), side("access"), users(places)).prop_map(
+        |(first, (second, reverse), monitored, access, users)| {
             format!(
                 "[links.ab]\nfrom = \"a\"\nto = \"b\"\n{first}\n[links.bc]\nfrom = \"b\"\nto = \"c\"\n\
-                 bottleneck = {monitored}\n{second}\n{access}{users}"
+                 bottleneck = {monitored}\n{second}\n{reverse}{access}{users}"
             )
         },
     )
