@@ -25,6 +25,7 @@ COMMANDS = (
     "schema",
     "plot",
     "trace",
+    "capture",
     "probe",
     "price",
     "doctor",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
+    from tidegate.runs.captures import Capture, capture
     from tidegate.runs.simulation import compare, simulate
     from tidegate.runs.sweeping import sweep
     from tidegate.runs.sweeps import Sweep, load_sweep
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysis",
+    "Capture",
     "Comparison",
     "Diagnostic",
     "LabError",
@@ -53,6 +55,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "analyse",
+    "capture",
     "compare",
     "compare_results",
     "lab",
@@ -72,6 +75,7 @@ __all__ = [
 # imported here is imported before the command can handle an interruption.
 _LAZY = {
     "Analysis": "analysis.analyse",
+    "Capture": "runs.captures",
     "Comparison": "results.result",
     "Diagnostic": "errors",
     "LabError": "errors",
@@ -88,6 +92,7 @@ _LAZY = {
     "UsageError": "errors",
     "__version__": "_native",
     "analyse": "analysis.analyse",
+    "capture": "runs.captures",
     "compare": "runs.simulation",
     "compare_results": "results.comparing",
     "lab": "laboratory.running",

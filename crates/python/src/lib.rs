@@ -3,6 +3,7 @@
 //! Everything that is convenient (tables, statistics, files, figures) is Python's part; everything
 //! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
 
+mod capture;
 mod catalogue;
 mod fluid;
 mod formulas;

@@ -1,14 +1,16 @@
 //! A validated scenario, ready to run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tidegate_bench::drive;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Diagnostic, Scenario as Parsed};
 
+use crate::capture::{self, Captured, Failure, Target};
 use crate::plan::{self, in_seconds};
 use crate::{formulas, tables};
 
@@ -79,6 +81,41 @@ impl Scenario {
             .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?
             .map_err(|stop| RunError::new_err((seed, stop.to_string())))?;
         tables::to_python(py, output)
+    }
+
+    /// Names of the links.
+    fn links(&self) -> Vec<String> {
+        self.plan.links.iter().map(|link| link.name.clone()).collect()
+    }
+
+    /// Runs it once, and writes the first `most` packets that leave each of these links into a capture file: (link,
+    /// path). Returns the digest, for each file the packets written and those beyond the limit, and how many packets
+    /// were left out because they were in a tunnel. Raises `OSError` with the path if a file cannot be written.
+    fn capture(
+        &self,
+        py: Python<'_>,
+        seed: u64,
+        files: Vec<(String, PathBuf)>,
+        most: u64,
+    ) -> PyResult<(String, Vec<(u64, u64)>, u64)> {
+        self.check_simulator()?;
+        let target = |(name, path): (String, PathBuf)| {
+            let link = self.plan.links.iter().position(|link| link.name == name);
+            let link = link.ok_or_else(|| PyValueError::new_err(format!("no link {name}")))?;
+            Ok(Target { link, path })
+        };
+        let targets = files.into_iter().map(target).collect::<PyResult<Vec<_>>>()?;
+        let run = || capture::capture(&self.plan, seed, targets, most);
+        let Captured { digest, written, beyond, in_tunnels } = py
+            .detach(|| catch_unwind(AssertUnwindSafe(run)))
+            .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?
+            .map_err(|failure| match failure {
+                Failure::Run(message) => RunError::new_err((seed, message)),
+                Failure::File(path, error) => {
+                    PyOSError::new_err((error.raw_os_error(), error.to_string(), path))
+                }
+            })?;
+        Ok((digest, written.into_iter().zip(beyond).collect(), in_tunnels))
     }
 
     /// Offers `packets` full packets at `load` times the rate of the first bottleneck to the network

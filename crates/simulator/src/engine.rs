@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::{AnyApplication, ApplicationEvent};
+use crate::capture::{Capture, CaptureSink};
 use crate::endpoints::Endpoints;
 use crate::event_queue::{TimerStatus, Timers};
 use crate::intervals;
@@ -32,6 +33,14 @@ struct Ahead {
     marked: bool,
 }
 
+/// Readings of a run that is over.
+struct Measured {
+    before: Readings,
+    after: Readings,
+    intervals: IntervalTables,
+    applications: ApplicationTable,
+}
+
 /// With so many flows or more, what packets need is asked for before they come.
 const MANY: usize = 1 << 15;
 /// So many packets before: where it is in transit and whose it is; what it finds there; and what that refers to.
@@ -57,6 +66,8 @@ pub struct Engine<'a> {
     ahead: Vec<Ahead>,
     /// The network is large.
     prefetches: bool,
+    /// Links that are monitored because they are captured.
+    watched_for_capture: Vec<usize>,
 }
 
 impl<'a> Engine<'a> {
@@ -101,11 +112,32 @@ impl<'a> Engine<'a> {
             reading_at: Time::ZERO,
             ahead: Vec::new(),
             prefetches: plan.flows.len() >= MANY,
+            watched_for_capture: Vec::new(),
         }
+    }
+
+    /// Runs as [`Self::run`], and captures what leaves these links, of which `watched` are monitored for that alone.
+    /// Returns also the number of packets left out.
+    pub fn run_captured(
+        mut self,
+        links: &[usize],
+        watched: Vec<usize>,
+        sink: CaptureSink,
+    ) -> (RunOutput, u64) {
+        self.network.capture = Some(Box::new(Capture::new(self.plan, links, sink)));
+        self.watched_for_capture = watched;
+        let measured = self.measure();
+        let left_out = self.network.capture.as_ref().map_or(0, |capture| capture.left_out());
+        (self.output(measured), left_out)
     }
 
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
+        let measured = self.measure();
+        self.output(measured)
+    }
+
+    fn measure(&mut self) -> Measured {
         let start = Time::ZERO + self.plan.warm_up;
         let before = self.run_until(start, LinkReadings::take);
         self.ends.measure(start);
@@ -122,6 +154,11 @@ impl<'a> Engine<'a> {
             ledger.delivered + ledger.dropped + self.network.in_transit(),
             "every packet is delivered, dropped or still in transit"
         );
+        Measured { before, after, intervals, applications }
+    }
+
+    fn output(self, measured: Measured) -> RunOutput {
+        let Measured { before, after, intervals, applications } = measured;
         tables::collect(self.finished(intervals, applications), &before, &after)
     }
 
@@ -140,6 +177,7 @@ impl<'a> Engine<'a> {
             applications,
             series: self.series,
             intervals,
+            watched_for_capture: self.watched_for_capture,
         }
     }
 

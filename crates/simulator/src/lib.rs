@@ -11,6 +11,7 @@ mod applications;
 mod arrivals;
 mod build;
 mod calendar;
+mod capture;
 mod connections;
 mod contents;
 mod deadlines;
@@ -55,6 +56,7 @@ pub use applications::datagrams::DatagramApplication;
 pub use applications::site::Site;
 pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
+pub use capture::{CaptureSink, CapturedPacket, CapturedTcp};
 pub use connections::End;
 pub use contents::{Contents, InPacket};
 pub use emulation::{Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict};
@@ -82,6 +84,33 @@ pub fn run(plan: &Plan, seed: u64) -> RunOutput {
 /// As [`run`], but for that.
 pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
     stop::caught(plan, || run(plan, seed))
+}
+
+/// The same as [`try_run`], where `sink` receives the packets that leave these links (indices into [`Plan::links`]). Returns
+/// also how many packets it did not receive, because they were in a tunnel. The output has counters and series of all of
+/// these links, in addition to those of bottlenecks; the digest is that of [`run`].
+///
+/// # Errors
+/// As [`try_run`].
+///
+/// # Panics
+/// As [`try_run`].
+pub fn try_run_captured(
+    plan: &Plan,
+    seed: u64,
+    links: &[usize],
+    sink: CaptureSink,
+) -> Result<(RunOutput, u64), Stop> {
+    let mut watched = plan.clone();
+    let added: Vec<usize> =
+        links.iter().copied().filter(|&link| !plan.links[link].monitored).collect();
+    for &link in &added {
+        watched.links[link] = watched.links[link].clone().watched(true);
+    }
+    stop::caught(plan, || {
+        let engine = engine::Engine::new(&watched, seed, Receivers::AheadOfTime);
+        engine.run_captured(links, added, sink)
+    })
 }
 
 /// The same as [`run`], with an event for every packet that reaches its receiver. Of links without a monitor, packets

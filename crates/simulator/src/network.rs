@@ -13,6 +13,7 @@ use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 
 use crate::ahead::{Ahead, LinkSignal};
+use crate::capture::Capture;
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
@@ -108,6 +109,8 @@ pub struct Network<C = InPacket> {
     deferred: Vec<(Time, PackedPacket)>,
     /// Events that were counted ahead of the reading.
     ahead: Ahead,
+    /// Links whose packets are captured.
+    pub capture: Option<Box<Capture>>,
 }
 
 impl<C: Contents> Network<C> {
@@ -223,9 +226,13 @@ impl<C: Contents> Network<C> {
             return Some((link.join(packed.len()), false));
         }
         let owner = self.flow_states[packed.flow() as usize].owner;
-        match link.offer(&packed, now, owner) {
+        let offered = link.offer(&packed, now, owner);
+        if self.capture.is_some() {
+            self.capture_offered(number, &packed, &offered);
+        }
+        match offered {
             Ok(Forwarded { at, written: Written::Payload }) => {
-                packed.set_payload(link.reported());
+                packed.set_payload(self.links[number as usize].reported());
                 self.transit.send(number, at, packed);
                 self.note_pending(number, packed.flow(), packed.len(), now);
                 None
@@ -251,6 +258,25 @@ impl<C: Contents> Network<C> {
         }
     }
 
+    /// Captures a packet that a link sends: one that it accepts, or loses on the wire.
+    #[cold]
+    fn capture_offered(
+        &mut self,
+        number: u32,
+        packed: &PackedPacket,
+        offered: &Result<Forwarded, DropReason>,
+    ) {
+        let marked = match offered {
+            Ok(Forwarded { written, .. }) => *written == Written::Mark,
+            Err(DropReason::Wire) => false,
+            Err(_) => return,
+        };
+        let departs = self.links[number as usize].last_departure();
+        if let Some(capture) = &mut self.capture {
+            capture.see(number, packed, departs, marked, &self.options);
+        }
+    }
+
     /// Handles a packet that a link has not passed: it is lost, or it waits for an event.
     #[inline(never)]
     fn stop(&mut self, number: u32, packed: &PackedPacket, now: Time) {
@@ -271,6 +297,9 @@ impl<C: Contents> Network<C> {
     pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
+        if let Some(capture) = &mut self.capture {
+            capture.see(number, &departed.packed, now, false, &self.options);
+        }
         self.transit.set_station(place, done);
         self.lose_at_station(number, now);
         let Departed { packed, at, lost_on_wire } = departed;

@@ -509,6 +509,17 @@ impl OptionStore {
         .wide()
     }
 
+    /// The options of a ticket, which stay.
+    pub fn peek(&self, ticket: u32) -> Options {
+        match ticket & (OTHER | SINGLE) {
+            0 => self.blocks.places[ticket as usize].options(),
+            SINGLE => {
+                Blocks([self.single.places[(ticket & !SINGLE) as usize], (0, 0), (0, 0)]).options()
+            }
+            _ => *self.other(ticket),
+        }
+    }
+
     /// Takes the options of a ticket, once.
     #[inline]
     pub fn take(&mut self, ticket: u32) -> Options {

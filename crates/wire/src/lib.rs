@@ -5,12 +5,14 @@
 //!
 //! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
 //! them that is ours, [`conex`] and [`re_ecn`] at what senders declare of congestion, [`accecn`] at
-//! what receivers tell of it; [`gtpu`] at the tunnels of a mobile network.
+//! what receivers report of it; [`gtpu`] at the tunnels of a mobile network. [`capture`] writes
+//! capture files.
 
 #![forbid(unsafe_code)]
 
 pub mod accecn;
 pub mod activity;
+pub mod capture;
 mod checksum;
 pub mod conex;
 mod ecn;

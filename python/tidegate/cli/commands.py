@@ -6,6 +6,7 @@ import typer
 
 from tidegate.cli import (
     analyse,
+    capture,
     catalogue,
     compare,
     doctor,
@@ -53,6 +54,7 @@ def tidegate(
 app.command()(simulate.simulate)
 app.command()(analyse.analyse)
 app.command()(lab.lab)
+app.command()(capture.capture)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)

@@ -87,6 +87,7 @@ impl<C: Contents> Network<C> {
             read_next: Time::ZERO,
             deferred: Vec::new(),
             ahead: Ahead::default(),
+            capture: None,
         };
         let mut known = HashMap::new();
         let host_of_link = network.add_hosts(plan, topology, seed);
