@@ -1,32 +1,32 @@
-//! The rate of a link over time, where it changes.
+//! Rate of a link that changes over time.
 //!
-//! What a link sends is the integral of its rate: a packet whose transmission meets a change goes on at the new rate, and
-//! waits where that is zero. Bits times 10⁹ (rate in bit/s times nanoseconds) are whole numbers, so that nothing is
-//! rounded but the end of a transmission, up to the next nanosecond.
+//! The bits sent are the integral of the rate: a packet whose transmission spans a change continues at the new rate,
+//! and waits while that is zero. Bits times 10⁹ (rate in bit/s times nanoseconds) are integers, so only the end of a
+//! transmission is rounded, up to the next nanosecond.
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Span, Time};
 use tidegate_scenario::plan::LinkKind;
 
 use crate::transmission::Transmission;
 
-/// Rates by time.
+/// Rates over time.
 pub(super) struct RateSchedule {
-    /// By time; the first begins with the run.
+    /// Steps by time; the first begins with the run.
     steps: Vec<Step>,
 }
 
-/// A rate from some time on.
+/// Rate from a time on.
 struct Step {
     from: Time,
     rate_bps: u64,
-    /// What a link that always sends has sent before, in 10⁻⁹ bit.
+    /// Bits that a busy link has sent before the step, in units of 10⁻⁹ bit.
     sent_before: u128,
-    /// For how long it has been sending before.
+    /// Time that a busy link has been sending before the step.
     sending_before: Span,
 }
 
 impl Step {
-    /// The same as `sent_before`, at a time from this step on.
+    /// Returns the value of `sent_before` at a time within this step.
     fn sent_at(&self, at: Time) -> u128 {
         let elapsed = u128::from(at.since(self.from).as_nanos());
         self.sent_before + u128::from(self.rate_bps) * elapsed
@@ -41,7 +41,7 @@ impl Step {
 }
 
 impl RateSchedule {
-    /// That of a link; `None` if its rate never changes.
+    /// Returns the schedule of a link; `None` if its rate never changes.
     ///
     /// # Panics
     /// If the last rate is zero.
@@ -71,22 +71,22 @@ impl RateSchedule {
     }
 
     fn step_at(&self, at: Time) -> &Step {
-        // The first begins at zero.
+        // The first step begins at zero.
         &self.steps[self.steps.partition_point(|step| step.from <= at) - 1]
     }
 
-    /// The transmission of so many bytes that begins at this time.
+    /// Returns the transmission of `len` bytes that begins at this time.
     pub(super) fn transmission(&self, len: u16, begins: Time) -> Transmission {
         let bits = u128::from(len) * u128::from(8 * NANOS_PER_SEC);
         let sent = self.step_at(begins).sent_at(begins) + bits;
-        // The step before the first that begins with as much or more has been sent. Its rate is not zero.
+        // The step before the first whose `sent_before` reaches `sent`. Its rate is not zero.
         let step = &self.steps[self.steps.partition_point(|step| step.sent_before < sent) - 1];
         let in_step = (sent - step.sent_before).div_ceil(u128::from(step.rate_bps));
         let ends = Time::from_nanos(step.from.as_nanos() + in_step as u64);
         Transmission { ends, sending: self.sending(begins, ends) }
     }
 
-    /// For how long a link sends that has something to send all the time.
+    /// Returns the sending time of a link that is always busy.
     pub(super) fn sending(&self, from: Time, to: Time) -> Span {
         self.step_at(to).sending_at(to) - self.step_at(from).sending_at(from)
     }
@@ -119,7 +119,7 @@ mod tests {
         [ends.since(Time::ZERO).as_secs(), sending.as_secs()]
     }
 
-    /// 1500 B are 12,000 bits: at 1 kb/s from 10 s to 11 s 1000 of them are sent, and the others at 10 Mb/s.
+    /// 1500 B are 12,000 bits: 1000 of them are sent at 1 kb/s from 10 s to 11 s, and the others at 10 Mb/s.
     #[test]
     fn a_transmission_goes_on_at_the_new_rate() {
         let slow = schedule(10_000_000, &[(10_000, 1_000), (11_000, 10_000_000)]);
@@ -131,14 +131,14 @@ mod tests {
     #[test]
     fn nothing_is_sent_in_an_outage() {
         let outage = schedule(1_000_000, &[(6, 0), (20, 2_000_000)]);
-        // 6000 bits before, and 6000 after it.
+        // 6000 bits before the outage, and 6000 after it.
         assert_eq!(times(&outage, 1500, 0), [0.023, 0.009]);
         assert_eq!(times(&outage, 1500, 10), [0.026, 0.006]);
-        // What ends as it begins does not wait for its end.
+        // A transmission that ends as the outage begins is not delayed.
         assert_eq!(times(&outage, 750, 0), [0.006, 0.006]);
     }
 
-    /// Packets one behind the other against the same nanosecond by nanosecond.
+    /// Sends back-to-back packets, nanosecond by nanosecond.
     fn one_by_one(rates: &[u64], lens: &[u16]) -> Vec<u64> {
         let rate_at = |ns: u64| rates[(ns as usize / 1000).min(rates.len() - 1)];
         let (mut now, mut ends) = (0, Vec::new());

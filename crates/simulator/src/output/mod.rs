@@ -1,6 +1,6 @@
-//! What a run yields: plain columns, ready for any table library.
-//! Column `n` of one table has as many rows as the others. Rates are in bit/s on the wire unless
-//! the name says goodput; times in seconds. Measured means: after the warm-up, within `duration`.
+//! Results of a run: plain columns for any table library. All columns of a table have the same number of rows. Rates
+//! are in bit/s on the wire unless the name says goodput; times in seconds. "Measured" means after the warm-up, within
+//! `duration`.
 
 mod applications;
 pub mod schema;
@@ -10,9 +10,9 @@ use schema::{Table, TableSchema, Values, tables};
 /// All results of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunOutput {
-    /// The seed it was run with.
+    /// Seed of the run.
     pub seed: u64,
-    /// Hash of everything that happened, 16 hexadecimal digits.
+    /// Hash of all events, 16 hexadecimal digits.
     pub digest: String,
     /// Events processed.
     pub events: u64,
@@ -24,17 +24,17 @@ pub struct RunOutput {
     pub flows: FlowTable,
     /// One row per link.
     pub links: LinkTable,
-    /// One row per link and user group: what each group did to and got from the link.
+    /// One row per link and user group: traffic offered by each group, and treatment by the link.
     pub link_groups: LinkGroupTable,
-    /// What was measured interval by interval; empty without intervals.
+    /// Measurements by interval; empty without intervals.
     pub intervals: IntervalTables,
-    /// One row per flow that declares congestion; empty without such.
+    /// One row per flow that declares congestion; empty without such flows.
     pub declarations: DeclarationTable,
-    /// What stages counted; empty without stages that count.
+    /// Counts of stages; empty without stages that count.
     pub stages: StageTable,
     /// One row per finished or unfinished transfer.
     pub transfers: TransferTable,
-    /// What applications tell of themselves; empty without such as do.
+    /// Metrics of applications; empty without applications that report any.
     pub applications: ApplicationTable,
     /// One row per sample and group.
     pub group_series: GroupSeries,
@@ -44,8 +44,8 @@ pub struct RunOutput {
     pub flow_series: FlowSeries,
     /// One row per sample, stage and level, for the first users of each group; empty without such stages.
     pub stage_series: StageSeries,
-    /// One row per sample, flow (the first flows of each group) and thing that its application has; empty without
-    /// applications that have such.
+    /// One row per sample, flow (the first flows of each group) and sampled quantity of its application; empty without
+    /// such applications.
     pub application_series: ApplicationSeries,
 }
 
@@ -70,7 +70,7 @@ pub const SCHEMA: [TableSchema; 16] = [
 ];
 
 impl RunOutput {
-    /// The columns of all tables that this run has.
+    /// Returns all tables of this run with their columns.
     pub fn into_tables(self) -> Vec<(TableSchema, Vec<Values>)> {
         fn columns<T: Table>(table: T) -> (TableSchema, Vec<Values>) {
             (T::SCHEMA, table.into_values())
@@ -440,7 +440,7 @@ tables! {
     }
 }
 
-/// The parts of the measured time one by one.
+/// Tables of the measured time by interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalTables {
     /// One row per interval and user group.
