@@ -35,7 +35,7 @@ struct Place {
 const NO_LINE: u32 = 0;
 
 impl DelayedAcks {
-    /// Returns the lines of a plan; `early` tells which flows' receivers are served ahead of time.
+    /// Returns the lines of a plan; `early` selects the flows whose receivers are served ahead of time.
     pub fn of(plan: &Plan, early: &EagerDelivery) -> Self {
         let is_own = |flow: usize| {
             let tcp = plan.flows[flow].tcp.as_deref();

@@ -22,7 +22,7 @@ pub enum Excess {
 pub struct Stop {
     at: Time,
     excess: Excess,
-    /// Key of the scenario file that demands so many, such as `users.a.traffic.every`.
+    /// Key of the scenario file that causes the excess, such as `users.a.traffic.every`.
     key: String,
 }
 

@@ -183,8 +183,8 @@ impl TopologyAnalysis {
         self.only[next as usize] == Some(link)
     }
 
-    /// The lane of each link, in which its packets wait for their arrival. Links share one where little
-    /// tells them apart: the same rates and delays since the last event, from the same place.
+    /// Returns the lane of each link, in which its packets wait for their arrival. Links share a lane if they have the
+    /// same rates and delays since the last event, from the same place.
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
         // Reports depart from there at the time of the arrival.
         let mut in_use = self.passed_ahead.clone();

@@ -22,7 +22,7 @@ use crate::topology::{EagerDelivery, Hop, Reacts, Receivers, TopologyAnalysis};
 use crate::transit::Transit;
 
 impl Network {
-    /// Returns the network of a plan for simulated hosts; `receivers` tells how applications react to packets.
+    /// Returns the network of a plan for simulated hosts; `receivers` selects when receivers are served.
     ///
     /// # Panics
     ///

@@ -14,7 +14,7 @@ pub enum ColumnType {
     F64,
     /// Boolean.
     Bool,
-    /// Name.
+    /// Name of the link.
     Text,
     /// User group: an index in the engine, a name in tables.
     Group,
@@ -37,7 +37,7 @@ impl ColumnType {
 /// Description of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Name.
+    /// Name of the link.
     pub name: &'static str,
     /// Type of its values.
     pub kind: ColumnType,
@@ -50,7 +50,7 @@ pub struct Column {
 /// Description of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSchema {
-    /// Name.
+    /// Name of the link.
     pub name: &'static str,
     /// Meaning of a row.
     pub about: &'static str,

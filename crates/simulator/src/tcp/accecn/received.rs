@@ -352,7 +352,7 @@ mod tests {
             (received.twice(), received.on_ack(ROOM, ROUND_TRIP, ms(0)).is_some())
         };
         assert_eq!([ack(4), ack(5), ack(5)], [(Some(4), true), (Some(5), true), (Some(5), false)]);
-        assert_eq!(received.twice(), None, "told");
+        assert_eq!(received.twice(), None, "reported");
     }
 
     #[test]

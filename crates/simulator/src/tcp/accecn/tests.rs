@@ -71,7 +71,7 @@ proptest! {
             let segments = marked.iter().filter(|marked| **marked).count() as u32;
             prop_assert_eq!((reported.segments, reported.bytes), (segments, u64::from(segments * MSS)));
         }
-        prop_assert!(reader.may_be_capable(), "nobody has changed anything");
+        prop_assert!(reader.may_be_capable(), "the feedback was not tampered with");
     }
 
     /// Limit of the three-bit counter: seven packets per ACK.

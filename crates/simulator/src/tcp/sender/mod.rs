@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! ACK ─► feedback ──► detection ──► recovery ──► window ──► transmit ─► segments
-//!        what it      what is       open, re-    how much   lost ones first,
-//!        tells        lost          covering …   in flight  then the stream
-//!            └─► outstanding: what was sent and is not acknowledged ◄┘
+//!        value of     lost          open, re-    how much   lost ones first,
+//!        an ACK       segments      covering …   in flight  then the stream
+//!            └─► outstanding: segments sent, not acknowledged ◄──────┘
 //! ```
 //!
 //! A part passes on its results as a value; where an event affects several parts, [`ack`] or [`timeout`] defines the

@@ -7,7 +7,7 @@
 //!      0 ms  open            > SYN                an event and what is sent because of it
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
-//!    420 ms  timeout        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
+//!    420 ms  timeout        > 1r      cwnd 1     an action of a timer, without an event; so are
 //!                                                 "probe", "late" (reordering), "release" (pacing) and
 //!                                                 "delayed"
 //! ```
