@@ -1,12 +1,12 @@
-//! Interfaces, addresses and routes: the four requests to rtnetlink (rtnetlink(7)) that a host
-//! needs. They act on the calling thread's namespace.
+//! Interfaces, addresses and routes: the four requests to rtnetlink (rtnetlink(7)) that a host needs. They act on the
+//! calling thread's namespace.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-// Of linux/rtnetlink.h and linux/if_link.h; the C library's crate lacks some of them.
+// From linux/rtnetlink.h and linux/if_link.h; the libc crate lacks some of them.
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
@@ -20,7 +20,7 @@ const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// Usable at once: on a link with one neighbour no address can be taken.
+/// No duplicate address detection, so that the address is usable at once.
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
@@ -30,7 +30,7 @@ const PROTOCOL_STATIC: u8 = 4;
 const SCOPE_LINK: u8 = 253;
 const UNICAST: u8 = 1;
 
-/// What TCP takes from the route to its peer; `None` leaves the kernel's default.
+/// TCP metrics of a route; `None` leaves the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Initial window, segments.
@@ -42,7 +42,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// By attribute number.
+    /// Iterates over the attributes: number and value.
     fn attributes(&self) -> impl Iterator<Item = (u16, u32)> {
         let all = [(11, self.initial_window), (13, self.min_rto_ms), (15, self.quick_ack)];
         all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
@@ -54,7 +54,7 @@ pub fn set_up(index: u32) -> io::Result<()> {
     link(index, IFF_UP, &[])
 }
 
-/// Sets the size of the largest packet in bytes and the room for packets to be read, in packets.
+/// Sets the MTU in bytes, and the length of the device queue in packets.
 pub fn set_limits(index: u32, mtu: u32, queue: u32) -> io::Result<()> {
     link(index, 0, &[(IFLA_MTU, mtu), (IFLA_TXQLEN, queue)])
 }
@@ -69,7 +69,7 @@ fn link(index: u32, flags: u32, attributes: &[(u16, u32)]) -> io::Result<()> {
     message.request()
 }
 
-/// Gives an interface an address, and a route to the `prefix` that it is in.
+/// Adds an address to an interface, and a route to its prefix.
 pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
     let mut message = Message::new(RTM_NEWADDR, FLAG_REPLACE_CREATE);
     message.body(&[family(address), prefix, IFA_F_NODAD, 0]).body(&index.to_ne_bytes());
@@ -77,7 +77,7 @@ pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
     message.request()
 }
 
-/// Sets what TCP takes from the route to one host behind an interface.
+/// Sets the TCP metrics of the route to one host behind an interface.
 pub fn set_route(index: u32, to: IpAddr, metrics: &Metrics) -> io::Result<()> {
     let host = octets(to);
     let mut message = Message::new(RTM_NEWROUTE, FLAG_REPLACE_CREATE);
