@@ -85,7 +85,7 @@ fn a_video_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
     }
     let Some((report, wire)) = common::run(&common::plan(FILM), IpVersion::V4) else { return };
     let (video, back) = by_sender(&wire);
-    assert!(back.is_empty() && wire.strays.is_empty(), "nobody asked for reports");
+    assert!(back.is_empty() && wire.strays.is_empty(), "no reports were requested");
     assert!(video.len() > 50, "{} packets", video.len());
     assert!(video.iter().all(|packet| ecn(packet) == ECT_0));
     assert!(video.iter().all(|packet| (41..=1500).contains(&packet.len())));

@@ -121,7 +121,7 @@ mod tests {
         let reported = options(&SenderParams::Sbrm(sbrm()), None);
         assert_eq!(reported, Ok(vec![(1, [1 << 18, 100 << 20])]));
         let base = Some(Encoding::OneBit(0.5));
-        let reported = options(&SenderParams::VegasCp(vegas_cp()), base).expect("can be told");
+        let reported = options(&SenderParams::VegasCp(vegas_cp()), base).expect("has parameters");
         assert_eq!(reported[1], (2, [1 << 23, 50]));
         assert_eq!(reported[0].1[1], 1_000 << 20);
     }

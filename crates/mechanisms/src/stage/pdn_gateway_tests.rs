@@ -152,7 +152,7 @@ fn n6_a_copy_of_the_conex_option_is_made_where_that_is_asked_for() {
             end.pass(&mut own, || 1.0);
             assert_eq!(own, Passing { declared, ..packet() });
         }
-        assert_eq!(count(&gateway, "re_inserted"), 0, "it is the sender who has said it");
+        assert_eq!(count(&gateway, "re_inserted"), 0, "declared by the sender, not by the gateway");
     }
     let owed = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
     let mut gateway = PdnGateway::new(owed);
