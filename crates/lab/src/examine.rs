@@ -1,4 +1,4 @@
-//! What of a scenario the lab cannot run, and what a kernel does its own way: known before anything is built.
+//! Features of a scenario that the lab cannot run, and deviations of the kernel: known before anything is built.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use crate::hosts::{ROOM, deviations_of_users, mtu};
 use crate::load::{self, Generator, pricing};
 use crate::{node, traffic};
 
-/// Uniform delays up to this are what hosts have by themselves.
+/// Host jitter up to this exists in real hosts, so that it needs no emulation.
 const HOST_JITTER: Span = Span::from_micros(50);
 
-/// Everything that there is to say, for the program that calls this one.
+/// Returns the whole report, for the calling program.
 pub fn report(plan: &Plan, ip: IpVersion, generator: Generator) -> Value {
     json!({ "refused": rejected(plan, ip, generator), "deviations": deviations(plan) })
 }
 
-/// What is asked for that the lab has not, a line each with its remedy.
+/// Returns the features that the lab does not have, a line each with its remedy.
 pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String> {
     let mut lines = prices_in_packets(plan);
     lines.extend(node::not_carried(plan));
@@ -48,7 +48,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
     once(lines)
 }
 
-/// Settings of the scenario that are as the machine has them, whatever the scenario says.
+/// Returns the settings of the scenario that the machine overrides.
 pub fn deviations(plan: &Plan) -> Vec<String> {
     let mut lines = deviations_of_users(plan);
     if let Some(link) = plan.links.iter().find(|link| link.kernel_qdisc.is_some()) {
@@ -61,7 +61,7 @@ pub fn deviations(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
+/// Returns the encodings of prices that real packets cannot carry: only a mark can be.
 fn prices_in_packets(plan: &Plan) -> Vec<String> {
     let in_payload = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_payload());
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
@@ -69,7 +69,7 @@ fn prices_in_packets(plan: &Plan) -> Vec<String> {
     plan.links.iter().any(in_payload).then(|| line.to_owned()).into_iter().collect()
 }
 
-/// A kernel's TCP declares nothing, so that a network without declarations would be measured.
+/// Returns the flows that declare congestion, which a kernel's TCP does not do.
 fn declares(plan: &Plan) -> Vec<String> {
     let declares = |tcp: &TcpPlan| tcp.conex != ConexPlan::Off;
     let flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some_and(declares));
@@ -78,7 +78,7 @@ fn declares(plan: &Plan) -> Vec<String> {
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
 }
 
-/// A qdisc has one rate.
+/// Returns an error for a qdisc on a link with rate changes.
 fn changes_rate(plan: &Plan) -> Option<String> {
     let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && link.changes_rate();
     let link = plan.links.iter().find(changes)?;
@@ -107,7 +107,7 @@ fn of_group(plan: &Plan, user: usize, line: &str) -> String {
     format!("{}: {line}", plan.groups[plan.users[user].group].name)
 }
 
-/// Each line where it stands first.
+/// Removes duplicate lines, keeping the first.
 fn once(lines: Vec<String>) -> Vec<String> {
     let mut known = BTreeSet::new();
     lines.into_iter().filter(|line| known.insert(line.clone())).collect()
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(own("tcp = { conex = \"re-ecn\", ecn = true }\nusers.a.flows = 1").len(), 1);
         let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
-        // Where nobody declares, a policer meets what it would meet on a kernel.
+        // Without declarations, a policer sees what it would see on a kernel.
         let policer =
             "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
         assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());

@@ -1,14 +1,14 @@
 //! A qdisc of the kernel as the queue of a link.
 //!
-//! It stands on a TUN device of a namespace of its own. Packets go in by a packet socket, which hands them to the
-//! device's qdisc, and come out where the device is read, when the qdisc has served them:
+//! The qdisc belongs to a TUN device in its own namespace. Packets enter by a packet socket, which passes them to the
+//! device's qdisc, and are read from the device when the qdisc has served them:
 //!
 //! ```text
 //!  forwarder ──packet socket──► qdisc ──► TUN ──read──► forwarder
 //! ```
 //!
-//! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
-//! that comes out, and has not come out itself, was dropped.
+//! Served packets are identified by their bytes. Qdiscs keep the order of a flow's packets, so that packets that
+//! precede a served one, and were not served themselves, were dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -21,23 +21,23 @@ use crate::host::DEVICE;
 use crate::namespace::Namespace;
 use crate::{LabError, host, netlink, system};
 
-/// Packets that a qdisc has served and nobody has read.
+/// Device queue of served packets that have not been read, packets.
 const ROOM_PACKETS: u32 = 4_000;
-/// Bytes that the socket may have in the qdisc at a time: more than any buffer of a scenario.
+/// Send buffer of the socket: more than any buffer of a scenario, bytes.
 const SOCKET_BYTES: i32 = 1 << 30;
-/// Below the largest packet a token bucket would never send.
+/// Minimum burst of the token bucket, which below the largest packet would never send, bytes.
 const LEAST_BURST: u32 = 1_600;
 
-/// A qdisc, and the packets that are in it.
+/// A qdisc, and the packets in it.
 pub struct KernelQueue {
     /// Number of the link that it serves.
     pub link: u32,
     device: OwnedFd,
     entrance: OwnedFd,
     address: libc::sockaddr_ll,
-    /// By flow, in the order in which they went in.
+    /// Packets inside by flow, in the order of arrival.
     inside: Vec<VecDeque<Inside>>,
-    /// Flows of packets inside by what identifies them, and how many there are of the same.
+    /// Flows of packets inside by their identity, and the number of packets with that identity.
     flows: HashMap<u64, (u32, u32)>,
     _namespace: Namespace,
 }
@@ -49,22 +49,23 @@ struct Inside {
     ce: bool,
 }
 
-/// A packet that a qdisc has served.
+/// Packet that a qdisc has served.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServedPacket {
-    /// Packets of the same flow that it dropped before.
+    /// Packets of the same flow that it has dropped before.
     pub dropped: Vec<u32>,
     /// Its handle.
     pub handle: u32,
-    /// The qdisc has marked it.
+    /// Whether the qdisc has marked it.
     pub marked: bool,
 }
 
 impl KernelQueue {
-    /// The queue of the link that has one; `mtu` is the largest packet.
+    /// Builds the queue of the link that has one; `mtu` is the largest packet.
     ///
     /// # Errors
-    /// [`LabError::Setup`] with what Linux or `tc` refuses.
+    ///
+    /// [`LabError::Setup`] if Linux or `tc` rejects a request.
     pub fn build(plan: &Plan, mtu: u32) -> Result<Option<KernelQueue>, LabError> {
         let Some(number) = plan.links.iter().position(|link| link.kernel_qdisc.is_some()) else {
             return Ok(None);
@@ -77,7 +78,7 @@ impl KernelQueue {
             let device = system::create_tun(DEVICE)?;
             let index = host::interface_index(DEVICE)?;
             netlink::set_limits(index, mtu, ROOM_PACKETS)?;
-            // The kernel would send packets of its own.
+            // Otherwise the kernel would send packets of its own.
             let _ = namespace.set_sysctl(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
             netlink::set_up(index)?;
             for words in commands(qdisc, link, mtu) {
@@ -96,7 +97,7 @@ impl KernelQueue {
         Ok(Some(queue))
     }
 
-    /// Gives the qdisc a packet. Returns false if it is dropped at once.
+    /// Passes a packet to the qdisc. Returns false if it is dropped at once.
     pub fn put(&mut self, flow: u32, handle: u32, bytes: &[u8]) -> io::Result<bool> {
         if !system::send_to_link(&self.entrance, bytes, &self.address)? {
             return Ok(false);
@@ -107,7 +108,7 @@ impl KernelQueue {
         Ok(true)
     }
 
-    /// What a packet that has come out tells; `None` of one that never went in.
+    /// Evaluates a served packet; `None` if it never entered.
     pub fn take(&mut self, bytes: &[u8]) -> Option<ServedPacket> {
         let identity = identity(bytes);
         let &(flow, _) = self.flows.get(&identity)?;
@@ -135,7 +136,7 @@ impl AsFd for KernelQueue {
     }
 }
 
-/// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
+/// Returns the arguments of `tc`. A qdisc without a rate is the child of a token bucket with the link's.
 fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
     let rate = format!("{}bit", link.rate.as_bps());
     let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);
@@ -177,15 +178,15 @@ fn tc(words: &[String]) -> io::Result<()> {
     Err(io::Error::other(format!("tc {}: {}", words.join(" "), reason.trim())))
 }
 
-/// What tells a packet from others, whatever a qdisc does to its ECN field: FNV-1a over identification, addresses,
-/// ports, numbers and checksum.
+/// Returns the identity of a packet, regardless of its ECN field: FNV-1a over identification, addresses, ports, numbers
+/// and checksum.
 fn identity(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let part = |from: usize, to: usize| &bytes[from.min(bytes.len())..to.min(bytes.len())];
     part(4, 8).iter().chain(part(12, 100)).fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// Whether the ECN field says that congestion was experienced.
+/// Whether the ECN field is CE.
 fn is_ce(bytes: &[u8]) -> bool {
     let Some([first, second]) = bytes.first_chunk() else { return false };
     let ecn = if first >> 4 == 6 { second >> 4 } else { *second };

@@ -1,7 +1,7 @@
 //! `tidegate._native`: scenario in, columns out.
 //!
-//! Everything that is convenient (tables, statistics, files, figures) is Python's part; everything
-//! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
+//! Convenience (tables, statistics, files, figures) is Python's part; everything slow or exact is on this side. No
+//! Arrow here: `docs/adr/` has the reasons.
 
 mod capture;
 mod catalogue;

@@ -1,4 +1,4 @@
-//! Files with data that a scenario names, such as a video trace: found before they are read, which is not done here.
+//! Data files named by a scenario, such as a video trace: this module finds their names, and does not read them.
 
 use crate::document::{Node, Table, Value};
 use crate::prepare;
@@ -17,11 +17,11 @@ const DEPTH: usize = 4;
 /// A file that is named where its content could stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// The dotted key, such as `users.a.traffic.frames`.
+    /// Dotted key, such as `users.a.traffic.frames`.
     pub key: String,
-    /// The name, as it is given.
+    /// Name as given.
     pub name: String,
-    /// The scenario's file names it, whose folder it is seen from, and no override.
+    /// Whether the scenario file names it, so that it is relative to that file's folder, and not an override.
     pub by_file: bool,
 }
 

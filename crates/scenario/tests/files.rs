@@ -1,4 +1,4 @@
-//! The scenario files that come with the project, and the schema that describes them.
+//! Tests of the scenario files of the project, and of the schema that describes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Name and text of each file in a folder of the project.
+/// Returns name and text of each file in a folder of the project.
 fn files(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join(folder)).expect(folder);
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
@@ -60,7 +60,7 @@ fn sweeps_are_in_a_folder_of_their_own() {
     }
 }
 
-/// Editors read the committed file. `UPDATE=1 cargo test` writes it again.
+/// Editors use the committed file. `UPDATE=1 cargo test` rewrites it.
 #[test]
 fn the_committed_schema_is_in_step() {
     let path = root().join("schema/scenario-v1.json");
@@ -110,7 +110,7 @@ fn the_schema_refuses_what_the_parser_refuses() {
     }
 }
 
-/// As much of JSON Schema as our schema uses, but for patterns.
+/// Implements the part of JSON Schema that our schema uses, without patterns.
 fn matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{value} {what}"));
     if let Some(reference) = schema["$ref"].as_str() {

@@ -1,4 +1,4 @@
-//! What is measured of each part of a measurement by itself.
+//! Measurements by interval.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
@@ -8,12 +8,12 @@ use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, In
 use crate::readings::{Counted, Readings};
 use tidegate_mechanisms::bottleneck::DropReason;
 
-/// Length of each part of the measurement; all of it where it has none.
+/// Returns the length of each interval of the measurement; all of it if it is not divided.
 pub fn length(plan: &Plan) -> Span {
     Span::from_nanos(plan.duration.as_nanos() / u64::from(plan.intervals.max(1)))
 }
 
-/// Adds what happened between two readings, an interval apart.
+/// Adds the differences between two readings, an interval apart.
 pub fn measure(
     tables: &mut IntervalTables,
     plan: &Plan,
@@ -74,7 +74,7 @@ fn links(
     }
 }
 
-/// Adds what happened to each flow between two readings of a simulation, an interval apart.
+/// Adds the differences of each flow between two readings of a simulation, an interval apart.
 pub fn measure_flows(
     table: &mut IntervalFlowTable,
     plan: &Plan,

@@ -1,9 +1,8 @@
 //! Packet-level simulation in virtual time.
 //!
-//! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either a packet that
-//! arrives at the far end of a link ([`network`]) or a timer ([`event_queue`]); end hosts stand
-//! behind a narrow door ([`tcp::HostContext`]): packets in, packets out, next wake-up. The same network
-//! also stands between real hosts, in real time: [`Emulation`].
+//! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either the arrival of a packet at the far
+//! end of a link ([`network`]) or a timer ([`event_queue`]). End hosts have a narrow interface ([`tcp::HostContext`]):
+//! packets in, packets out, next wake-up. The same network also runs between real hosts, in real time: [`Emulation`].
 
 mod ack_timers;
 mod ahead;
@@ -75,13 +74,15 @@ pub fn run(plan: &Plan, seed: u64) -> RunOutput {
     engine::Engine::new(plan, seed, Receivers::AheadOfTime).run()
 }
 
-/// The same as [`run`], which stops where it would hold more than there is room for.
+/// Runs a plan as [`run`], but stops if it would exceed a memory limit.
 ///
 /// # Errors
-/// What there is no room for, and which flow begins too much of it.
+///
+/// The limit that would be exceeded, and by which flow.
 ///
 /// # Panics
-/// As [`run`], but for that.
+///
+/// As [`run`], apart from the memory limits.
 pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
     stop::caught(plan, || run(plan, seed))
 }

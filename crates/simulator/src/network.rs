@@ -1,9 +1,8 @@
 //! Links, routes, and the forwarding of packets.
 //!
-//! A link that only one other link feeds needs no event between the two: a packet's arrival at
-//! the second follows, in order, from its departure from the first. Such links are *chained*; the
-//! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
-//! halves the events.
+//! A link that only one other link feeds needs no event between the two: the arrival times at the second follow, in
+//! order, from the departures of the first. Such links are *chained*; the packet then waits in the propagation delay of
+//! the last one. On a dumbbell with an access link per user this halves the events.
 
 mod at_stages;
 mod construction;
@@ -42,15 +41,15 @@ pub struct Routes {
 struct FlowState {
     owner: Owner,
     jitter_ns: u64,
-    /// Until when its burst waits, where one delay holds up a whole burst; else [`Time::NEVER`].
+    /// End of the delay of its current burst, where one delay holds a whole burst; else [`Time::NEVER`].
     burst_waits_to: Time,
     /// The host of its sender.
     host: u32,
-    /// The host of its receiver, if that sends data as well; else [`NO_HOST`].
+    /// The host of its receiver, if it sends data as well; else [`NO_HOST`].
     far_host: u32,
 }
 
-/// No host that sends data.
+/// Host number of a host that sends no data.
 const NO_HOST: u32 = u32::MAX;
 
 /// Packets by outcome.
@@ -60,11 +59,11 @@ pub struct PacketTotals {
     pub injected: u64,
     /// Handed to an endpoint.
     pub delivered: u64,
-    /// Dropped, whatever the reason.
+    /// Dropped, for any reason.
     pub dropped: u64,
 }
 
-/// The network. `C` says where the contents of its packets are kept.
+/// The network; `C` stores the contents of its packets.
 pub struct Network<C = InPacket> {
     /// All links.
     pub links: Vec<Link>,
@@ -101,7 +100,7 @@ pub struct Network<C = InPacket> {
     reports: Reports,
     /// Packets that have reached an external node and are handed out next.
     pub exited: Vec<(Time, PackedPacket)>,
-    /// When counters are read next.
+    /// Time of the next reading of the counters.
     next_reading: Time,
     /// Time of the next reading where packets may pass ahead of time: no later packet passes a stage that counts.
     read_next: Time,
@@ -314,12 +313,12 @@ impl<C: Contents> Network<C> {
         None
     }
 
-    /// The next packet for the queue outside that serves a link.
+    /// Takes the next packet for the external queue of a link.
     pub fn take_arrived(&mut self, number: u32) -> Option<(u32, PackedPacket)> {
         self.links[number as usize].take_arrived()
     }
 
-    /// The queue outside has served a packet. Returns it if a host gets it by that, and when.
+    /// Handles a packet that the external queue has served. Returns it, with the time, if it is delivered to a host.
     pub fn served(
         &mut self,
         number: u32,
@@ -340,7 +339,7 @@ impl<C: Contents> Network<C> {
         None
     }
 
-    /// The queue outside has dropped a packet.
+    /// Handles a packet that the external queue has dropped.
     pub fn dropped(&mut self, number: u32, handle: u32, reason: DropReason, now: Time) {
         self.links[number as usize].lose(handle, reason, now);
         self.lose_at_station(number, now);
@@ -409,7 +408,7 @@ impl<C: Contents> Network<C> {
         self.transit.settle(over);
     }
 
-    /// The queue of a link has dropped a packet.
+    /// Handles a packet that the queue of a link has dropped.
     #[cold]
     fn lose_in_queue(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         if self.stages.observe_drops_at(link) {
@@ -476,7 +475,7 @@ impl<C: Contents> Network<C> {
         self.stages.disable_fast_paths();
     }
 
-    /// Packets in transit.
+    /// Returns the number of packets in transit.
     pub fn in_transit(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
         self.transit.len() + at_stations + self.deferred.len() as u64

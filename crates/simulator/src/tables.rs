@@ -1,4 +1,4 @@
-//! From the counters of a finished run to its tables.
+//! Conversion of a finished run's counters to tables.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
@@ -19,37 +19,37 @@ fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { f64::NAN } else { sum / count as f64 }
 }
 
-/// What is left of a run when it is over.
+/// State of a finished run.
 pub struct Finished<'a> {
-    /// What was run.
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Events in all.
+    /// Number of events.
     pub events: u64,
-    /// When it ended.
+    /// End of the run.
     pub now: Time,
     /// All links.
     pub links: Vec<Link>,
     /// All stages.
     pub stages: Stages,
-    /// What reached the ends of flows.
+    /// Counts at the ends of flows.
     pub reached: Vec<Reached>,
-    /// Transfers that are finished, with their flows.
+    /// Finished transfers, with their flows.
     pub finished: Vec<(u32, TransferRecord)>,
-    /// Those that are not.
+    /// Unfinished transfers, with their flows.
     pub unfinished: Vec<(u32, TransferRecord)>,
-    /// What applications told of themselves.
+    /// Metrics of applications.
     pub applications: ApplicationTable,
     /// Time series.
     pub series: Series,
-    /// What was measured interval by interval.
+    /// Measurements by interval.
     pub intervals: IntervalTables,
     /// Links that are monitored because they are captured; the digest leaves them out.
     pub watched_for_capture: Vec<usize>,
 }
 
-/// Collects all tables of a run: what changed between the readings `before` and `after`.
+/// Returns all tables of a run: differences between the readings `before` and `after`.
 pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput {
     RunOutput {
         seed: run.seed,
@@ -73,8 +73,8 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
     }
 }
 
-/// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
-/// transfers finished.
+/// Returns the digest of all arrivals at hosts until the end of the measurement, the counts of bottlenecks, and the
+/// completion of transfers.
 fn digest(run: &Finished, links: &LinkReadings) -> String {
     let mut digest = Digest::default();
     let digests = run.reached.iter().flat_map(|got| got.digests);
@@ -141,7 +141,7 @@ fn declarations(plan: &Plan, before: &Readings, after: &Readings) -> Declaration
     table
 }
 
-/// What links did between two readings.
+/// Returns the table of links from two readings.
 pub fn links(
     plan: &Plan,
     links: &[Link],
@@ -208,7 +208,7 @@ pub fn links(
     table
 }
 
-/// What groups of users did to monitored links between two readings, and got from them.
+/// Returns the table of user groups at monitored links from two readings.
 pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What each scenario file of the repository does, as a digest: a change that moves packets shows here, and
-//! says why in the change log. `UPDATE=1 cargo test` writes the list again.
+//! Digest of each scenario file in the repository: a change that moves packets shows here, and its reason belongs in
+//! the change log. `UPDATE=1 cargo test` rewrites the list.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first three seconds: enough for slow start, losses and retransmissions, and quick enough for a test.
+/// The first three seconds: enough for slow start, losses and retransmissions, and short enough for a test.
 fn beginning(plan: Plan) -> Plan {
     let second = Span::from_secs(1);
     Plan {
@@ -32,7 +32,7 @@ fn beginning(plan: Plan) -> Plan {
     }
 }
 
-/// BBR is a kernel's alone.
+/// Whether the plan can be simulated: BBR exists only in the kernel.
 fn is_simulated(plan: &Plan) -> bool {
     plan.flows
         .iter()
@@ -50,7 +50,7 @@ fn files(folder: &str) -> Vec<String> {
     names
 }
 
-/// One flow of each kind of sender on each kind of queue, which no file has in all combinations.
+/// One flow of each kind of sender on each kind of queue, since no file has all combinations.
 fn senders() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for profile in ["linux", "classic", "linux-2.6.29"] {
@@ -79,7 +79,7 @@ fn every_scenario_does_what_it_did() {
     let mut have = String::new();
     for file in FOLDERS.into_iter().flat_map(files) {
         let text = std::fs::read_to_string(root().join(&file)).expect("readable");
-        // What explains results is no scenario.
+        // Files that explain results are no scenarios.
         if !text.lines().any(|line| line.starts_with("version = ")) {
             continue;
         }
@@ -110,7 +110,7 @@ fn every_scenario_does_what_it_did() {
     assert!(
         have == want,
         "{LIST} is out of step. Does something else than before:\n{}\nIf that is meant, UPDATE=1 cargo test \
-         writes the list anew; CHANGELOG.md gets the reason.",
+         rewrites the list; CHANGELOG.md gets the reason.",
         differ.join("\n")
     );
 }

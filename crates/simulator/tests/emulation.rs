@@ -1,4 +1,4 @@
-//! The network between hosts of the caller's own.
+//! The network between external hosts.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
@@ -6,7 +6,7 @@ use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::LinkTable;
 use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulated, Emulation, run};
 
-/// Two senders at constant rates, together above the link's, one with a meter and twice the other.
+/// Two senders at constant rates, in total above the link's; one has a meter, and the other sends at twice its rate.
 const SCENARIO: &str = r#"
 version = 1
 warm_up = "1 s"
@@ -29,7 +29,7 @@ start = "0 s"
 meter = { reference_rate = "5 Mb/s" }
 "#;
 
-/// Keeps one activity per packet, as a header would.
+/// Stores one activity per packet, as a header would.
 #[derive(Default)]
 struct Slab {
     activities: Vec<f32>,
@@ -57,14 +57,14 @@ fn plan() -> Plan {
     Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
 }
 
-/// The same with the measurement in three parts.
+/// The same plan with the measurement in three intervals.
 fn plan_in_parts() -> Plan {
     let parts = "intervals = { count = 3, length = \"1 s\" }";
     let scenario = SCENARIO.replace("duration = \"3 s\"", parts);
     Scenario::parse(&scenario, &[]).expect("the scenario is valid").plan()
 }
 
-/// Sends what the constant-bit-rate sources of the plan would, and returns what was delivered.
+/// Sends the packets of the plan's constant-bit-rate sources, and returns what was delivered.
 fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
     let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
     let mut sends: Vec<(Time, u32, u16)> = Vec::new();
@@ -114,7 +114,7 @@ fn an_emulated_network_measures_what_a_simulated_one_does() {
     let throughput = |i: usize| emulated.received[i].bytes as f64 * 8.0 / 3.0;
     assert_eq!([throughput(0), throughput(1)], simulated.flows.throughput_bps[..]);
     assert_eq!(emulated.group_series, simulated.group_series);
-    // As text, in which prices that no link asks are equal: NaN.
+    // As text, in which the missing prices (NaN) compare equal.
     assert_eq!(format!("{:?}", emulated.link_series), format!("{:?}", simulated.link_series));
 }
 
@@ -142,7 +142,7 @@ fn the_packet_store_is_notified_of_every_end() {
     assert!(discarded > 0);
 }
 
-/// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
+/// Reports of stages cross it as in a simulation, without involving hosts or the packet store.
 #[test]
 fn stages_report_to_each_other_and_to_no_other() {
     let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\

@@ -1,4 +1,4 @@
-//! Tests of the simulator from outside, in one program: linking one for each file takes longer than running it.
+//! Integration tests of the simulator, in one program: linking one for each file takes longer than running it.
 
 mod applications;
 mod aqm;

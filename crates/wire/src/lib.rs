@@ -1,7 +1,7 @@
 //! Packet formats: parse and emit, no I/O.
 //!
-//! What comes from a network is never trusted: every `parse` returns an error instead of panicking,
-//! and every `write` leaves the bits of others as they are.
+//! Input from a network is untrusted: every `parse` returns an error instead of panicking, and every `write` changes
+//! its own bits only.
 //!
 //! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
 //! them that is ours, [`conex`] and [`re_ecn`] at what senders declare of congestion, [`accecn`] at

@@ -1,6 +1,6 @@
-//! BBR, as the kernel has it: a model of the path, its rate and its shortest round trip, sets the window.
-//! N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh and V. Jacobson, "BBR: congestion-based congestion
-//! control", Communications of the ACM 60(2), 2017.
+//! BBR in the kernel: a model of the path, its rate and its minimum round trip, determines the window. N. Cardwell, Y.
+//! Cheng, C. S. Gunn, S. Hassas Yeganeh and V. Jacobson, "BBR: congestion-based congestion control", Communications of
+//! the ACM 60(2), 2017.
 //!
 //! ```text
 //! BtlBw  = largest rate of delivery in the last 10 round trips
@@ -9,7 +9,7 @@
 //! cwnd   = 2 BtlBw RTprop
 //! ```
 //!
-//! Only kernels have it: a scenario with it runs in the lab.
+//! Available only in kernels: a scenario with it runs in the lab.
 
 use super::Sender;
 use crate::mechanism::About;

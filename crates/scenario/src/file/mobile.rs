@@ -1,4 +1,4 @@
-//! A mobile network, as the file has it.
+//! Section of a mobile network.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::price::Encoding;
@@ -26,15 +26,15 @@ section! {
         pub wired: Option<Wired>,
         /// Between each eNodeB and its phones, in both directions.
         pub radio: Option<Radio>,
-        /// Stages at G1, in front of the link to R4, for all that goes down.
+        /// Stages at G1, in front of the link to R4, for downlink packets.
         pub gateway: Vec<StageParams> = "[]",
-        /// Stages at R1, behind the link from R2, for all that goes down.
+        /// Stages at R1, behind the link from R2, for downlink packets.
         pub serving_gateway: Vec<StageParams> = "[]",
-        /// Stages at each eNodeB, behind the link from R1, for all that goes down; each has its own.
+        /// Stages at each eNodeB, behind the link from R1, for downlink packets; each has its own.
         pub enodeb: Vec<StageParams> = "[]",
-        /// Stages at each eNodeB, in front of the link to R1, for all that goes up.
+        /// Stages at each eNodeB, in front of the link to R1, for uplink packets.
         pub enodeb_up: Vec<StageParams> = "[]",
-        /// Stages at G1, behind the link from R4, for all that goes up.
+        /// Stages at G1, behind the link from R4, for uplink packets.
         pub gateway_up: Vec<StageParams> = "[]",
     }
 }
@@ -73,11 +73,11 @@ impl Tabled for Wired {}
 
 impl Tabled for Radio {}
 
-/// Two nodes of a mobile network, and the links between them.
+/// Two adjacent nodes of a mobile network, and the links between them.
 pub(crate) struct Between {
-    /// The node that is nearer to the gateway,
+    /// Node nearer to the gateway.
     pub above: String,
-    /// and the other.
+    /// Node further from the gateway.
     pub below: String,
     pub down: LinkPlan,
     pub up: LinkPlan,
@@ -91,7 +91,7 @@ pub(crate) enum Side {
 }
 
 impl Mobile {
-    /// Its links but the bottleneck, from the gateway downwards.
+    /// Returns its links without the bottleneck, from the gateway downwards.
     pub fn links(&self, packet: Bytes, prices: Option<Encoding>) -> Vec<Between> {
         let Wired { rate, delay, buffer } = self.wired();
         let wired = |above: &str, below: &str| {
@@ -133,7 +133,7 @@ impl Mobile {
         all
     }
 
-    /// The link, with what stands at its ends.
+    /// Returns the link with the stages at its ends.
     fn with_stages(&self, link: &LinkPlan, prices: Option<Encoding>) -> LinkPlan {
         let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
         let [ingress, egress] =
@@ -143,11 +143,11 @@ impl Mobile {
         link.clone().with(declared, prices).watched(link.changes_rate())
     }
 
-    /// The keys of its stages beside the bottleneck's.
+    /// Keys of its stages besides the bottleneck's.
     pub const STAGES: [&'static str; 5] =
         ["gateway", "serving_gateway", "enodeb", "enodeb_up", "gateway_up"];
 
-    /// What stands at the place that has this key.
+    /// Returns the stages of a key.
     pub fn stages_of(&self, key: &str) -> &[StageParams] {
         match key {
             "gateway" => &self.gateway,
@@ -158,7 +158,7 @@ impl Mobile {
         }
     }
 
-    /// The key of what stands at an end of a link; `None` where nothing can, and at the bottleneck.
+    /// Returns the key of the stages at an end of a link; `None` where there are none, and at the bottleneck.
     pub fn key_at(link: &str, side: Side) -> Option<&'static str> {
         match (link, side) {
             ("g1-r4", Side::Ingress) => Some("gateway"),
@@ -170,13 +170,13 @@ impl Mobile {
         }
     }
 
-    /// Its wired links, with the paper's values where it says nothing of them.
+    /// Returns its wired links, by default with the paper's values.
     pub fn wired(&self) -> Wired {
         let paper = Wired { rate: WIRE, delay: Span::from_millis(20), buffer: BUFFER };
         self.wired.clone().unwrap_or(paper)
     }
 
-    /// The links to its phones, in the same way.
+    /// Returns its radio links, by default with the paper's values.
     pub fn radio(&self) -> Radio {
         let (delay, loss) = (Span::from_millis(200), Probability(0.0));
         self.radio.clone().unwrap_or(Radio {

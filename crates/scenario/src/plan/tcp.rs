@@ -1,4 +1,4 @@
-//! TCP's options: each is declared here, once, and used where the endpoint does what it says.
+//! Options of TCP, each declared once.
 
 use tidegate_mechanisms::parameters::{Nested, ParameterError};
 use tidegate_mechanisms::sender::SenderParams;
@@ -8,7 +8,7 @@ use tidegate_mechanisms::{parameters, words};
 use super::ConexPlan;
 
 words! {
-    /// How losses are detected and recovered.
+    /// Detection and repair of losses.
     pub enum RecoveryPlan {
         /// Selective acknowledgements, RFC 6675, without rules 3 and 4 of its NextSeg: what is not known to
         /// be lost is not retransmitted ahead of time, as in ns-2.
@@ -30,14 +30,14 @@ words! {
 }
 
 impl RecoveryPlan {
-    /// Whether selective acknowledgements tell what has arrived.
+    /// Whether it uses selective acknowledgements.
     pub fn is_selective(self) -> bool {
         !matches!(self, RecoveryPlan::Reno | RecoveryPlan::NewReno | RecoveryPlan::Tahoe)
     }
 }
 
 words! {
-    /// How the window shrinks after a congestion signal.
+    /// Reduction of the window after a congestion signal.
     pub enum ReductionPlan {
         /// At once.
         Immediate = "immediate",
@@ -52,42 +52,41 @@ words! {
 }
 
 words! {
-    /// What is retransmitted after a timeout.
+    /// Segments retransmitted after a timeout.
     pub enum AfterTimeoutPlan {
         /// Everything from the first missing segment on.
         GoBackN = "go-back-n",
-        /// What has not been selectively acknowledged.
+        /// Segments not selectively acknowledged.
         KeepScoreboard = "keep-scoreboard",
     }
 }
 
 words! {
-    /// How a receiver reports the marks that it gets.
+    /// Feedback of marks by a receiver.
     pub enum FeedbackPlan {
-        /// That there was one, until the sender says that it has answered: once per round trip, RFC 3168.
+        /// ECE until the sender sets CWR: once per round trip, RFC 3168.
         Classic = "classic",
-        /// Each, by acknowledging marked and unmarked segments apart, RFC 8257, section 3.2.
+        /// Each mark, by separate ACKs of marked and unmarked segments, RFC 8257, section 3.2.
         Dctcp = "dctcp",
-        /// Each, by counters, AccECN, RFC 9768. Both ends agree on it in the handshake.
+        /// Each mark, by the counters of AccECN, RFC 9768, negotiated in the handshake.
         Accurate = "accurate",
     }
 }
 
 words! {
-    /// With which acknowledgements accurate feedback sends its option, the counters of bytes.
+    /// Acknowledgements that carry the AccECN option, with counters of bytes.
     pub enum OptionPlan {
-        /// With none: three bits count marked packets, which is exact as long as none that arrives reports
-        /// more than seven.
+        /// None: three bits count marked packets, which is exact while no ACK reports more than seven.
         Off = "off",
-        /// With two after a packet that was marked or not as the one before, and three times per round trip.
+        /// Two after each change of the ECN field, and at least three per round trip.
         Changes = "changes",
-        /// With each that has room for it.
+        /// Each with room for it.
         Each = "each",
     }
 }
 
 words! {
-    /// A named TCP.
+    /// Named TCP stack.
     pub enum StackPlan {
         /// Today's Linux, by the profile of that name.
         Linux = "linux",
@@ -95,7 +94,7 @@ words! {
         Linux2629 = "linux-2.6.29",
         /// A plain research TCP with SACK, by the profile of that name.
         Classic = "classic",
-        /// By the RFCs, and nothing else: 6675, 6298, 6928, 3168.
+        /// Only the RFCs 6675, 6298, 6928, 3168.
         Rfc = "rfc",
         /// Agent/TCP/Sack1 of ns-2.
         Ns2Sack1 = "ns2-sack1",
@@ -108,28 +107,28 @@ words! {
     }
 }
 
-/// The options of [`TcpPlan`] that are set most, which stand first.
+/// Number of the most frequently set options of [`TcpPlan`], which come first.
 #[cfg(test)]
 pub(crate) const COMMON_OPTIONS: usize = 10;
 
 parameters! {
-    /// TCP options. What is not given comes from the scenario's tcp section, then from the
-    /// stack.
+    /// TCP options. Defaults come from the scenario's tcp section, then from the stack.
     pub struct TcpPlan {
-        /// Which TCP this is. It sets all other keys together; what else is given overrides it key by key. A group that
-        /// names a stack starts from it, and takes nothing from the scenario's tcp section.
+        /// Named TCP stack, which sets all other keys; other keys override it one by one. A group that names a stack
+        /// starts from it, and takes nothing from the scenario's tcp section.
         pub stack: StackPlan =
             { linux: "linux", classic: "classic", linux_2_6_29: "linux-2.6.29" },
         /// Congestion controller.
         pub congestion_control: SenderParams =
             { linux: "cubic", classic: "reno", linux_2_6_29: "reno" },
-        /// ECN, RFC 3168. Always on for senders that answer each mark: dctcp, prague, sbrm, direct-window and vegas-cp.
+        /// ECN, RFC 3168. Always on for senders that react to each mark: dctcp, prague, sbrm, direct-window and
+        /// vegas-cp.
         pub ecn: bool = "false",
-        /// How the receiver reports marks, whatever the controller is; what is not "classic" needs ECN. With
-        /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
-        /// "dctcp" for those that answer each mark, which live by exact feedback, else "classic".
+        /// Feedback of marks by the receiver, for any controller; values other than "classic" need ECN. With "classic",
+        /// dctcp and prague react to marks as to losses, and their packets carry ECT(0). Default: "dctcp" for senders
+        /// that react to each mark, which need exact feedback, else "classic".
         pub feedback: Option<FeedbackPlan>,
-        /// How losses are detected and recovered.
+        /// Detection and repair of losses.
         pub loss_recovery: RecoveryPlan = { linux: "rack", classic: "sack", linux_2_6_29: "fack" },
         /// Initial window, in segments.
         pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
@@ -139,32 +138,32 @@ parameters! {
         pub delayed_ack: OrOff = { linux: "40 ms", classic: "off", linux_2_6_29: "40 ms" },
         /// Smallest retransmission timeout.
         pub min_rto: Span = "200 ms",
-        /// What the sender declares of the congestion it has met (ConEx).
+        /// Declaration of congestion by the sender (ConEx).
         pub conex: ConexPlan = "off",
-        /// How the window shrinks after a congestion signal.
+        /// Reduction of the window after a congestion signal.
         pub window_reduction: ReductionPlan =
             { linux: "prr", classic: "immediate", linux_2_6_29: "rate-halving" },
         /// New data on the first two duplicate ACKs, RFC 3042.
         pub limited_transmit: bool = "true",
         /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
         pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// With "accurate" feedback: which acknowledgements have its option. The default is Linux's.
+        /// With "accurate" feedback: acknowledgements that carry its option. The default is Linux's.
         pub accurate_option: OptionPlan = "each",
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
         /// in Linux since 4.1. With "accurate" feedback once as it was, and then without, RFC 9768, section 3.1.4.1.
         pub ecn_fallback: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// A congestion mark may lower the window to one segment, and at one segment the next waits for
-        /// the retransmission timer, RFC 3168, section 6.1.2. Else a window never falls below two, as in
-        /// Linux. With window_reduction immediate only, and not for dctcp and prague.
+        /// A congestion mark may reduce the window to one segment, and at one segment the next waits for the
+        /// retransmission timer, RFC 3168, section 6.1.2. Otherwise a window never falls below two, as in Linux. With
+        /// window_reduction immediate only, and not for dctcp and prague.
         pub ecn_to_one: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A congestion mark ends slow start, RFC 3168, section 6.1.2. Else only a loss does, and marks are answered from
         /// then on. Not for senders that answer each mark.
         pub ecn_in_slow_start: bool = "true",
-        /// Find out first whether a timeout was spurious, F-RTO with SACK, RFC 5682.
+        /// Detect spurious timeouts, F-RTO with SACK, RFC 5682.
         pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What is retransmitted after a timeout (rack keeps to what is late): everything from the first missing segment on, in order,
-        /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
-        /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
+        /// What is retransmitted after a timeout (rack keeps to late segments): everything from the first missing
+        /// segment on, in order, regardless of selective acknowledgements ("go-back-n"; RFC 2018, section 8, clears
+        /// those marks), or only segments without one ("keep-scoreboard", RFC 6675, section 5.1).
         pub after_timeout: AfterTimeoutPlan =
             { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
         /// Whenever the first missing segment is retransmitted, the retransmission timer is restarted, the
@@ -180,7 +179,7 @@ parameters! {
         pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// Slow-start threshold of a new connection, in segments, as of the first TCPs and of ns-2 (window_). Default: none.
         pub initial_ssthresh: Option<Whole<1, 1_000_000>>,
-        /// So many ACKs at the start of a connection are not delayed.
+        /// Number of ACKs at the start of a connection that are not delayed.
         pub quick_acks: u32 = { linux: "16", classic: "0", linux_2_6_29: "16" },
         /// As many again are not delayed after a silence of a retransmission timeout and after a
         /// segment that had arrived before, as in Linux.
@@ -213,8 +212,8 @@ parameters! {
         /// halves for each of them, down to the initial window, RFC 2861, as in Linux
         /// (`tcp_slow_start_after_idle`).
         pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// So many connection requests may be lost before the first window is one segment, RFC 5681,
-        /// section 3.1. Linux since 3.1: one.
+        /// Number of SYNs that may be lost before the initial window is one segment, RFC 5681, section 3.1. Linux since
+        /// 3.1: one.
         pub forgiven_requests: u32 = { linux: "1", classic: "0", linux_2_6_29: "0" },
         /// Largest retransmission timeout.
         pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
@@ -224,7 +223,7 @@ parameters! {
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         pub min_rto_bounds_variance: bool =
             { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// What single implementations do against the RFCs or beside them.
+        /// Deviations of single implementations from the RFCs.
         pub quirks: Nested<TcpQuirks>,
     }
     check cannot_be;
@@ -313,8 +312,8 @@ parameters! {
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
         /// the timeout, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
         pub progress_ends_backoff: bool = "false",
-        /// With loss_recovery fack, a segment is lost when one so many above it is sacked, or after as many duplicate ACKs
-        /// for the first that is missing. Linux: three; ns-2's Agent/TCP/Linux: four (scoreboard1.cc).
+        /// With loss_recovery fack, number of segments that have to be sacked above a segment, or of duplicate ACKs for
+        /// the first missing one, until it is lost. Linux: three; ns-2's Agent/TCP/Linux: four (scoreboard1.cc).
         pub loss_threshold: Whole<1, 255> = "3",
         /// Every ACK restarts the retransmission timer, also one that acknowledges nothing new, as in ns-2's
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs arrive, nothing times out. Else only what
@@ -357,7 +356,7 @@ fn cannot_be(tcp: &TcpPlan) -> Vec<ParameterError> {
 }
 
 impl TcpPlan {
-    /// How the receiver reports marks; `None` without ECN.
+    /// Returns the kind of mark feedback; `None` without ECN.
     pub fn mark_feedback(&self) -> Option<FeedbackPlan> {
         let usual = || match self.congestion_control.is_scalable() {
             true => FeedbackPlan::Dctcp,
@@ -366,7 +365,7 @@ impl TcpPlan {
         self.ecn.then(|| self.feedback.unwrap_or_else(usual))
     }
 
-    /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
+    /// Whether the sender reacts to marks in proportion to their share, so that each has to be reported.
     pub fn is_scalable(&self) -> bool {
         let exact = self.mark_feedback().is_some_and(|reported| reported != FeedbackPlan::Classic);
         exact && self.congestion_control.is_scalable()
@@ -377,7 +376,7 @@ impl TcpPlan {
         self.pacing.unwrap_or(self.congestion_control.is_paced())
     }
 
-    /// When acknowledgements are delayed, if they are.
+    /// Returns the options of delayed acknowledgements, if they are delayed.
     pub fn delayed_acks(&self) -> Option<DelayedAckPlan> {
         let plan = |timeout| DelayedAckPlan {
             timeout,
@@ -391,7 +390,7 @@ impl TcpPlan {
         self.delayed_ack.span().map(plan)
     }
 
-    /// The options of the retransmission timer.
+    /// Returns the options of the retransmission timer.
     pub fn rto(&self) -> RtoPlan {
         RtoPlan {
             initial: self.initial_rto,
@@ -409,39 +408,39 @@ impl TcpPlan {
 /// Delayed acknowledgements (RFC 1122, RFC 5681): every second full segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAckPlan {
-    /// The longest delay.
+    /// Maximum delay.
     pub timeout: Span,
-    /// So many ACKs at the start of a connection are not delayed (Linux: 16).
+    /// Number of ACKs at the start of a connection that are not delayed (Linux: 16).
     pub quick_acks: u32,
-    /// So many again after a silence of a timeout, and after a segment that came twice (Linux).
+    /// Whether as many again are not delayed after an idle time of a timeout, and after a duplicate segment (Linux).
     pub quick_acks_again: bool,
-    /// And after a segment out of order (Linux before 4.18).
+    /// Whether as many again are not delayed after a segment out of order (Linux before 4.18).
     pub quick_acks_out_of_order: bool,
-    /// The delay adapts (Linux's `ato`); `timeout` is its least.
+    /// Whether the delay adapts (Linux's `ato`); `timeout` is its minimum.
     pub adaptive: bool,
-    /// Not delayed while the receiver's window grows, by dynamic right-sizing (Linux).
+    /// Whether ACKs are not delayed while the receive window grows by dynamic right-sizing (Linux).
     pub autotuning: bool,
-    /// Nor for segments that the sender pushes, the last of a burst and of a transfer.
+    /// Whether ACKs of pushed segments, the last of a burst and of a transfer, are not delayed.
     pub quick_push: bool,
 }
 
 /// Retransmission timeout (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoPlan {
-    /// Before the first round-trip sample.
+    /// RTO before the first round-trip sample.
     pub initial: Span,
-    /// Smallest.
+    /// Minimum RTO.
     pub min: Span,
-    /// Largest.
+    /// Maximum RTO.
     pub max: Span,
-    /// `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
+    /// Whether the formula is `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
     pub min_bounds_variance: bool,
-    /// The fourth doubling and further ones forget the smoothed round trip.
+    /// Whether the fourth doubling and later ones discard the smoothed round trip.
     pub backoff_forgets: bool,
-    /// An ACK that is measured starts the timer by what was measured before.
+    /// Whether an ACK with a sample restarts the timer with the previous estimate.
     pub lags: bool,
-    /// A fall by more than the deviation lets that grow by an eighth of the usual.
+    /// Whether a sample below srtt by more than rttvar raises rttvar by only an eighth of the usual amount.
     pub damp_falls: bool,
-    /// Tick of the clock, if it is not exact.
+    /// Clock granularity, if the clock is not exact.
     pub tick: Option<Span>,
 }

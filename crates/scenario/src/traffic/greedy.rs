@@ -1,4 +1,4 @@
-//! Always something to send.
+//! Greedy TCP traffic.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::units::Span;

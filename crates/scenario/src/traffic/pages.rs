@@ -1,4 +1,4 @@
-//! Pages of the web: an object, then those within it, then a pause.
+//! Web pages: an object, then its embedded objects, then a pause.
 
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Span};

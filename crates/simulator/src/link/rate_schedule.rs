@@ -1,8 +1,8 @@
-//! The rate of a link over time, where it changes.
+//! Rate of a link that changes over time.
 //!
-//! What a link sends is the integral of its rate: a packet whose transmission meets a change goes on at the new rate, and
-//! waits where that is zero. Bits times 10⁹ (rate in bit/s times nanoseconds) are whole numbers, so that nothing is
-//! rounded but the end of a transmission, up to the next nanosecond.
+//! The bits sent are the integral of the rate: a packet whose transmission spans a change continues at the new rate,
+//! and waits while that is zero. Bits times 10⁹ (rate in bit/s times nanoseconds) are integers, so only the end of a
+//! transmission is rounded, up to the next nanosecond.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tidegate_scenario::trace::RateStep;
 
 use crate::transmission::Transmission;
 
-/// Rates by time.
+/// Rates over time.
 pub(super) struct RateSchedule {
     /// By time; the first begins with the run. Links that follow the same trace share them.
     steps: Arc<[RateStep]>,
@@ -35,7 +35,7 @@ enum Then {
 }
 
 impl RateSchedule {
-    /// That of a link; `None` if its rate never changes.
+    /// Returns the schedule of a link; `None` if its rate never changes.
     ///
     /// # Panics
     /// If the last rate is zero.
@@ -118,7 +118,7 @@ impl RateSchedule {
         Transmission { ends, sending: self.up_to(ends).1 - sending }
     }
 
-    /// For how long a link sends that has something to send all the time.
+    /// Returns the sending time of a link that is always busy.
     pub(super) fn sending(&self, from: Time, to: Time) -> Span {
         self.up_to(to).1 - self.up_to(from).1
     }
@@ -152,7 +152,7 @@ mod tests {
         [ends.since(Time::ZERO).as_secs(), sending.as_secs()]
     }
 
-    /// 1500 B are 12,000 bits: at 1 kb/s from 10 s to 11 s 1000 of them are sent, and the others at 10 Mb/s.
+    /// 1500 B are 12,000 bits: 1000 of them are sent at 1 kb/s from 10 s to 11 s, and the others at 10 Mb/s.
     #[test]
     fn a_transmission_goes_on_at_the_new_rate() {
         let slow = schedule(10_000_000, &[(10_000, 1_000), (11_000, 10_000_000)]);
@@ -164,14 +164,14 @@ mod tests {
     #[test]
     fn nothing_is_sent_in_an_outage() {
         let outage = schedule(1_000_000, &[(6, 0), (20, 2_000_000)]);
-        // 6000 bits before, and 6000 after it.
+        // 6000 bits before the outage, and 6000 after it.
         assert_eq!(times(&outage, 1500, 0), [0.023, 0.009]);
         assert_eq!(times(&outage, 1500, 10), [0.026, 0.006]);
-        // What ends as it begins does not wait for its end.
+        // A transmission that ends as the outage begins is not delayed.
         assert_eq!(times(&outage, 750, 0), [0.006, 0.006]);
     }
 
-    /// Packets one behind the other against the same nanosecond by nanosecond.
+    /// Sends back-to-back packets, nanosecond by nanosecond.
     fn one_by_one(rates: &[u64], lens: &[u16]) -> Vec<u64> {
         let rate_at = |ns: u64| rates[(ns as usize / 1000).min(rates.len() - 1)];
         let (mut now, mut ends) = (0, Vec::new());
