@@ -43,13 +43,13 @@ fn alpha(beta: f64) -> f64 {
 }
 
 words! {
-    /// How CUBIC computes its window.
+    /// Computation of CUBIC's window.
     pub enum CubicGrowth {
-        /// As RFC 9438 has it, in real numbers.
+        /// RFC 9438, in real numbers.
         Rfc9438 = "rfc9438",
-        /// As Linux does, in whole segments and with rules of its own.
+        /// Linux, in whole segments and with additional rules.
         Linux = "linux",
-        /// As Linux 2.6.22 did, and ns-2.35 does: version 2.1, which keeps 819/1024.
+        /// Linux 2.6.22 and ns-2.35: version 2.1, which keeps 819/1024.
         Linux2622 = "linux-2.6.22",
     }
 }
@@ -57,12 +57,12 @@ words! {
 parameters! {
     /// RFC 9438.
     pub struct CubicParams {
-        /// How the window is computed: as RFC 9438 has it, in real numbers; as Linux does, in whole segments and with rules
-        /// of its own; or as Linux 2.6.22 did, which ns-2.35 has: version 2.1.
+        /// Computation of the window: as in RFC 9438, in real numbers; as in Linux, in whole segments and with
+        /// additional rules; or as in Linux 2.6.22 and ns-2.35: version 2.1.
         pub growth: CubicGrowth = { linux: "linux", classic: "rfc9438", linux_2_6_29: "rfc9438" },
         /// β: the share of the window that is kept on congestion, with growth rfc9438. Default: 0.7.
         pub beta: Option<Share>,
-        /// What ends slow start before a loss does.
+        /// Condition that ends slow start before a loss does.
         pub slow_start_exit: SlowStartExit =
             { linux: "linux-hystart", classic: "loss", linux_2_6_29: "loss" },
     }

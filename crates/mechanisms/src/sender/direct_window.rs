@@ -41,13 +41,13 @@ parameters! {
         pub largest_step: Option<Factor>,
         /// Begin with slow start.
         pub slow_start: bool = "true",
-        /// What ends slow start.
+        /// Condition that ends slow start.
         pub slow_start_ends_with: EndOfSlowStart = "charge",
     }
 }
 
 words! {
-    /// What ends slow start, beside losses.
+    /// Condition that ends slow start, besides losses.
     pub enum EndOfSlowStart {
         /// The first ACK that reduces the window, or the threshold.
         Charge = "charge",

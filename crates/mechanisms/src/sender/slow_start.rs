@@ -34,7 +34,7 @@ pub struct SlowStartAction {
 macro_rules! slow_start_exits {
     ($($name:ident($params:ident);)+) => {
         choices! {
-            /// What ends slow start before a loss does.
+            /// Condition that ends slow start before a loss does.
             pub enum SlowStartExit as SlowStartExit in Sender by WatchSlowStart {
                 /// Nothing: the first loss ends it.
                 Loss = "loss";

@@ -61,9 +61,9 @@ parameters! {
 words! {
     /// Round-trip time from which the rate is computed.
     pub enum RateBy {
-        /// That of the last ACK.
+        /// Sample of the last ACK.
         Rtt = "rtt",
-        /// The shortest.
+        /// Minimum.
         LeastRtt = "least-rtt",
     }
 }
@@ -71,7 +71,7 @@ words! {
 words! {
     /// Time at which a window changes by a measurement.
     pub enum Moves {
-        /// At the end of that round trip.
+        /// At the end of the measured round trip.
         AtOnce = "at-once",
         /// A round trip later.
         RoundTripLater = "round-trip-later",

@@ -12,11 +12,11 @@
 //!                      └───────────────────────── report ◄──────────────────────┘
 //! ```
 //!
-//! A moving user is in a tunnel of one eNodeB after the other. The tunnels of the k-th of n eNodeBs have the numbers k
-//! + 1, k + 1 + n, k + 1 + 2n and so on, as if assigned by the gateway, which distinguishes them. The user's buckets
-//! and its debt move from eNodeB to eNodeB (RFC 7778, section 4): they are where its last packet was. A report on an
-//! earlier tunnel is delivered to that tunnel's beginning, which forwards its contents. With `handover` = "anew" the
-//! user begins with a full bucket at each eNodeB, as if eNodeBs did not communicate.
+//! A moving user is in a tunnel of one eNodeB after the other. The k-th of n eNodeBs has the tunnels with the numbers
+//! `k + 1`, `k + 1 + n`, `k + 1 + 2n` and so on, as if assigned by the gateway, which distinguishes them. The user's
+//! buckets and its debt move from eNodeB to eNodeB (RFC 7778, section 4): they are where its last packet was. A report
+//! on an earlier tunnel is delivered to that tunnel's beginning, which forwards its contents. With `handover` = "anew"
+//! the user begins with a full bucket at each eNodeB, as if eNodeBs did not communicate.
 
 use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;

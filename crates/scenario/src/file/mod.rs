@@ -36,7 +36,7 @@ section! {
         pub version: Integer<1, 1>,
         /// Short name. Default: the name of the file.
         pub name: Option<String>,
-        /// What this scenario shows.
+        /// Purpose of the scenario.
         pub description: Option<String>,
         /// Seed of the first replication; replication r runs with seed + r.
         pub seed: Integer<0, 1_000_000_000_000> = "1",

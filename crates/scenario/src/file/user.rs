@@ -103,9 +103,9 @@ pub(crate) struct Start {
 parameters! {
     /// Uniform between two times.
     pub struct StartRange {
-        /// Not before.
+        /// Earliest time.
         pub from: Span,
-        /// Not after.
+        /// Latest time.
         pub to: Span,
     }
 }

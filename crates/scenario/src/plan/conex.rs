@@ -1,4 +1,4 @@
-//! What a TCP sender declares of the congestion it has met (ConEx).
+//! Declaration of congestion by a TCP sender (ConEx).
 
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Share, Span};

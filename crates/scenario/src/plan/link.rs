@@ -16,7 +16,7 @@ use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
 
 parameters! {
-    /// What any link has.
+    /// Parameters of every link.
     pub struct Line {
         /// Bits on the wire per second, or { trace = "FILE" }.
         pub rate: LinkRate,
@@ -45,13 +45,13 @@ parameters! {
         pub rate: Rate = "1 Gb/s",
         /// One-way propagation delay; of several, the users of the group have one each, in turn. Default "100 us".
         pub delay: Spans = "100 us",
-        /// Room for waiting packets, the one in transmission included. Default "1000 packets".
+        /// Capacity for waiting packets, including the one in transmission. Default "1000 packets".
         pub buffer: Buffer = "1000 packets",
     }
 }
 
 parameters! {
-    /// What decides about packets in front of a link, and on it.
+    /// Mechanisms in front of a link and on it.
     pub struct LinkMechanisms {
         /// Probability that a packet is lost on the wire.
         pub loss: Probability = "0.0",
@@ -59,20 +59,20 @@ parameters! {
         pub aqm: AqmParams = "drop-tail",
         /// Mark ECN-capable packets where the AQM would drop others.
         pub ecn: bool = "false",
-        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
-        /// retransmissions). Against RFC 3168; simple models of queues do it.
+        /// With ecn: mark every packet, even one that is not ECN-capable (requests, retransmissions). Contrary to RFC
+        /// 3168; simple queue models do it.
         pub ecn_marks_all: bool = "false",
         /// Differentiation: whose packets the AQM's signals fall on.
         pub differentiation: DifferentiationParams = "none",
         /// Scheduler: which packet is sent next. Every kind but "fifo" has its own signalling and sharing, so that aqm
         /// and differentiation keep their defaults.
         pub scheduler: SchedulerParams = "fifo",
-        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }], or an outage. A packet in
-        /// transmission then goes on at the new rate. AQM and scheduler keep the rate that they began with.
+        /// Rates from given times on, such as [{ at = "20 s", rate = "3 Mb/s" }], or an outage. A packet in
+        /// transmission continues at the new rate. AQM and scheduler keep the initial rate.
         pub rate_changes: Tables<RateChange> = "[]",
-        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
+        /// Stages at the beginning of the link, in front of its queue, in this order; all users of the link pass them.
         pub ingress: Vec<StageParams> = "[]",
-        /// Stages at its end.
+        /// Stages at the end of the link.
         pub egress: Vec<StageParams> = "[]",
     }
     check LinkMechanisms::errors;

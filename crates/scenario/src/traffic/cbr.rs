@@ -41,7 +41,7 @@ parameters! {
         pub ecn: bool = "false",
         /// Congestion that it declares (ConEx).
         pub conex: BlindConex = "off",
-        /// How long the flow sends. Default: to the end of the run.
+        /// Time during which the flow sends. Default: to the end of the run.
         pub lasts: Option<Span>,
     }
 }
