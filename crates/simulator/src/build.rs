@@ -52,12 +52,6 @@ pub fn needs_departures(plan: &LinkPlan) -> bool {
 }
 
 /// A congestion controller.
-///
-/// # Panics
-/// If the simulator has none such, which whoever starts a run rules out by
-/// [`tidegate_scenario::Scenario::simulator_lacks`].
 pub fn controller(params: SenderParams) -> Controller {
-    let name = params.about().name;
     Controller::new(params)
-        .unwrap_or_else(|| panic!("the simulator has no {name}: ask simulator_lacks() first"))
 }

@@ -2,6 +2,7 @@
 
 mod applications;
 mod aqm;
+mod bbr;
 mod common;
 mod conex;
 mod congestion_exposure;

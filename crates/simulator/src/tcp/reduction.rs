@@ -21,6 +21,8 @@ const MAX_BURST: u32 = 3;
 pub enum Reduction {
     /// At once (RFC 6675, step 4.2).
     Immediate,
+    /// Not at all: the controller models its path, and moves the window itself.
+    ByModel,
     /// One segment less on every second ACK, never more than one segment above what is in flight
     /// (Linux until 3.1; M. Mathis et al., "Rate-halving algorithm for TCP congestion control",
     /// 1999). May come down to half of `ssthresh` while the pipe drains.
@@ -74,8 +76,8 @@ impl Reduction {
     pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: AckProgress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
-            // It came down as it began.
-            Reduction::Immediate => cwnd,
+            // It came down as it began, or is the controller's.
+            Reduction::Immediate | Reduction::ByModel => cwnd,
             Reduction::RateHalving { odd } => {
                 let mut lowered = cwnd;
                 if *odd && cwnd > ssthresh / 2.0 {
@@ -120,7 +122,7 @@ impl Reduction {
                 *out += 1;
                 *next = (*next).min((*out - 1).max(1));
             }
-            Reduction::Immediate | Reduction::RateHalving { .. } => {}
+            Reduction::Immediate | Reduction::ByModel | Reduction::RateHalving { .. } => {}
         }
     }
 
@@ -130,7 +132,7 @@ impl Reduction {
             Reduction::ToThreshold { half: true, .. } if cwnd < ssthresh => {
                 ssthresh.min(f64::from(in_flight + MAX_BURST))
             }
-            Reduction::Immediate => cwnd,
+            Reduction::Immediate | Reduction::ByModel => cwnd,
             Reduction::RateHalving { .. } => cwnd.min(ssthresh),
             Reduction::ToThreshold { .. } | Reduction::Prr { .. } => ssthresh,
         }
