@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{ConexPlan, FlowPlan, LinkPlan, Plan, TcpPlan};
 
@@ -41,7 +42,11 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
         let by_iperf3 = (generator == Generator::Iperf3)
             .then(|| load::not_by_iperf3(flow, flow.carries_signal(plan)))
             .flatten();
-        [paying, by_iperf3].into_iter().flatten().map(move |line| (user, line)).collect::<Vec<_>>()
+        [paying, by_iperf3, tcp.and_then(in_no_kernel)]
+            .into_iter()
+            .flatten()
+            .map(move |line| (user, line))
+            .collect::<Vec<_>>()
     };
     let of_flows = plan.flows.iter().flat_map(of_flow);
     lines.extend(of_flows.map(|(user, line)| of_group(plan, user, &line)));
@@ -78,7 +83,13 @@ fn declares(plan: &Plan) -> Vec<String> {
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
 }
 
-/// Returns an error for a qdisc on a link with rate changes.
+/// Whatever kernels call BBR is version 1, but for those that someone has patched.
+fn in_no_kernel(tcp: &TcpPlan) -> Option<String> {
+    let line = "no released Linux kernel has BBRv3 (bbr3); simulate it, or take bbr";
+    matches!(tcp.congestion_control, SenderParams::Bbr3(_)).then(|| line.to_owned())
+}
+
+/// A qdisc has one rate.
 fn changes_rate(plan: &Plan) -> Option<String> {
     let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && link.changes_rate();
     let link = plan.links.iter().find(changes)?;
@@ -192,6 +203,11 @@ mod tests {
         assert!(
             reported.len() == 1 && reported[0].contains("begins with slow start"),
             "{reported:?}"
+        );
+        let reported = own("tcp.congestion_control = \"bbr3\"\nusers.a.flows = 2");
+        assert_eq!(
+            reported,
+            ["a: no released Linux kernel has BBRv3 (bbr3); simulate it, or take bbr"]
         );
         let limited = plan("tcp.window_limit = \"64 kB\"\nusers.a.flows = 1");
         let reported = rejected(&limited, IpVersion::V4, Generator::Iperf3);

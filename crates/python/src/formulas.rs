@@ -134,8 +134,7 @@ pub fn window_after(
     rtt_s: f64,
 ) -> Result<f64, String> {
     let tcp = plan.flows.iter().find_map(|flow| flow.tcp.as_ref()).ok_or("no flow over TCP")?;
-    let sender = Controller::new(tcp.congestion_control.clone());
-    let mut sender = sender.ok_or("a sender that only kernels have")?;
+    let mut sender = Controller::new(tcp.congestion_control.clone());
     let mut window = Window { cwnd, ssthresh: 1.0 };
     let rtt = Some(Span::from_secs_f64(rtt_s));
     let ack = Ack {

@@ -1,6 +1,5 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
-use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
@@ -440,19 +439,6 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
         let message = "the simulator has no qdiscs of Linux; run it on a kernel with `tidegate lab`, or leave it out \
                        and give an aqm or a scheduler";
         reader.nested(&["bottleneck"], |reader| reader.error_at("kernel_qdisc", message));
-    }
-    for (name, user) in &file.users.entries {
-        if !user.traffic.0.is_over_tcp() {
-            continue;
-        }
-        let sender = user.tcp_options(file).map(|tcp| tcp.congestion_control);
-        let Some(sender) = sender.filter(SenderParams::is_in_kernels_alone) else { continue };
-        let lacks = sender.about().title;
-        let message =
-            format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
-        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.sets("congestion_control"));
-        let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
-        reader.nested(&path, |reader| reader.error_at("congestion_control", message));
     }
     reader.errors
 }

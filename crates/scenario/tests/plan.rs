@@ -218,24 +218,7 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     assert_eq!(link(&plan, "light.0.access").delay, Span::from_micros(100));
 }
 
-#[test]
-fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
-    let own = DUMBBELL.replace("\"reno\" }", "\"bbr\" }");
-    let lacks =
-        scenario(&own).simulator_lacks().iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(
-        lacks,
-        ["line 17: users.light.tcp.congestion_control: the simulator has no BBR; run it on a \
-          kernel with `tidegate lab`"]
-    );
-
-    let bbr = [("tcp.congestion_control".to_owned(), "bbr".to_owned())];
-    let scenario = Scenario::parse(DUMBBELL, &bbr).expect("valid");
-    let keys: Vec<_> = scenario.simulator_lacks().iter().map(|lack| lack.key.as_str()).collect();
-    assert_eq!(keys, ["tcp.congestion_control"], "light users have their own, reno");
-}
-
-/// They switch ECN on with any profile, and the scenario written with all defaults does so, too.
+/// They need ECN, whatever the profile says, and a file that says all says so too.
 #[test]
 fn dctcp_and_prague_have_ecn_and_are_scalable() {
     let dctcp = SenderParams::Dctcp(DctcpParams { whole_segments: true, byte_counting: true });

@@ -52,13 +52,7 @@ pub fn needs_departures(plan: &LinkPlan) -> bool {
     scheduler(plan).is_some()
 }
 
-/// Returns a congestion controller.
-///
-/// # Panics
-///
-/// If the simulator does not implement it; callers check [`tidegate_scenario::Scenario::simulator_lacks`] first.
+/// A congestion controller.
 pub fn controller(params: SenderParams) -> Controller {
-    let name = params.about().name;
     Controller::new(params)
-        .unwrap_or_else(|| panic!("the simulator has no {name}: ask simulator_lacks() first"))
 }

@@ -60,6 +60,11 @@ impl ConnectionId {
         self.0 & NO_PLACE
     }
 
+    /// Which of its flow's connections it is, from 0.
+    pub fn number(self) -> u32 {
+        self.0 >> PLACE_BITS
+    }
+
     /// Whether it is the second, fourth, ... connection of its flow.
     #[inline]
     pub fn is_even(self) -> bool {

@@ -1,5 +1,6 @@
 //! Endpoints of all flows: applications, and the open connections between them.
 
+use tidegate_mechanisms::sender::PathEstimate;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
@@ -51,6 +52,17 @@ pub struct FlowSample {
     pub srtt_s: Option<f64>,
     /// Price of the path as known to the sender; `None` if its controller does not use prices.
     pub price: Option<f64>,
+    /// What it takes its path for, if its controller models it.
+    pub path: Option<PathSample>,
+}
+
+/// What a sender takes its path for at a moment, and how much of it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSample {
+    /// What its controller has estimated.
+    pub estimate: PathEstimate,
+    /// Segments in the network.
+    pub in_flight: u32,
 }
 
 impl<'a> Endpoints<'a> {
@@ -350,11 +362,21 @@ impl<'a> Endpoints<'a> {
         let connection = id.and_then(|id| self.connections.get(flow as u32, id));
         let sender = connection.map(|connection| &connection.forward.sender);
         Some(sender.map_or(
-            FlowSample { cwnd: f64::from(tcp.initial_window.0), srtt_s: None, price: None },
-            |sender| FlowSample {
-                cwnd: sender.cwnd(),
-                srtt_s: sender.srtt_s(),
-                price: sender.path_price(),
+            FlowSample {
+                cwnd: f64::from(tcp.initial_window.0),
+                srtt_s: None,
+                price: None,
+                path: None,
+            },
+            |sender| {
+                FlowSample {
+                    cwnd: sender.cwnd(),
+                    srtt_s: sender.srtt_s(),
+                    price: sender.path_price(),
+                    path: sender
+                        .path_estimate()
+                        .map(|estimate| PathSample { estimate, in_flight: sender.in_network() }),
+                }
             },
         ))
     }

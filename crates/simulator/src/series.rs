@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, PathSample};
 use crate::link::Link;
-use crate::output::{ApplicationSeries, FlowSeries, GroupSeries, LinkSeries, StageSeries};
+use crate::output::{
+    ApplicationSeries, FlowSeries, GroupSeries, LinkSeries, PathSeries, StageSeries,
+};
 use crate::stages::Stages;
 
 /// Time series sampled so far.
@@ -22,7 +24,9 @@ pub struct Series {
     pub stages: StageSeries,
     /// State of the applications of the first flows of each group.
     pub applications: ApplicationSeries,
-    /// Time of the next sample; [`Time::NEVER`] if there is none.
+    /// What the first flows of each group take their path for, where they model it.
+    pub paths: PathSeries,
+    /// When the next sample is taken; [`Time::NEVER`] if none is.
     next: Time,
     /// Time between samples.
     step: Span,
@@ -64,6 +68,7 @@ impl Series {
             flows: FlowSeries::default(),
             stages: StageSeries::default(),
             applications: ApplicationSeries::default(),
+            paths: PathSeries::default(),
             next: step.map_or(Time::NEVER, |step| Time::ZERO + step),
             step: step.unwrap_or(Span::ZERO),
             beyond: Time::ZERO
@@ -144,6 +149,9 @@ impl Series {
             self.flows.cwnd_packets.push(sample.cwnd);
             self.flows.srtt_s.push(sample.srtt_s.unwrap_or(f64::NAN));
             self.flows.price.push(sample.price.unwrap_or(f64::NAN));
+            if let Some(path) = sample.path {
+                sample_path(&mut self.paths, plan, now, flow, &path);
+            }
         }
     }
 
@@ -200,4 +208,20 @@ impl Series {
             self.links.marks.push(marks);
         }
     }
+}
+
+/// Samples what a sender takes its path for.
+fn sample_path(series: &mut PathSeries, plan: &Plan, now: Time, flow: usize, path: &PathSample) {
+    let packet_bits = 8.0 * plan.flows[flow].packet_size.get() as f64;
+    let estimate = &path.estimate;
+    series.time_s.push(now.as_secs());
+    series.flow.push(flow as u32);
+    series.group.push(plan.users[plan.flows[flow].user].group as u32);
+    series.state.push(estimate.state.to_owned());
+    series.bandwidth_bps.push(packet_bits * estimate.bandwidth);
+    series.min_rtt_s.push(estimate.min_rtt.map_or(f64::NAN, Span::as_secs));
+    series.pacing_rate_bps.push(packet_bits * estimate.pacing_rate);
+    series.inflight_packets.push(path.in_flight.into());
+    series.inflight_hi_packets.push(estimate.inflight_hi.unwrap_or(f64::NAN));
+    series.inflight_lo_packets.push(estimate.inflight_lo.unwrap_or(f64::NAN));
 }

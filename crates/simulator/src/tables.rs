@@ -69,6 +69,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         flow_series: run.series.flows,
         stage_series: run.series.stages,
         application_series: run.series.applications,
+        path_series: run.series.paths,
         intervals: run.intervals,
     }
 }

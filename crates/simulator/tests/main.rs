@@ -2,6 +2,7 @@
 
 mod applications;
 mod aqm;
+mod bbr;
 mod captures;
 mod common;
 mod conex;

@@ -1,12 +1,12 @@
 //! Interface of congestion controllers.
 
-use super::{Ack, MIN_SSTHRESH, Marks, Pacing, Window};
+use super::{Ack, MIN_SSTHRESH, Marks, ModelPath, Pacing, Window};
 use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 use crate::price::Encoding;
 use crate::units::{Demand, Span, Time};
 
-/// A congestion controller of scenario files, in the simulator or in a kernel.
+/// A congestion controller as scenario files know it.
 pub trait Sender {
     /// Parameters.
     type Params: Parameters;
@@ -40,7 +40,7 @@ pub trait Sender {
     const PAYS: bool = false;
 }
 
-/// A congestion controller of the simulator.
+/// What a congestion controller does.
 pub trait Control: Sender + Sized {
     /// Whether it reduces the window for marks itself, in [`Control::on_marks`]. Otherwise the endpoint does, once per
     /// window of data, to [`Control::ssthresh_on_mark`].
@@ -105,23 +105,30 @@ pub trait Control: Sender + Sized {
 
     /// Returns the share of the window kept on a loss (multiplicative decrease factor).
     fn beta(&self) -> f64;
+
+    /// The same controller as one that models its path, where it does. The endpoint leaves window and pacing rate to it,
+    /// and takes samples of the delivery rate for it.
+    fn path_model(&self) -> Option<&dyn ModelPath> {
+        None
+    }
+
+    /// See [`Control::path_model`].
+    fn path_model_mut(&mut self) -> Option<&mut dyn ModelPath> {
+        None
+    }
 }
 
-/// Declares the congestion controllers, one line each; those only in kernels come last.
+/// One line per congestion controller.
 macro_rules! senders {
     (
         $($module:ident::$name:ident($params:ident);)+
-        [in kernels alone]
-        $($kernel_module:ident::$kernel:ident($kernel_params:ident);)+
     ) => {
         $(use super::$module::{$name, $params};)+
-        $(use super::$kernel_module::{$kernel, $kernel_params};)+
 
         choices! {
             /// Congestion controller.
             pub enum SenderParams as CongestionControl in Sender by Sender {
                 $($name($params);)+
-                $($kernel($kernel_params);)+
             }
         }
 
@@ -132,12 +139,11 @@ macro_rules! senders {
         }
 
         impl Controller {
-            /// Returns the controller of a new connection; `None` if it exists only in kernels.
-            pub fn new(params: SenderParams) -> Option<Self> {
-                Some(match params {
+            /// For a new connection.
+            pub fn new(params: SenderParams) -> Self {
+                match params {
                     $(SenderParams::$name(params) => Controller::$name($name::new(params)),)+
-                    $(SenderParams::$kernel(_) => return None,)+
-                })
+                }
             }
 
             /// See [`Sender::IS_SCALABLE`].
@@ -160,15 +166,6 @@ macro_rules! senders {
             pub const fn about(&self) -> About {
                 match self {
                     $(SenderParams::$name(_) => $name::ABOUT,)+
-                    $(SenderParams::$kernel(_) => $kernel::ABOUT,)+
-                }
-            }
-
-            /// Whether it exists only in kernels.
-            pub const fn is_in_kernels_alone(&self) -> bool {
-                match self {
-                    $(SenderParams::$name(_) => false,)+
-                    $(SenderParams::$kernel(_) => true,)+
                 }
             }
 
@@ -176,7 +173,6 @@ macro_rules! senders {
             pub const fn linux_name(&self) -> &'static str {
                 match self {
                     $(SenderParams::$name(_) => $name::LINUX_NAME,)+
-                    $(SenderParams::$kernel(_) => $kernel::LINUX_NAME,)+
                 }
             }
 
@@ -184,7 +180,6 @@ macro_rules! senders {
             pub const fn is_scalable(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::IS_SCALABLE,)+
-                    $(SenderParams::$kernel(_) => $kernel::IS_SCALABLE,)+
                 }
             }
 
@@ -192,7 +187,6 @@ macro_rules! senders {
             pub const fn reads_one_way_delay(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::READS_ONE_WAY_DELAY,)+
-                    $(SenderParams::$kernel(_) => $kernel::READS_ONE_WAY_DELAY,)+
                 }
             }
 
@@ -200,7 +194,6 @@ macro_rules! senders {
             pub const fn needs_ecn(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::NEEDS_ECN,)+
-                    $(SenderParams::$kernel(_) => $kernel::NEEDS_ECN,)+
                 }
             }
 
@@ -208,7 +201,6 @@ macro_rules! senders {
             pub const fn pays(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::PAYS,)+
-                    $(SenderParams::$kernel(_) => $kernel::PAYS,)+
                 }
             }
 
@@ -216,7 +208,6 @@ macro_rules! senders {
             pub const fn reads_prices(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::READS_PRICES,)+
-                    $(SenderParams::$kernel(_) => $kernel::READS_PRICES,)+
                 }
             }
 
@@ -224,7 +215,6 @@ macro_rules! senders {
             pub const fn is_paced(&self) -> bool {
                 match self {
                     $(SenderParams::$name(_) => $name::IS_PACED,)+
-                    $(SenderParams::$kernel(_) => $kernel::IS_PACED,)+
                 }
             }
 
@@ -232,7 +222,6 @@ macro_rules! senders {
             pub const fn pacing(&self) -> Pacing {
                 match self {
                     $(SenderParams::$name(_) => $name::PACING,)+
-                    $(SenderParams::$kernel(_) => $kernel::PACING,)+
                 }
             }
         }
@@ -260,8 +249,8 @@ senders! {
     vegas_cp::VegasCp(VegasCpParams);
     sbrm::Sbrm(SbrmParams);
     tcp_rm::TcpRm(TcpRmParams);
-    [in kernels alone]
     bbr::Bbr(BbrParams);
+    bbr3::Bbr3(Bbr3Params);
 }
 
 impl Controller {
@@ -329,5 +318,15 @@ impl Controller {
     /// See [`Control::beta`].
     pub fn beta(&self) -> f64 {
         each!(self, own => own.beta())
+    }
+
+    /// See [`Control::path_model`].
+    pub fn path_model(&self) -> Option<&dyn ModelPath> {
+        each!(self, own => own.path_model())
+    }
+
+    /// See [`Control::path_model`].
+    pub fn path_model_mut(&mut self) -> Option<&mut dyn ModelPath> {
+        each!(self, own => own.path_model_mut())
     }
 }

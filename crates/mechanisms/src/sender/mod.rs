@@ -14,9 +14,13 @@
 //! A scalable controller ([`Controller::is_scalable`]) also gets every mark, by `on_marks`, and reacts in proportion
 //! instead of as to a loss.
 //!
-//! Windows are in segments, as in Linux, in floating point; bytes are segments times MSS.
+//! A controller that models its path ([`ModelPath`]) does without these: it sets window and pacing rate by samples of the
+//! delivery rate.
+//!
+//! Windows are counted in segments, as Linux does, in floating point; bytes are segments times MSS.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod compound;
 pub mod controller;
 pub mod cubic;
@@ -29,6 +33,7 @@ pub mod linux_cubic;
 pub mod linux_hystart;
 pub mod marked_share;
 mod pacing;
+pub mod path_model;
 pub mod prague;
 mod pricing;
 pub mod reno;
@@ -38,8 +43,10 @@ pub mod tcp_rm;
 pub mod vegas;
 pub mod vegas_cp;
 pub mod whole_segments;
+mod windowed_max;
 
-pub use bbr::BbrParams;
+pub use bbr::{Bbr, BbrParams};
+pub use bbr3::{Bbr3, Bbr3Params};
 pub use compound::{Compound, CompoundParams};
 pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
@@ -50,6 +57,9 @@ pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_cubic::LinuxCubic;
 pub use linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 pub use pacing::Pacing;
+pub use path_model::{
+    Beginning, LostSegment, ModelPath, Newest, PathEstimate, RateSample, Recovering, Totals,
+};
 pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
 pub use sbrm::{Sbrm, SbrmParams};
@@ -223,7 +233,7 @@ mod tests {
             cubic(CubicGrowth::Linux),
             cubic(CubicGrowth::Rfc9438),
         ]
-        .map(|params| Controller::new(params).expect("not a kernel's alone"))
+        .map(Controller::new)
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub struct Route<'a> {
 }
 
 impl Route<'_> {
-    fn half(&self, id: ConnectionId, from: End, now: Time) -> Half {
+    fn half(&self, id: ConnectionId, from: End, seed: u64, now: Time) -> Half {
         let tcp = self.plan.tcp.as_deref().expect("an application that opens connections has TCP");
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
@@ -121,6 +121,11 @@ impl Route<'_> {
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
         }
+        half.sender.seed_model(|| {
+            // One of its own for each connection and direction.
+            let name = format_args!("path-model/{}/{}", id.number(), from == End::Receiver);
+            Stream::of_flow(seed, self.whole, self.flow as usize, &name.to_string()).up_to(u64::MAX)
+        });
         let of_flow = |offer: &&OfferPlan| offer.flow == self.flow as usize && offer.at <= now;
         if let Some(offer) = self.whole.offers.iter().rfind(of_flow) {
             half.sender.offer(offer.willingness_to_pay);
@@ -164,8 +169,9 @@ impl System<'_, '_> {
             listened: self.listens,
             closed: false,
             superseded: false,
-            forward: self.route.half(id, End::Sender, now),
-            backward: (at == End::Receiver).then(|| Box::new(self.route.half(id, at, now))),
+            forward: self.route.half(id, End::Sender, self.seed, now),
+            backward: (at == End::Receiver)
+                .then(|| Box::new(self.route.half(id, at, self.seed, now))),
         });
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
@@ -218,7 +224,7 @@ impl System<'_, '_> {
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut TcpSender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
-            connection.backward = Some(Box::new(self.route.half(id, at, self.sim.now)));
+            connection.backward = Some(Box::new(self.route.half(id, at, self.seed, self.sim.now)));
         }
         let Some(half) = connection.half_from(at) else { return };
         say(&mut half.sender);

@@ -47,10 +47,12 @@ pub struct RunOutput {
     /// One row per sample, flow (the first flows of each group) and sampled quantity of its application; empty without
     /// such applications.
     pub application_series: ApplicationSeries,
+    /// One row per sample and flow whose controller models its path (the first flows of each group); empty without such.
+    pub path_series: PathSeries,
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 16] = [
+pub const SCHEMA: [TableSchema; 17] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -67,6 +69,7 @@ pub const SCHEMA: [TableSchema; 16] = [
     StageSeries::SCHEMA,
     ApplicationTable::SCHEMA,
     ApplicationSeries::SCHEMA,
+    PathSeries::SCHEMA,
 ];
 
 impl RunOutput {
@@ -113,6 +116,9 @@ impl RunOutput {
         }
         if !self.application_series.amount.is_empty() {
             tables.push(columns(self.application_series));
+        }
+        if !self.path_series.flow.is_empty() {
+            tables.push(columns(self.path_series));
         }
         tables
     }
@@ -424,7 +430,34 @@ tables! {
         amount: F64 in "as named";
     }
 
-    /// One row per sample and flow, for the first `sampled_flows` flows of each group.
+    /// One row per sample and flow whose sender models its path, for the first flows of each group: as many as
+    /// `sampled_flows`.
+    pub struct PathSeries = "path_series" only of "simulations with bbr or bbr3" {
+        /// When it was taken.
+        time_s: F64 in "s";
+        /// Index of the flow.
+        flow: U32;
+        /// Its group.
+        group: Group;
+        /// State of the sender's state machine: `startup`, `drain`, `probe-bw` (with bbr3 `probe-bw-down`, `-cruise`,
+        /// `-refill` and `-up`) or `probe-rtt`.
+        state: Text;
+        /// Bandwidth of the path as the sender estimates it, of packets with their headers.
+        bandwidth_bps: F64 in "bit/s";
+        /// Shortest round-trip time of the path as the sender estimates it, none before the first.
+        min_rtt_s: F64 in "s";
+        /// Pacing rate, of packets with their headers.
+        pacing_rate_bps: F64 in "bit/s";
+        /// Segments in the network: sent, neither acknowledged nor lost.
+        inflight_packets: F64 in "packets";
+        /// Bound of segments in the network that losses have shown while bandwidth was probed (bbr3: `inflight_longterm`);
+        /// none without.
+        inflight_hi_packets: F64 in "packets";
+        /// The same while it was not, until bandwidth is probed next (bbr3: `inflight_shortterm`); none without.
+        inflight_lo_packets: F64 in "packets";
+    }
+
+    /// One row per sample and flow, for the first flows of each group: as many as `sampled_flows`.
     pub struct FlowSeries = "flow_series" {
         /// Time of the sample.
         time_s: F64 in "s";

@@ -21,9 +21,11 @@ const MAX_BURST: u32 = 3;
 pub enum Reduction {
     /// At once (RFC 6675, step 4.2).
     Immediate,
-    /// Rate halving: one segment less on every second ACK, never more than one segment above the segments in flight
-    /// (Linux until 3.1; M. Mathis et al., "Rate-halving algorithm for TCP congestion control", 1999). The window may
-    /// fall to half of `ssthresh` while the pipe drains.
+    /// Not at all: the controller models its path, and moves the window itself.
+    ByModel,
+    /// One segment less on every second ACK, never more than one segment above what is in flight
+    /// (Linux until 3.1; M. Mathis et al., "Rate-halving algorithm for TCP congestion control",
+    /// 1999). May come down to half of `ssthresh` while the pipe drains.
     RateHalving {
         /// Whether an ACK is counted that has not reduced the window yet.
         odd: bool,
@@ -75,8 +77,8 @@ impl Reduction {
     pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: AckProgress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
-            // The window was reduced at the start.
-            Reduction::Immediate => cwnd,
+            // It came down as it began, or is the controller's.
+            Reduction::Immediate | Reduction::ByModel => cwnd,
             Reduction::RateHalving { odd } => {
                 let mut lowered = cwnd;
                 if *odd && cwnd > ssthresh / 2.0 {
@@ -121,7 +123,7 @@ impl Reduction {
                 *out += 1;
                 *next = (*next).min((*out - 1).max(1));
             }
-            Reduction::Immediate | Reduction::RateHalving { .. } => {}
+            Reduction::Immediate | Reduction::ByModel | Reduction::RateHalving { .. } => {}
         }
     }
 
@@ -131,7 +133,7 @@ impl Reduction {
             Reduction::ToThreshold { half: true, .. } if cwnd < ssthresh => {
                 ssthresh.min(f64::from(in_flight + MAX_BURST))
             }
-            Reduction::Immediate => cwnd,
+            Reduction::Immediate | Reduction::ByModel => cwnd,
             Reduction::RateHalving { .. } => cwnd.min(ssthresh),
             Reduction::ToThreshold { .. } | Reduction::Prr { .. } => ssthresh,
         }

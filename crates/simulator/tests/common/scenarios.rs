@@ -89,6 +89,8 @@ fn tcp() -> impl Strategy<Value = String> {
                 "{ kind = \"compound\", whole_segments = true }",
                 "{ kind = \"cubic\", growth = \"linux-2.6.22\" }",
                 "\"ledbat\"",
+                "\"bbr\"",
+                "\"bbr3\"",
                 "\"sbrm\"",
                 "{ kind = \"direct-window\", price = \"mark\", slow_start = false }",
             ],

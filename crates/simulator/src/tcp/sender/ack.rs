@@ -18,7 +18,9 @@ impl TcpSender {
     #[inline]
     pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let packet = &packed.packet(ctx.now);
-        if self.is_expected(packet) {
+        if self.rate.is_some() {
+            self.on_other_ack(packed, ctx);
+        } else if self.is_expected(packet) {
             self.on_expected_ack(packet, ctx);
         } else if self.has_no_news(packet) {
             self.on_ack_without_news(packed, ctx);
@@ -203,6 +205,7 @@ impl TcpSender {
             self.answer_echo(&ack, earlier, ctx);
         }
         let probing = self.recovery.phase() == Phase::Probing;
+        let lost_below = self.outstanding.board().lost_below();
         let (lost, wait) = self.find_losses(&ack, ctx);
         let next = self.next(&ack, &lost);
         match next {
@@ -222,6 +225,9 @@ impl TcpSender {
             ctx.prompt = true;
             self.retransmit_next(ctx);
             ctx.prompt = false;
+        }
+        if self.rate.is_some() {
+            self.model(&ack, &lost, (lost_below, in_flight), now);
         }
         self.set_timer(&ack, wait, ctx);
         if ack.advances() && self.recovery.progress_ends_backoff() {

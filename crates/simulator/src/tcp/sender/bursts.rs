@@ -57,10 +57,8 @@ impl Bursts {
         let gain = pacing.gain(window);
         let rate = gain * window.cwnd * (1e9 / pacing.bursts_per_s());
         let srtt_ns = srtt.as_nanos() as f64;
-        let min_rtt = feedback.min_rtt().filter(|_| pacing.has_larger_bursts_nearby());
-        let near = min_rtt.map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
-        let bytes = if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 };
-        // It is mostly the smallest, which a multiplication determines in a fraction of the time of a division.
+        let bytes = self.bytes_nearby(feedback, pacing);
+        // Mostly it is the smallest, as a multiplication tells in a fraction of the time of divisions.
         let (mss, limit) = (u32::from(self.mss), u32::from(self.limit));
         if bytes < mss && rate <= f64::from(self.least) * srtt_ns {
             return self.least.into();
@@ -68,8 +66,24 @@ impl Bursts {
         ((rate / srtt_ns) as u32 + bytes / mss).min(limit).max(self.least.into())
     }
 
-    /// Whether all of `room` is sent at once, because it does not exceed a burst and the idle time is too long to
-    /// defer. This is the usual case and takes only comparisons.
+    /// The same at a pacing rate of the controller's own, in segments per second, and its smallest burst.
+    pub fn most_at(&self, per_s: f64, least: u32, feedback: &Feedback) -> u32 {
+        let bytes = self.bytes_nearby(feedback, Pacing::Linux);
+        let paced = per_s / Pacing::Linux.bursts_per_s() * f64::from(self.mss);
+        let segments = (paced as u32).saturating_add(bytes) / u32::from(self.mss);
+        segments.min(self.limit.into()).max(least)
+    }
+
+    /// What a short round trip adds to a burst.
+    #[inline]
+    fn bytes_nearby(&self, feedback: &Feedback, pacing: Pacing) -> u32 {
+        let min_rtt = feedback.min_rtt().filter(|_| pacing.has_larger_bursts_nearby());
+        let near = min_rtt.map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
+        if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 }
+    }
+
+    /// Whether all of `room` leaves at once, as it is no more than any burst and nothing waits for the next ACK after
+    /// such a silence. Mostly it does, and this takes no more than to compare.
     #[inline]
     pub fn fills(&self, room: u32, silence: Span) -> bool {
         room <= self.least.into() && silence > MILLISECOND

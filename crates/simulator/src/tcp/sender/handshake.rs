@@ -1,5 +1,6 @@
 //! Start of a connection.
 
+use tidegate_mechanisms::sender::Beginning;
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::TcpSender;
@@ -39,6 +40,16 @@ impl TcpSender {
         self.feedback.begin(rtt, ctx.now);
         if let Some(rtt) = rtt {
             self.detection.begin(rtt);
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.begin(rtt, ctx.now);
+            self.window.begin_model(&Beginning {
+                now: ctx.now,
+                mss: self.stream.mss(),
+                selective: self.feedback.uses_sack(),
+                rtt,
+                seed: rate.seed,
+            });
         }
         self.transmit.note_activity(ctx.now);
         self.established = PackedOption::some(ctx.now.as_nanos());

@@ -14,6 +14,7 @@
 mod ack;
 mod bursts;
 mod conex;
+mod delivery_rate;
 mod detection;
 mod ecn;
 mod feedback;
@@ -21,6 +22,7 @@ mod frto;
 mod handshake;
 pub mod info;
 pub mod kernel;
+mod model;
 mod outstanding;
 mod pacer;
 mod phase;
@@ -38,6 +40,7 @@ mod undo;
 mod window;
 
 use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::sender::PathEstimate;
 use tidegate_mechanisms::units::{Demand, Time};
 use tidegate_scenario::plan::TcpPlan;
 
@@ -45,10 +48,11 @@ use super::packed_option::PackedOption;
 use super::{HostContext, Sizes};
 use conex::ConexSender;
 pub use conex::{CongestionGauges, DeclarationTotals};
+use delivery_rate::DeliveryRate;
 use detection::Detection;
 use ecn::EcnSender;
 use feedback::Feedback;
-use outstanding::Outstanding;
+use outstanding::{Outstanding, SegmentHistory};
 use phase::Phase;
 use recovery::Recovery;
 use stream::SendStream;
@@ -100,7 +104,9 @@ pub struct TcpSender {
     transmit: Transmit,
     /// Declaration of congestion, if the sender declares any.
     conex: Option<Box<ConexSender>>,
-    /// Time at which the connection was established.
+    /// Samples of the delivery rate, for a controller that models its path.
+    rate: Option<Box<DeliveryRate>>,
+    /// When the connection was established.
     established: PackedOption,
     /// Counters.
     pub counts: SenderCounts,
@@ -116,17 +122,21 @@ impl TcpSender {
         let detection = Detection::new(plan);
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
         let feedback = Feedback::new(plan);
+        let window = SendWindow::new(plan, mss);
+        let rate = window.models_path().then(|| Box::new(DeliveryRate::new()));
+        let history = if rate.is_some() { SegmentHistory::SendTimes } else { detection.memory() };
         TcpSender {
             stream: SendStream::new(mss),
-            outstanding: Outstanding::new(detection.memory(), mss),
+            outstanding: Outstanding::new(history, mss),
             conex: ConexSender::new(plan, &sizes, feedback.uses_sack()),
             feedback,
             ecn: EcnSender::new(plan, mss),
             detection,
             recovery: Recovery::new(plan),
-            window: SendWindow::new(plan, mss),
+            window,
             timer: Timer::new(plan.rearm_on_retransmit, plan.quirks.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan, pushes),
+            rate,
             established: PackedOption::NONE,
             counts: SenderCounts::default(),
         }
@@ -245,7 +255,24 @@ impl TcpSender {
         self.feedback.round_trip().srtt().map(|srtt| srtt.as_secs())
     }
 
-    /// Returns the price of the path as known to the sender, if its controller uses prices.
+    /// What its controller takes its path for, if it models it.
+    pub fn path_estimate(&self) -> Option<PathEstimate> {
+        self.window.path_estimate()
+    }
+
+    /// The seed of its controller's random numbers, if it draws any.
+    pub fn seed_model(&mut self, seed: impl FnOnce() -> u64) {
+        if let Some(rate) = &mut self.rate {
+            rate.seed = seed();
+        }
+    }
+
+    /// Segments in the network.
+    pub fn in_network(&self) -> u32 {
+        self.in_flight()
+    }
+
+    /// The price of its path as it knows it, if it goes by prices.
     pub fn path_price(&self) -> Option<f64> {
         self.window.path_price()
     }

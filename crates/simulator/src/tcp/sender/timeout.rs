@@ -67,15 +67,16 @@ impl TcpSender {
         self.ecn.on_loss(self.window.cwnd());
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
+        let lost_before = self.outstanding.board().lost();
         match self.recovery.timeouts() {
-            Timeouts::StartOver => self.start_over(ctx),
-            Timeouts::Frto(_) => self.begin_frto(ctx),
-            Timeouts::ByTime(_) => self.lose_by_time(ctx),
+            Timeouts::StartOver => self.start_over(lost_before, ctx),
+            Timeouts::Frto(_) => self.begin_frto(lost_before, ctx),
+            Timeouts::ByTime(_) => self.lose_by_time(lost_before, ctx),
         }
     }
 
-    /// Marks everything sent as lost, except sacked segments if those count.
-    fn start_over(&mut self, ctx: &mut HostContext) {
+    /// All that was sent is lost, but for what is sacked, where that counts.
+    fn start_over(&mut self, lost_before: u32, ctx: &mut HostContext) {
         self.lower_threshold(ctx);
         self.window.start_over(ctx.now);
         if !self.feedback.uses_sack() {
@@ -84,6 +85,7 @@ impl TcpSender {
         let nxt = self.outstanding.nxt();
         self.outstanding.give_up(nxt, self.recovery.goes_back());
         self.recovery.go_on(Phase::Loss, nxt);
+        self.model_timeout(lost_before);
         self.send(ctx);
     }
 
@@ -94,7 +96,7 @@ impl TcpSender {
         self.feedback.stop_measuring();
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
-        self.start_over(ctx);
+        self.start_over(self.outstanding.board().lost(), ctx);
         self.restart_timer(ctx);
     }
 
@@ -113,11 +115,12 @@ impl TcpSender {
         }
     }
 
-    fn begin_frto(&mut self, ctx: &mut HostContext) {
+    fn begin_frto(&mut self, lost_before: u32, ctx: &mut HostContext) {
         self.lower_threshold(ctx);
         self.outstanding.forget_retransmission_of_first();
         self.window.hold(self.in_flight() + 1);
         self.recovery.begin_probing(&self.outstanding);
+        self.model_timeout(lost_before);
         self.send_again(self.outstanding.una(), ctx);
     }
 
@@ -146,7 +149,7 @@ impl TcpSender {
         self.recovery.go_on(Phase::Loss, end);
     }
 
-    fn lose_by_time(&mut self, ctx: &mut HostContext) {
+    fn lose_by_time(&mut self, lost_before: u32, ctx: &mut HostContext) {
         if let Some(detected) = self.detection.judge_timeout(&self.outstanding, ctx.now) {
             self.outstanding.lose(&detected, ctx.now);
         }
@@ -159,6 +162,7 @@ impl TcpSender {
         self.window.start_over(ctx.now);
         self.window.allow(self.in_flight() + 1);
         self.recovery.go_on(Phase::Loss, self.outstanding.nxt());
+        self.model_timeout(lost_before);
         self.detection.forget_probe();
         self.send(ctx);
     }
@@ -166,7 +170,10 @@ impl TcpSender {
     /// Handles the reordering timer: late segments may count as lost now.
     fn on_reordering_timer(&mut self, ctx: &mut HostContext) {
         self.detection.look_again();
-        if self.look_for_losses(ctx.now).0.any() {
+        let lost_below = self.outstanding.board().lost_below();
+        let lost = self.look_for_losses(ctx.now).0;
+        if lost.any() {
+            self.model_losses(&lost, lost_below, ctx.now);
             if self.recovery.phase() != Phase::Recovery {
                 self.enter_recovery(ctx);
                 let in_flight = self.in_flight();

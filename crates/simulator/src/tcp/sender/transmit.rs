@@ -69,7 +69,12 @@ impl Transmit {
         }
     }
 
-    /// Returns the time since the last transmission.
+    /// How long the next segment has to wait for its time.
+    pub fn until_departure(&self, now: Time) -> Span {
+        self.paced_until(now).map_or(Span::ZERO, |at| at.since(now))
+    }
+
+    /// How long nothing has left.
     #[inline]
     pub fn silence(&self, now: Time) -> Span {
         now.since(self.last_sent)
@@ -115,6 +120,9 @@ impl TcpSender {
                 self.window.note_use(full, &self.outstanding);
             }
         }
+        if self.rate.is_some() {
+            self.note_application_limit();
+        }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if probes {
             self.schedule_probe(self.timeout_of_first(ctx.now), ctx);
@@ -149,6 +157,7 @@ impl TcpSender {
             }
             if in_flight == 0 {
                 self.window.start(self.transmit.silence(ctx.now), ctx.now);
+                self.restart_model(ctx.now);
             }
             let sent = if let Some(bursts) = self.transmit.bursts {
                 // Duplicates allow one segment at a time, regardless of the segments in flight.
@@ -179,10 +188,15 @@ impl TcpSender {
     #[inline]
     fn note_paced(&mut self, segments: u32, now: Time) {
         if let Some(pacer) = &mut self.transmit.pacer {
-            let (window, outstanding) = (self.window.get(), f64::from(self.outstanding.count()));
-            let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
-            let srtt = self.feedback.round_trip().srtt();
-            let rate = srtt.map(|srtt| in_window / srtt.as_nanos() as f64);
+            let rate = if self.rate.is_some() {
+                self.window.own_pacing().map(|(per_s, _)| per_s * 1e-9)
+            } else {
+                let (window, outstanding) =
+                    (self.window.get(), f64::from(self.outstanding.count()));
+                let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
+                let srtt = self.feedback.round_trip().srtt();
+                srtt.map(|srtt| in_window / srtt.as_nanos() as f64)
+            };
             pacer.on_sent(segments, rate, now);
         }
     }
@@ -213,8 +227,11 @@ impl TcpSender {
     fn send_burst(&mut self, bursts: Bursts, room: u32, ctx: &mut HostContext) -> u32 {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
-        if !bursts.fills(room, silence) {
-            most = bursts.most(self.window.get(), &self.feedback, self.transmit.pacing);
+        if self.rate.is_some() || !bursts.fills(room, silence) {
+            most = match self.window.own_pacing().filter(|_| self.rate.is_some()) {
+                Some((per_s, least)) => bursts.most_at(per_s, least, &self.feedback),
+                None => bursts.most(self.window.get(), &self.feedback, self.transmit.pacing),
+            };
             let ready = self.stream.ready(self.outstanding.nxt());
             let cut_short = room < most && ready > u64::from(room);
             let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
@@ -289,6 +306,9 @@ impl TcpSender {
                 true => flags | flags::CONEX,
                 false => self.declared(flags, segment, again, ctx.now),
             };
+        }
+        if self.rate.is_some() {
+            self.note_departure(segment, ctx.now);
         }
         self.transmit.note_activity(ctx.now);
         self.counts.sent += 1;

@@ -7,7 +7,10 @@
 use core::hint::select_unpredictable;
 
 use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, SenderParams, Window};
+use tidegate_mechanisms::sender::{
+    Ack, Beginning, Controller, LostSegment, MIN_SSTHRESH, Marks, PathEstimate, RateSample,
+    SenderParams, Totals, Window,
+};
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
@@ -91,17 +94,19 @@ impl SendWindow {
         let at_once = plan.window_reduction == ReductionPlan::Immediate;
         let by_acks =
             plan.quirks.lost_in_flight && at_once && plan.loss_recovery == RecoveryPlan::Sack;
+        let controller = build::controller(plan.congestion_control.clone());
+        let models_path = controller.path_model().is_some();
         SendWindow {
             window: Window {
                 ssthresh: plan.initial_ssthresh.map_or(f64::INFINITY, |most| f64::from(most.0)),
                 ..Window::new(plan.initial_window.0)
             },
-            controller: build::controller(plan.congestion_control.clone()),
+            controller,
             grows_by: if by_delivery { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
             reduces_by: plan.window_reduction,
             // Linux's CUBIC and BIC have no `min_cwnd`; Reno's is half.
             reduces_to_half: !matches!(plan.congestion_control, SenderParams::Cubic(_)),
-            reduction: Reduction::Immediate,
+            reduction: if models_path { Reduction::ByModel } else { Reduction::Immediate },
             limited_transmit: plan.limited_transmit,
             limited_by_count: plan.limited_transmit
                 && plan.quirks.limited_transmit_by_count
@@ -113,7 +118,8 @@ impl SendWindow {
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,
             // A paced sender seldom finds its window full at an ACK.
-            usage: (plan.window_use_per_round || plan.is_paced()).then(Usage::default),
+            usage: (plan.window_use_per_round || plan.is_paced() || models_path)
+                .then(Usage::default),
             restarts_at: plan.slow_start_after_idle.then_some(plan.initial_window.0),
             forgiven_requests: plan.forgiven_requests,
         }
@@ -287,7 +293,9 @@ impl SendWindow {
     /// Reduces the window at once, for a loss that is already repaired.
     pub fn reduce_at_once(&mut self, in_flight: u32, now: Time) {
         self.reduce_for_loss(in_flight, now);
-        self.window.cwnd = self.window.ssthresh;
+        if !self.models_path() {
+            self.window.cwnd = self.window.ssthresh;
+        }
         self.controller.on_recovery_exit(&mut self.window, now);
     }
 
@@ -308,6 +316,9 @@ impl SendWindow {
 
     /// Starts a reduction to the present threshold.
     pub fn glide(&mut self) {
+        if self.models_path() {
+            return;
+        }
         self.reduction = Reduction::begin(self.reduces_by, self.window.cwnd, self.reduces_to_half);
         if self.is_reduced_at_once() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
@@ -358,7 +369,10 @@ impl SendWindow {
 
     /// Restores an earlier window. Returns whether the threshold is restored as well.
     pub fn go_back(&mut self, before: Window) -> bool {
-        self.window.cwnd = self.window.cwnd.max(before.cwnd);
+        match self.controller.path_model_mut() {
+            Some(model) => model.on_undo(&mut self.window),
+            None => self.window.cwnd = self.window.cwnd.max(before.cwnd),
+        }
         let raises = before.ssthresh > self.window.ssthresh;
         if raises {
             self.window.ssthresh = before.ssthresh;
@@ -421,7 +435,7 @@ impl SendWindow {
     /// for each RTO (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`). RFC 2861's rule for a window that was not
     /// filled does not apply in Linux, where every ACK counts as if it had been.
     pub fn restart(&mut self, silence: Span, rto: Span, phase: Phase) {
-        let Some(least) = self.restarts_at else { return };
+        let Some(least) = self.restarts_at.filter(|_| !self.models_path()) else { return };
         let Window { cwnd, ssthresh } = &mut self.window;
         if !matches!(phase, Phase::Reducing | Phase::Recovery) {
             *ssthresh = ssthresh.max(f64::from(*cwnd as u32 / 2 + *cwnd as u32 / 4));
@@ -437,7 +451,64 @@ impl SendWindow {
         self.controller.on_start(silence, now);
     }
 
-    /// Sets the window to a number of segments.
+    /// Whether the controller models its path, and moves the window itself.
+    #[inline]
+    pub fn models_path(&self) -> bool {
+        matches!(self.reduction, Reduction::ByModel)
+    }
+
+    /// The connection is established.
+    pub fn begin_model(&mut self, beginning: &Beginning) {
+        if let Some(model) = self.controller.path_model_mut() {
+            model.begin(&self.window, beginning);
+        }
+    }
+
+    /// A sample for a controller that models its path. Returns whether what is in flight counts as limited by the
+    /// application.
+    pub fn model(&mut self, sample: &RateSample) -> bool {
+        let model = self.controller.path_model_mut();
+        model.is_some_and(|model| model.on_sample(&mut self.window, sample))
+    }
+
+    /// A segment is lost, says the same ACK.
+    pub fn model_loss(&mut self, lost: &LostSegment) {
+        if let Some(model) = self.controller.path_model_mut() {
+            model.on_lost(&self.window, lost);
+        }
+    }
+
+    /// The application goes on where the controller models its path.
+    pub fn restart_model(&mut self, now: Time) {
+        if let Some(model) = self.controller.path_model_mut() {
+            model.on_restart(&mut self.window, now);
+        }
+    }
+
+    /// A timeout where the controller models its path.
+    pub fn model_timeout(&mut self, totals: Totals) {
+        if let Some(model) = self.controller.path_model_mut() {
+            model.on_timeout(totals);
+        }
+    }
+
+    /// Pacing rate in segments per second and fewest segments of a burst, where the controller sets them.
+    pub fn own_pacing(&self) -> Option<(f64, u32)> {
+        let model = self.controller.path_model()?;
+        Some((model.pacing_rate(), model.least_burst()))
+    }
+
+    /// What the controller takes its path for, if it models it.
+    pub fn path_estimate(&self) -> Option<PathEstimate> {
+        Some(self.controller.path_model()?.estimate())
+    }
+
+    /// Whether the window was full at some time in the last round trip.
+    pub fn was_full(&self, in_flight: u32) -> bool {
+        self.usage.map_or(in_flight >= self.window.cwnd as u32, |usage| usage.full)
+    }
+
+    /// So many segments may be in flight.
     pub fn allow(&mut self, segments: u32) {
         self.window.cwnd = f64::from(segments);
     }
