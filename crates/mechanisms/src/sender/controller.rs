@@ -40,7 +40,7 @@ pub trait Sender {
     const PAYS: bool = false;
 }
 
-/// What a congestion controller does.
+/// A congestion controller.
 pub trait Control: Sender + Sized {
     /// Whether it reduces the window for marks itself, in [`Control::on_marks`]. Otherwise the endpoint does, once per
     /// window of data, to [`Control::ssthresh_on_mark`].
@@ -106,8 +106,8 @@ pub trait Control: Sender + Sized {
     /// Returns the share of the window kept on a loss (multiplicative decrease factor).
     fn beta(&self) -> f64;
 
-    /// The same controller as one that models its path, where it does. The endpoint leaves window and pacing rate to it,
-    /// and takes samples of the delivery rate for it.
+    /// Returns the controller as one that models its path, if it does. The endpoint then leaves window and pacing rate to
+    /// it, and takes delivery rate samples for it.
     fn path_model(&self) -> Option<&dyn ModelPath> {
         None
     }
@@ -139,7 +139,7 @@ macro_rules! senders {
         }
 
         impl Controller {
-            /// For a new connection.
+            /// Creates the controller of a new connection.
             pub fn new(params: SenderParams) -> Self {
                 match params {
                     $(SenderParams::$name(params) => Controller::$name($name::new(params)),)+
