@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the congestion controls here keep of a socket, and the socket options that set and read a flow's parameters.
+ * Per-socket state of the congestion controls, and the socket options that set and read a flow's parameters.
  */
 #ifndef TG_FLOW_H
 #define TG_FLOW_H
@@ -94,7 +94,7 @@ static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_f
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 }
 
-/* Counters and states of a connection that begins. */
+/* Initializes the counters and states of a new connection. */
 static __always_inline void init_flow(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
 {
 	flow->delivered = tp->delivered;
@@ -105,7 +105,7 @@ static __always_inline void init_flow(struct tcp_sock *tp, struct tg_sbrm_flow *
 	flow->ce = 0;
 }
 
-/* The kernel enters a state; a loss that duplicate ACKs or SACK report reduces the window. */
+/* Follows the kernel's state; a loss reported by duplicate ACKs or SACK reduces the window. */
 static __always_inline void enter_state(struct sock *sk, __u8 new_state)
 {
 	struct tg_sbrm_flow *flow = flow_of(sk);
@@ -117,7 +117,7 @@ static __always_inline void enter_state(struct sock *sk, __u8 new_state)
 	flow->ca_state = new_state;
 }
 
-/* Packets acknowledged since the last ACK, and how many of them were marked. */
+/* Number of packets newly acknowledged by an ACK, and of the marked ones among them. */
 struct tg_acked {
 	__u32 packets, marked;
 };

@@ -43,7 +43,7 @@ static inline int tg_vegascp_valid(struct tg_vegascp_parameters p)
 	return p.ln_base_q24 > 0 && p.ln_base_q24 < 1U << 28 && p.history > 0 && p.history <= TG_VEGASCP_MOST;
 }
 
-/* An ACK tells of so many packets, of which some were marked; the marked ones count as the last of them. */
+/* Adds the packets of an ACK to the history; the marked ones count as the last of them. */
 static inline struct tg_vegascp_marks tg_vegascp_count_marks(struct tg_vegascp_marks m,
 						      struct tg_vegascp_parameters p,
 						      __u32 delivered, __u32 marked)

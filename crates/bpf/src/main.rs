@@ -33,7 +33,7 @@ enum Failure {
     Other(String),
 }
 
-/// What the command line asks for.
+/// Request of the command line.
 struct Arguments {
     /// Keep the congestion controls until standard input ends.
     keep: bool,
@@ -42,7 +42,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// [`None`] if a text was asked for and is printed.
+    /// Returns [`None`] if a text was requested, which is then printed.
     fn parse(mut parser: lexopt::Parser) -> Result<Option<Self>, lexopt::Error> {
         use lexopt::prelude::*;
         let (mut keep, mut directory) = (None, None);

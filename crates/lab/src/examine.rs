@@ -83,7 +83,7 @@ fn declares(plan: &Plan) -> Vec<String> {
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
 }
 
-/// Whatever kernels call BBR is version 1, but for those that someone has patched.
+/// Kernels name version 1 BBR, except patched ones.
 fn in_no_kernel(tcp: &TcpPlan) -> Option<String> {
     let line = "no released Linux kernel has BBRv3 (bbr3); simulate it, or take bbr";
     matches!(tcp.congestion_control, SenderParams::Bbr3(_)).then(|| line.to_owned())

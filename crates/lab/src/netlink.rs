@@ -45,7 +45,7 @@ pub fn set_up(index: u32) -> io::Result<()> {
     request(RouteNetlinkMessage::NewLink(message), 0)
 }
 
-/// Sets the largest packet, bytes, and the length of the device's transmit queue, packets.
+/// Sets the MTU, bytes, and the length of the device's transmit queue, packets.
 pub fn set_limits(index: u32, mtu: u32, queue: u32) -> io::Result<()> {
     let mut message = LinkMessage::default();
     message.header.index = index;
@@ -58,7 +58,7 @@ pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
     let mut message = AddressMessage::default();
     message.header.family = family(address);
     message.header.prefix_len = prefix;
-    // Usable at once: on a link with one neighbour no address can be taken.
+    // Usable immediately: on a link with one neighbour there are no duplicate addresses.
     message.header.flags = AddressHeaderFlags::Nodad;
     message.header.index = index;
     message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];

@@ -1,4 +1,4 @@
-//! Capture files of a run: packets that leave a link, as Wireshark reads them.
+//! Capture files of a run, for Wireshark: packets that leave a link.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,11 +10,11 @@ use tidegate_simulator::{CapturedPacket, try_run_captured};
 use tidegate_wire::accecn::{ByteCounters, Order};
 use tidegate_wire::capture::{Endpoint, Headers, TcpHeader, file_header, record};
 
-/// Ports of receivers begin here; each flow has its own.
+/// First port of receivers; each flow has a separate one.
 const FIRST_RECEIVER_PORT: u32 = 5_000;
-/// Ports of senders begin here; each connection of a flow has its own.
+/// First port of senders; each connection of a flow has a separate one.
 const FIRST_SENDER_PORT: u32 = 10_000;
-/// Ports of either kind before they begin again.
+/// Number of ports of either kind, after which they repeat.
 const PORTS: u32 = 50_000;
 
 /// A link, and the file for its packets.
@@ -23,18 +23,18 @@ pub struct Target {
     pub path: PathBuf,
 }
 
-/// What a capture has written.
+/// Result of a capture.
 pub struct Captured {
     pub digest: String,
-    /// Packets written, by target.
+    /// Number of packets written, by target.
     pub written: Vec<u64>,
-    /// Packets beyond the limit, by target.
+    /// Number of packets beyond the limit, by target.
     pub beyond: Vec<u64>,
-    /// Packets in tunnels, which have no place in the files.
+    /// Number of packets in tunnels, which are not written.
     pub in_tunnels: u64,
 }
 
-/// Why there is none.
+/// Reason why a capture failed.
 pub enum Failure {
     Run(String),
     File(PathBuf, io::Error),
@@ -102,7 +102,7 @@ impl Output {
     }
 }
 
-/// Addresses of flows: senders in 10.0.0.0/8, receivers in 100.64.0.0/10, one a host.
+/// Addresses of flows: senders in 10.0.0.0/8, receivers in 100.64.0.0/10, one per host.
 struct Addresses {
     hosts: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Traces of links, as their text has them.
+//! Traces of links, parsed from their text.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -6,7 +6,7 @@ use tidegate_scenario::trace::{DelayTrace, RateTrace, TraceFormat};
 
 use crate::plan::in_seconds;
 
-/// A trace of rates, or of delays where its head says so: its steps, in SI units, or what is wrong with it.
+/// Parses a trace of rates, or of delays if its header says so: returns its steps, in SI units, or its errors.
 #[pyfunction]
 pub fn read_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);

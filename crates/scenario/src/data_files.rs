@@ -4,17 +4,17 @@ use crate::document::{Node, Table, Value};
 use crate::prepare;
 use crate::trace::is_file_name;
 
-/// How the name of a file of frames ends; any other text is the data itself.
+/// Extension of the name of a file of frames; any other text is the data itself.
 const ENDING: &str = ".csv";
 
 /// Keys of links whose text is the name of a file, unless it has several lines.
 const OF_LINKS: [&str; 1] = ["trace"];
-/// Where links are described.
+/// Sections that describe links.
 const LINKS: [&str; 3] = ["bottleneck", "mobile", "links"];
-/// So deep do tables of links go: `links.NAME.rate.trace`.
+/// Maximum depth of tables of links: `links.NAME.rate.trace`.
 const DEPTH: usize = 4;
 
-/// A file that is named where its content could stand.
+/// A file named in place of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
     /// Dotted key, such as `users.a.traffic.frames`.

@@ -139,7 +139,7 @@ impl Network {
 
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
         let plain = plain(name.to_owned(), &file.line, packet_size);
-        // What a link carried says how busy it was only if its rate stays.
+        // The carried traffic determines the utilization only if the rate is constant.
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
         let monitored = file.bottleneck || link.changes_rate();
         let link = link.watched(monitored);
@@ -214,7 +214,7 @@ fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
     LinkPlan::on_line(name, &line.rate, &line.delay, line.buffer, packet_size)
 }
 
-/// A reverse link with what is set for it, watched where its rate follows a trace.
+/// Returns a reverse link with its settings, monitored if its rate follows a trace.
 fn differing(mut back: LinkPlan, own: &ReverseLine) -> LinkPlan {
     if let Some(rate) = &own.reverse_rate {
         back = back.at_rate(rate);
@@ -243,7 +243,7 @@ fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     let plain = LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size);
     match &link.delay_trace {
         None => plain,
-        // Both directions change their way at the same time.
+        // Both directions change their path at the same time.
         Some(trace) => plain.with_delay(&LinkDelay::Traced(trace.clone())),
     }
 }

@@ -19,7 +19,7 @@ pub use rate::{RateStep, RateTrace};
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Span};
 
-/// How a trace is written.
+/// Format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// A line for each opportunity to deliver 1500 bytes.
@@ -28,16 +28,16 @@ pub enum TraceFormat {
     Csv,
 }
 
-/// A trace has at most so many changes: each takes memory as long as the network is there.
+/// Maximum number of changes in a trace; each takes memory for the lifetime of the network.
 pub const MAX_CHANGES: usize = 1_000_000;
 
-/// Errors that are reported one by one.
+/// Maximum number of errors reported individually.
 const MAX_ERRORS: usize = 10;
 
-/// A trace ends before the longest run does.
+/// Maximum length of a trace, above that of the longest run.
 const MAX_LENGTH: Span = Span::from_secs(70_000);
 
-/// What was read of a text: changes of a value, or errors with their lines.
+/// Result of parsing a text: changes of a value, or errors with their lines.
 #[derive(Debug, PartialEq)]
 struct Reading<S> {
     text: String,
@@ -62,14 +62,14 @@ impl<S> Reading<S> {
     }
 }
 
-/// Whether a text is the name of a file with the trace, and not the trace itself, which has a line at least.
+/// Whether a text is the name of a file with the trace, and not the trace itself, which has at least one line.
 pub(crate) fn is_file_name(text: &str) -> bool {
     !text.contains('\n')
 }
 
 const UNREAD: &str = "is the name of a file that was not read; from a text, write the trace itself";
 
-/// Lines with something on them, with their numbers.
+/// Returns the non-empty lines with their numbers.
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().filter_map(|(number, line)| {
         let row = line.split('#').next().unwrap_or_default().trim();

@@ -1,9 +1,7 @@
-//! Packets as they leave a link, with the fields that a TCP or UDP header has on the wire: what a
-//! capture file shows.
+//! Capture of packets that leave a link, with the fields of a TCP or UDP header on the wire.
 //!
-//! The engine counts sequence space in segments. Bytes follow from the segments that were seen: all
-//! but those that were captured short are full. TCP here has no FIN; a data segment carries the last
-//! acknowledgement that its host was seen to send.
+//! The engine counts sequence space in segments. Byte offsets follow from the observed segments: all are full except
+//! those captured short. TCP here has no FIN; a data segment carries the last acknowledgement observed from its host.
 
 use std::collections::HashMap;
 
@@ -13,9 +11,9 @@ use tidegate_scenario::plan::Plan;
 use crate::packet::{MAX_SACK_BLOCKS, OptionStore, PackedPacket, Packet, ReceivedBytes, flags};
 use crate::tcp::{HEADER_BYTES, TIMESTAMP_BYTES};
 
-/// IPv4 and UDP headers.
+/// Length of IPv4 and UDP headers, bytes.
 const UDP_HEADER_BYTES: u16 = 28;
-/// Connections of a flow whose sequence numbers are kept; a packet of an older one is rare.
+/// Number of connections per flow with stored sequence numbers; packets of older ones are rare.
 const KEPT_CONNECTIONS: usize = 4;
 
 /// Receives packets in the order in which each link sends them.
@@ -30,7 +28,7 @@ pub struct CapturedPacket {
     pub at: Time,
     /// Index of the flow in [`Plan::flows`].
     pub flow: usize,
-    /// Number of the connection within its flow, from 0, counted from the first that was seen.
+    /// Number of the connection within its flow, from 0, in the order of observation.
     pub connection: u32,
     /// Whether it travels from the flow's receiver to the flow's sender.
     pub reverse: bool,
@@ -68,14 +66,14 @@ pub struct CapturedTcp {
     pub received_bytes: Option<(bool, [Option<u32>; 3])>,
 }
 
-/// Which links are captured, and what is known of the connections seen there.
+/// Captured links, and the state of the connections observed there.
 pub(crate) struct Capture {
-    /// By link: whether it is captured.
+    /// Whether a link is captured, by link.
     links: Vec<bool>,
     flows: Vec<FlowHeaders>,
     known: HashMap<u32, Vec<Connection>>,
     sink: CaptureSink,
-    /// Packets in tunnels, which are left out.
+    /// Number of packets omitted because they were in a tunnel.
     left_out: u64,
 }
 
@@ -83,16 +81,16 @@ pub(crate) struct Capture {
 struct FlowHeaders {
     tcp: bool,
     timestamps: bool,
-    /// Headers of a segment with data.
+    /// Length of the headers of a segment with data.
     header: u16,
     mss: u16,
 }
 
-/// A connection as seen so far.
+/// Observed state of a connection.
 struct Connection {
     id: u32,
     number: u32,
-    /// By direction of the data: from the flow's sender, from its receiver.
+    /// Streams by direction of the data: from the flow's sender, from its receiver.
     streams: [Stream; 2],
     /// Last TSval by direction of travel, milliseconds.
     clocks: [u32; 2],
@@ -103,14 +101,14 @@ struct Connection {
 struct Stream {
     /// Segments with less than a full payload, and the bytes that they lack, in order.
     short: Vec<(u64, u64)>,
-    /// Next byte after the last that was seen.
+    /// Offset after the last observed byte.
     end: u64,
-    /// Next segment that its receiver was seen to expect.
+    /// Next segment expected by the receiver, as observed.
     acknowledged: u64,
 }
 
 impl Stream {
-    /// Offset of a segment's first byte in the stream.
+    /// Returns the offset of a segment's first byte in the stream.
     fn offset(&self, segment: u64, mss: u16) -> u64 {
         let before = self.short.partition_point(|(number, _)| *number < segment);
         let lacking: u64 = self.short[..before].iter().map(|(_, lack)| lack).sum();
@@ -130,13 +128,13 @@ impl Stream {
     }
 }
 
-/// Sequence number of a byte of the stream: the SYN takes number 0.
+/// Returns the sequence number of a byte of the stream: the SYN has number 0.
 fn sequence(offset: u64) -> u32 {
     (offset + 1) as u32
 }
 
 impl Capture {
-    /// A capture of these links of a plan.
+    /// Creates a capture of these links of a plan.
     pub(crate) fn new(plan: &Plan, links: &[usize], sink: CaptureSink) -> Self {
         let headers = |flow: &tidegate_scenario::plan::FlowPlan| {
             let timestamps = flow.tcp.as_ref().is_some_and(|tcp| tcp.timestamps);
@@ -156,12 +154,12 @@ impl Capture {
         }
     }
 
-    /// Packets that were left out, because they were in a tunnel.
+    /// Returns the number of packets omitted because they were in a tunnel.
     pub(crate) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// A packet leaves a link at `at`. Reports between stages are no packets of hosts and are left out.
+    /// Captures a packet that leaves a link at `at`. Reports between stages are not packets of hosts and are omitted.
     pub(crate) fn see(
         &mut self,
         link: u32,
@@ -212,7 +210,7 @@ impl Capture {
     }
 }
 
-/// The connection of a packet, which may be seen for the first time.
+/// Returns the connection of a packet, creating it at its first packet.
 fn connection_of<'a>(
     known: &'a mut HashMap<u32, Vec<Connection>>,
     packet: &Packet,

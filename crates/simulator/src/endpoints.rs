@@ -52,16 +52,16 @@ pub struct FlowSample {
     pub srtt_s: Option<f64>,
     /// Price of the path as known to the sender; `None` if its controller does not use prices.
     pub price: Option<f64>,
-    /// What it takes its path for, if its controller models it.
+    /// Estimate of its path, if its controller models it.
     pub path: Option<PathSample>,
 }
 
-/// What a sender takes its path for at a moment, and how much of it is there.
+/// A sender's estimate of its path at a time, and its segments in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSample {
-    /// What its controller has estimated.
+    /// Estimate of the controller.
     pub estimate: PathEstimate,
-    /// Segments in the network.
+    /// Number of segments in the network.
     pub in_flight: u32,
 }
 

@@ -33,7 +33,7 @@ struct Ahead {
     marked: bool,
 }
 
-/// Readings of a run that is over.
+/// Readings of a completed run.
 struct Measured {
     before: Readings,
     after: Readings,
@@ -41,7 +41,7 @@ struct Measured {
     applications: ApplicationTable,
 }
 
-/// With so many flows or more, what packets need is asked for before they come.
+/// Number of flows from which on the data of packets are prefetched.
 const MANY: usize = 1 << 15;
 /// Prefetch distances in packets: for the packet's path and flow, for its connection, and for the data that the
 /// connection refers to.
@@ -67,7 +67,7 @@ pub struct Engine<'a> {
     ahead: Vec<Ahead>,
     /// Whether the network is large enough for prefetching.
     prefetches: bool,
-    /// Links that are monitored because they are captured.
+    /// Links monitored only because they are captured.
     watched_for_capture: Vec<usize>,
 }
 
@@ -118,8 +118,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs as [`Self::run`], and captures what leaves these links, of which `watched` are monitored for that alone.
-    /// Returns also the number of packets left out.
+    /// Runs as [`Self::run`], and captures the packets that leave these links, of which `watched` are monitored only for
+    /// the capture. Also returns the number of omitted packets.
     pub fn run_captured(
         mut self,
         links: &[usize],

@@ -88,7 +88,7 @@ pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
 }
 
 /// The same as [`try_run`], where `sink` receives the packets that leave these links (indices into [`Plan::links`]). Returns
-/// also how many packets it did not receive, because they were in a tunnel. The output has counters and series of all of
+/// also the number of packets omitted because they were in a tunnel. The output has counters and series of all of
 /// these links, in addition to those of bottlenecks; the digest is that of [`run`].
 ///
 /// # Errors
@@ -115,8 +115,8 @@ pub fn try_run_captured(
 }
 
 /// The same as [`run`], with an event for every packet that reaches its receiver. Of links without a monitor, packets
-/// that they drop or accept ahead of time may be counted in another part of the run. Slower: it is there to be compared
-/// with.
+/// that they drop or accept ahead of time may be counted in another part of the run. Slower; for
+/// comparison.
 ///
 /// # Panics
 /// As [`run`].

@@ -78,7 +78,7 @@ struct Rest {
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
-    /// How long packets are on the wire, where that is not the same for all.
+    /// Propagation delay that is not constant.
     propagation: Option<Box<Propagation>>,
 }
 
@@ -168,7 +168,7 @@ impl Link {
         }
     }
 
-    /// When the packet that was accepted last leaves.
+    /// Returns the departure time of the packet accepted last.
     pub fn last_departure(&self) -> Time {
         self.free_at
     }
@@ -403,8 +403,8 @@ impl Link {
     }
 }
 
-/// For how many nanoseconds a link of this kind can send in a time: where its rate follows a trace, as long as that is not
-/// 0. An outage by `rate_changes` is a fault, and counts as time in which the link could have been sending.
+/// Returns the time in which a link of this kind can send, nanoseconds: if its rate follows a trace, the time with a rate
+/// above 0. An outage by `rate_changes` is a fault, and counts as time in which the link can send.
 pub fn able_ns(kind: &LinkKind, from: Time, to: Time) -> f64 {
     let span = match kind.rate_trace.is_some().then(|| RateSchedule::of(kind)).flatten() {
         Some(schedule) => schedule.sending(from, to),
@@ -413,14 +413,14 @@ pub fn able_ns(kind: &LinkKind, from: Time, to: Time) -> f64 {
     span.as_nanos().max(1) as f64
 }
 
-/// Whether what has this probability happens.
+/// Draws whether an event with this probability happens.
 #[inline(never)]
 fn happens((probability, rng): &mut (f64, Stream)) -> bool {
     rng.unit() < *probability
 }
 
 impl Rest {
-    /// When a packet that departs now reaches the far end.
+    /// Returns the time at which a packet that departs now reaches the far end.
     #[inline]
     fn far_end_at(&mut self, departs: Time, delay: Span) -> Time {
         match &mut self.propagation {

@@ -257,7 +257,7 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Captures a packet that a link sends: one that it accepts, or loses on the wire.
+    /// Captures a packet that a link sends: an accepted one, or one lost on the wire.
     #[cold]
     fn capture_offered(
         &mut self,

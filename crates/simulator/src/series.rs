@@ -24,9 +24,9 @@ pub struct Series {
     pub stages: StageSeries,
     /// State of the applications of the first flows of each group.
     pub applications: ApplicationSeries,
-    /// What the first flows of each group take their path for, where they model it.
+    /// Path estimates of the first flows of each group, if they model their path.
     pub paths: PathSeries,
-    /// When the next sample is taken; [`Time::NEVER`] if none is.
+    /// Time of the next sample; [`Time::NEVER`] without samples.
     next: Time,
     /// Time between samples.
     step: Span,
@@ -210,7 +210,7 @@ impl Series {
     }
 }
 
-/// Samples what a sender takes its path for.
+/// Samples a sender's estimate of its path.
 fn sample_path(series: &mut PathSeries, plan: &Plan, now: Time, flow: usize, path: &PathSample) {
     let packet_bits = 8.0 * plan.flows[flow].packet_size.get() as f64;
     let estimate = &path.estimate;

@@ -1,4 +1,4 @@
-//! Packets as they leave a link.
+//! Captures of packets that leave a link.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tidegate_simulator::{CapturedPacket, CapturedTcp, run, try_run_captured};
 use crate::common;
 use common::plan;
 
-/// What left a link in the run of seed 1, whose digest is that of the run without a capture.
+/// Returns the packets that left a link in the run with seed 1, whose digest is that of the run without a capture.
 fn captured(plan: &Plan, name: &str) -> Vec<CapturedPacket> {
     let link = plan.links.iter().position(|link| link.name == name).expect("there is such a link");
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -34,8 +34,8 @@ fn two_users(bottleneck: &str, users: &str) -> Plan {
 
 const TWO: &str = "[users.a]\ncount = 2\n";
 
-/// In a queue without and in one with a scheduler: in order, at the pace of the link, each connection with a SYN and its
-/// stream without a hole before what was retransmitted.
+/// In a queue with and without a scheduler: packets are in order and at the rate of the link, and each connection has a
+/// SYN and a stream without holes, apart from retransmissions.
 #[test]
 fn packets_leave_in_order_with_the_bytes_of_their_streams() {
     for bottleneck in ["", "scheduler = \"fq-codel\""] {
@@ -56,7 +56,7 @@ fn packets_leave_in_order_with_the_bytes_of_their_streams() {
         for (flow, mut ranges) in covered {
             ranges.sort_unstable();
             let holes = ranges.windows(2).filter(|pair| pair[1].0 > pair[0].1).count();
-            // What was lost shortly before the end is missing.
+            // Packets lost shortly before the end are missing.
             assert!(holes < 20, "{bottleneck}: flow {flow} has {holes} holes");
             assert_eq!(ranges[0].0, 1, "the SYN has number 0");
         }

@@ -193,14 +193,14 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// By how much the delays of a link's packets differ.
+/// Returns the maximum difference of the delays of a link's packets.
 fn delays_differ_s(link: &LinkPlan) -> f64 {
     let Some(TracedDelay { trace, .. }) = &link.delay_trace else { return 0.0 };
     let longest = trace.steps().iter().map(|(_, delay)| delay.as_secs()).fold(0.0, f64::max);
     longest - link.delay.as_secs()
 }
 
-/// How long so many bits take at most, with all outages within them.
+/// Returns the maximum time to send `bits` bits, including all outages.
 fn sending_s(link: &LinkPlan, bits: f64) -> f64 {
     let changes = &link.rate_changes.0;
     let outages = changes.windows(2).filter(|pair| pair[0].rate.0.as_bps() == 0);
@@ -208,7 +208,7 @@ fn sending_s(link: &LinkPlan, bits: f64) -> f64 {
     bits / rates_bps(link).0 + outages_s + silent_s(link, bits)
 }
 
-/// The same of a trace, of whose passes the first and the last may send nothing.
+/// Returns the maximum time to send `bits` bits by a trace, whose first and last pass may send nothing.
 fn silent_s(link: &LinkPlan, bits: f64) -> f64 {
     let Some(TracedRate { trace, .. }) = &link.rate_trace else { return 0.0 };
     let (sent, sending) = trace.whole();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// A UDP flow that finds a packet waiting at any time, over a link with this rate.
+/// Runs a UDP flow with a permanent backlog over a link with this rate.
 fn flood(line: &str) -> RunOutput {
     let text = format!(
         "version = 1\nwarm_up = \"2 s\"\nduration = \"20 s\"\n[bottleneck]\n{line}\n\
@@ -57,7 +57,7 @@ fn a_flood_on_the_reverse_direction_gets_its_trace() {
     assert!((up / 6e6 - 1.0).abs() < 0.01 && (down / 20e6 - 1.0).abs() < 0.01, "{up}, {down}");
 }
 
-/// The cell of a mobile network is the narrowest link down, and up has half of its rate.
+/// The cell of a mobile network is the narrowest link downlink; the uplink has half of its rate.
 #[test]
 fn the_radio_of_a_mobile_network_follows_its_traces() {
     let text = r#"
@@ -78,7 +78,7 @@ fn the_radio_of_a_mobile_network_follows_its_traces() {
     assert!((down / 9e6 - 1.0).abs() < 0.01 && (up / 6e6 - 1.0).abs() < 0.01, "{down}, {up}");
 }
 
-/// A delay of 30 ms that falls to 5 ms: round trips follow it, and no packet overtakes another, so that nothing is
+/// A delay of 30 ms that decreases to 5 ms: round trips follow it, and no packet overtakes another, so that nothing is
 /// retransmitted.
 #[test]
 fn packets_keep_their_order_where_the_delay_becomes_shorter() {
@@ -107,7 +107,7 @@ fn packets_keep_their_order_where_the_delay_becomes_shorter() {
 proptest! {
     #![proptest_config(common::scenarios::exact(20))]
 
-    /// What a UDP flow gets is the integral of the rate, whatever queue is in front of it.
+    /// The throughput of a UDP flow is the integral of the rate, with any queue.
     #[test]
     fn a_flood_gets_the_integral_of_any_trace(
         rates in prop::collection::vec((1..300u32, prop::sample::select(vec![0, 300, 4_000, 20_000])), 1..9),

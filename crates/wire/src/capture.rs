@@ -1,12 +1,12 @@
 //! Capture files: libpcap's format 2.4 with nanoseconds, of raw IP packets without their payload.
 //!
-//! Packets are IPv4 with TCP (RFC 9293) or UDP (RFC 768). A record has the headers alone; its original
-//! length is that of the packet. Payload counts as zeros, so checksums are right.
+//! Packets are IPv4 with TCP (RFC 9293) or UDP (RFC 768). A record contains the headers only; its original length is
+//! that of the packet. Payload counts as zeros in the checksums.
 
 use crate::accecn::{ByteCounters, MAX_OPTION_LEN, Order, emit};
 use crate::checksum;
 
-/// Of libpcap, with nanoseconds.
+/// Magic number of libpcap with nanoseconds.
 const MAGIC: u32 = 0xA1B2_3C4D;
 const LINKTYPE_RAW: u32 = 101;
 const SNAP_LEN: u32 = 128;
@@ -16,9 +16,9 @@ const TCP_LEN: usize = 20;
 const UDP_LEN: usize = 8;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-/// Options of TCP: at most 40 bytes.
+/// Maximum length of TCP options, bytes.
 const MAX_OPTIONS_LEN: usize = 40;
-/// Window that is announced, and its scale in a SYN: 64 MiB, which limits no sender.
+/// Advertised window, and its scale in a SYN: 64 MiB, which limits no sender.
 const WINDOW: u16 = 0xFFFF;
 const WINDOW_SCALE: u8 = 10;
 
@@ -31,12 +31,12 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// An IPv4 packet.
+/// Headers of an IPv4 packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// Where it comes from.
+    /// Source.
     pub from: Endpoint,
-    /// Where it goes.
+    /// Destination.
     pub to: Endpoint,
     /// ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
@@ -51,7 +51,7 @@ pub struct Headers {
 pub struct TcpHeader {
     /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgement number, if it acknowledges.
+    /// Acknowledgement number, if the segment acknowledges.
     pub acknowledgement: Option<u32>,
     /// SYN, which also has the options MSS, SACK permitted and window scale.
     pub syn: bool,
@@ -69,7 +69,7 @@ pub struct TcpHeader {
     pub received_bytes: Option<(Order, ByteCounters)>,
 }
 
-/// Head of a capture file.
+/// Returns the header of a capture file.
 pub fn file_header() -> [u8; 24] {
     let mut bytes = [0; 24];
     let words = [MAGIC, 2 | 4 << 16, 0, 0, SNAP_LEN, LINKTYPE_RAW];
@@ -79,7 +79,7 @@ pub fn file_header() -> [u8; 24] {
     bytes
 }
 
-/// A packet as a record, with its time in nanoseconds.
+/// Returns the record of a packet sent at `at_ns` nanoseconds.
 pub fn record(at_ns: u64, headers: &Headers) -> Vec<u8> {
     let packet = packet(headers);
     let len = packet.len() + usize::from(headers.payload_len);
@@ -88,7 +88,7 @@ pub fn record(at_ns: u64, headers: &Headers) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).chain(packet).collect()
 }
 
-/// The headers of a packet, in network byte order.
+/// Returns the headers of a packet, in network byte order.
 fn packet(headers: &Headers) -> Vec<u8> {
     let protocol = if headers.tcp.is_some() { PROTOCOL_TCP } else { PROTOCOL_UDP };
     let mut transport = match &headers.tcp {
@@ -100,7 +100,7 @@ fn packet(headers: &Headers) -> Vec<u8> {
     let pseudo_header = [&from[..], &to[..], &[0, protocol], &body_len.to_be_bytes()[..]].concat();
     let sum = checksum::add(checksum::sum(&pseudo_header), checksum::sum(&transport));
     let place = if headers.tcp.is_some() { 16..18 } else { 6..8 };
-    // A UDP checksum of 0 would say that there is none.
+    // A UDP checksum of 0 would mean that there is none.
     let own = if !sum == 0 && headers.tcp.is_none() { 0xFFFF } else { !sum };
     transport[place].copy_from_slice(&own.to_be_bytes());
 
@@ -145,7 +145,7 @@ fn tcp_header(headers: &Headers, tcp: &TcpHeader) -> Vec<u8> {
     bytes
 }
 
-/// Options, padded to words of 32 bits. What does not fit beside the others is left out.
+/// Returns the options, padded to words of 32 bits. Options that do not fit are omitted.
 fn options(tcp: &TcpHeader) -> Vec<u8> {
     let mut bytes = Vec::new();
     if tcp.syn {

@@ -139,7 +139,7 @@ impl Mobile {
         let [ingress, egress] =
             [Side::Ingress, Side::Egress].map(|side| at(side).unwrap_or_default());
         let declared = LinkMechanisms { ingress, egress, ..link.declared.clone() };
-        // What a link carried says how busy it was only if its rate stays.
+        // The carried traffic determines the utilization only if the rate is constant.
         link.clone().with(declared, prices).watched(link.changes_rate())
     }
 

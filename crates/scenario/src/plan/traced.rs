@@ -1,4 +1,4 @@
-//! The rate and the delay of a link: constant, or as a trace has them.
+//! The rate and the delay of a link: constant, or from a trace.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::{
@@ -44,23 +44,23 @@ fn delay_errors(own: &TracedDelay) -> Vec<ParameterError> {
 /// Rate of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkRate {
-    /// Always the same, but for changes that are set.
+    /// Constant, except for configured changes.
     Constant(Rate),
-    /// As a trace has it.
+    /// From a trace.
     Traced(TracedRate),
 }
 
 /// Delay of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkDelay {
-    /// Always the same.
+    /// Constant.
     Constant(Span),
-    /// As a trace has it.
+    /// From a trace.
     Traced(TracedDelay),
 }
 
 impl LinkRate {
-    /// The rate, or the mean of its trace.
+    /// Returns the rate, or the mean of its trace.
     pub fn nominal(&self) -> Rate {
         match self {
             LinkRate::Constant(rate) => *rate,
@@ -68,7 +68,7 @@ impl LinkRate {
         }
     }
 
-    /// The trace, if it follows one.
+    /// Returns the trace, if the rate follows one.
     pub fn traced(&self) -> Option<&TracedRate> {
         match self {
             LinkRate::Constant(_) => None,
@@ -78,7 +78,7 @@ impl LinkRate {
 }
 
 impl LinkDelay {
-    /// The delay, or the shortest of its trace.
+    /// Returns the delay, or the minimum of its trace.
     pub fn nominal(&self) -> Span {
         match self {
             LinkDelay::Constant(delay) => *delay,
@@ -86,7 +86,7 @@ impl LinkDelay {
         }
     }
 
-    /// The trace, if it follows one.
+    /// Returns the trace, if the delay follows one.
     pub fn traced(&self) -> Option<&TracedDelay> {
         match self {
             LinkDelay::Constant(_) => None,
@@ -95,7 +95,7 @@ impl LinkDelay {
     }
 }
 
-/// A plain quantity, or a table with a trace.
+/// Declares a plain quantity, or a table with a trace.
 macro_rules! plain_or_traced {
     ($name:ident: $plain:ident, $traced:ident) => {
         impl ParameterType for $name {

@@ -1,14 +1,14 @@
-//! Rows of a time and a value, below a head that names their units.
+//! Rows of a time and a value, below a header with their units.
 
 use tidegate_mechanisms::units::Span;
 
 use super::rows;
 
-/// A quantity that a column can have: its name, and its units with what one of each is in steps.
+/// A quantity of a column: its name, and its units with their size in steps.
 pub(super) struct Column {
     pub name: &'static str,
     pub units: &'static [(&'static str, f64)],
-    /// The largest value, in steps.
+    /// Largest value, in steps.
     pub most: f64,
     pub example: &'static str,
 }
@@ -16,19 +16,19 @@ pub(super) struct Column {
 const TIME: Column = Column {
     name: "time",
     units: &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)],
-    // Also a time since 1970.
+    // Includes times since 1970.
     most: 1e19,
     example: "time_s",
 };
 
 impl Column {
-    /// Steps of a unit, by the name of a column such as `time_s`.
+    /// Returns the size of a unit in steps, by a column name such as `time_s`.
     fn unit(&self, head: &str) -> Option<f64> {
         let unit = head.trim().strip_prefix(self.name)?.strip_prefix('_')?;
         self.units.iter().find(|(name, _)| *name == unit).map(|(_, steps)| *steps)
     }
 
-    /// What is no number is not quoted: the file may be another one, and not for everybody's eyes.
+    /// Parses a value. Errors do not quote it: the file may be another one with confidential content.
     fn read(&self, text: &str, unit: f64) -> Result<f64, String> {
         let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
         let Some(value) = value else { return Err(format!("no number for the {}", self.name)) };
@@ -45,7 +45,7 @@ impl Column {
 /// A value from a time on, in nanoseconds and steps.
 pub(super) type Row = (u64, u64);
 
-/// Rows with times from 0 on, equal neighbours merged, and how long they last together.
+/// Parses rows with times from 0 on, with equal neighbours merged, and their total length.
 pub(super) fn read(text: &str, values: &Column) -> Result<(Vec<Row>, Span), Vec<String>> {
     let mut rows = rows(text);
     let head = rows.next().and_then(|(_, row)| row.split_once(','));

@@ -15,12 +15,12 @@ const DELAY: Column = Column {
     example: "delay_ms",
 };
 
-/// A delay over time. Copies share what was read.
+/// A delay over time. Copies share the parsed data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayTrace(Arc<Reading<(Time, Span)>>);
 
 impl DelayTrace {
-    /// Reads a CSV such as `time_s,delay_ms`.
+    /// Parses a CSV such as `time_s,delay_ms`.
     pub fn read(text: &str) -> Self {
         let read = match is_file_name(text) {
             true => Err(vec![UNREAD.to_owned()]),
@@ -34,22 +34,22 @@ impl DelayTrace {
         DelayTrace(Reading::new(text, TraceFormat::Csv, read).into())
     }
 
-    /// What is wrong with it, by line.
+    /// Returns the errors, by line.
     pub fn errors(&self) -> &[String] {
         &self.0.errors
     }
 
-    /// The delays, from time 0 on.
+    /// Returns the delays, from time 0 on.
     pub fn steps(&self) -> &Arc<[(Time, Span)]> {
         &self.0.steps
     }
 
-    /// From its beginning to its end.
+    /// Returns the length of the trace.
     pub fn length(&self) -> Span {
         self.0.length
     }
 
-    /// Its shortest delay.
+    /// Returns the minimum delay.
     pub fn shortest(&self) -> Span {
         self.steps().iter().map(|(_, delay)| *delay).min().unwrap_or(Span::ZERO)
     }

@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Rate, Span, Time};
 use super::csv::{self, Column};
 use super::{Reading, TraceFormat, UNREAD, checked, is_file_name, rows};
 
-/// Bits of an opportunity in Mahimahi's format.
+/// Number of bits of an opportunity in Mahimahi's format.
 const OPPORTUNITY_BITS: u64 = 1500 * 8;
 
 const RATE: Column = Column {
@@ -18,38 +18,38 @@ const RATE: Column = Column {
     example: "rate_mbps",
 };
 
-/// A rate from some time on, and what a link that always sends has sent before.
+/// A rate from some time on, and the bits that a continuously sending link has sent before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateStep {
-    /// When it begins.
+    /// Start of the step.
     pub from: Time,
-    /// Bits per second; 0 in an outage.
+    /// Rate, bits per second; 0 in an outage.
     pub rate_bps: u64,
-    /// In 10⁻⁹ bit.
+    /// Bits sent before, in 10⁻⁹ bit.
     pub sent_before: u128,
-    /// For how long it has been sending before.
+    /// Sending time before.
     pub sending_before: Span,
 }
 
 impl RateStep {
-    /// The first of all, at the beginning of a run.
+    /// Returns the first step, at the beginning of a run.
     pub const fn first(rate_bps: u64) -> Self {
         RateStep { from: Time::ZERO, rate_bps, sent_before: 0, sending_before: Span::ZERO }
     }
 
-    /// The one that follows at a time.
+    /// Returns the next step, which begins at `from`.
     pub fn followed_by(&self, from: Time, rate_bps: u64) -> Self {
         let (sent_before, sending_before) = (self.sent_at(from), self.sending_at(from));
         RateStep { from, rate_bps, sent_before, sending_before }
     }
 
-    /// What is sent up to a time in this step, in 10⁻⁹ bit.
+    /// Returns the bits sent up to a time in this step, in 10⁻⁹ bit.
     pub fn sent_at(&self, at: Time) -> u128 {
         let elapsed = u128::from(at.since(self.from).as_nanos());
         self.sent_before + u128::from(self.rate_bps) * elapsed
     }
 
-    /// For how long is sent up to a time in this step.
+    /// Returns the sending time up to a time in this step.
     pub fn sending_at(&self, at: Time) -> Span {
         match self.rate_bps {
             0 => self.sending_before,
@@ -58,12 +58,12 @@ impl RateStep {
     }
 }
 
-/// A rate over time. Copies share what was read.
+/// A rate over time. Copies share the parsed data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateTrace(Arc<Reading<RateStep>>);
 
 impl RateTrace {
-    /// Reads a trace in Mahimahi's format, or as CSV.
+    /// Parses a trace in Mahimahi's format, or as CSV.
     pub fn read(text: &str) -> Self {
         let is_csv = rows(text).next().is_some_and(|(_, row)| row.contains(','));
         let format = if is_csv { TraceFormat::Csv } else { TraceFormat::Mahimahi };
@@ -82,27 +82,27 @@ impl RateTrace {
         RateTrace(Reading::new(text, format, read).into())
     }
 
-    /// What is wrong with it, by line.
+    /// Returns the errors, by line.
     pub fn errors(&self) -> &[String] {
         &self.0.errors
     }
 
-    /// How it is written.
+    /// Returns the format of the text.
     pub fn format(&self) -> TraceFormat {
         self.0.format
     }
 
-    /// The rates, from time 0 on.
+    /// Returns the rates, from time 0 on.
     pub fn steps(&self) -> &Arc<[RateStep]> {
         &self.0.steps
     }
 
-    /// From its beginning to its end.
+    /// Returns the length of the trace.
     pub fn length(&self) -> Span {
         self.0.length
     }
 
-    /// What is sent in all of it, in 10⁻⁹ bit, and for how long.
+    /// Returns the bits sent in the whole trace, in 10⁻⁹ bit, and the sending time.
     pub fn whole(&self) -> (u128, Span) {
         let end = Time::ZERO + self.length();
         self.steps()
@@ -110,14 +110,14 @@ impl RateTrace {
             .map_or((0, Span::ZERO), |last| (last.sent_at(end), last.sending_at(end)))
     }
 
-    /// Its mean; 1 b/s at least.
+    /// Returns the mean rate, at least 1 b/s.
     pub fn mean(&self) -> Rate {
         let length = u128::from(self.length().as_nanos().max(1));
         let bps = (self.whole().0 + length / 2) / length;
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1))
     }
 
-    /// Its highest rate.
+    /// Returns the maximum rate.
     pub fn highest(&self) -> Rate {
         let bps = self.steps().iter().map(|step| step.rate_bps).max();
         Rate::from_bps(bps.unwrap_or(1))
@@ -136,7 +136,7 @@ fn cumulated(rows: &[csv::Row]) -> Vec<RateStep> {
     steps
 }
 
-/// Rates by the millisecond.
+/// Parses opportunities into rates per millisecond.
 fn opportunities(text: &str) -> Result<(Vec<csv::Row>, Span), Vec<String>> {
     let (mut errors, mut counts) = (Vec::new(), Vec::<(u64, u64)>::new());
     for (number, row) in rows(text) {

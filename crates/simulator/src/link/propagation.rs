@@ -1,7 +1,7 @@
-//! How long packets are on the wire, where that is not the same for all: a delay that follows a trace.
+//! Propagation delay that follows a trace.
 //!
-//! A packet takes the delay of the time at which it leaves. Where the delay becomes shorter, it would overtake those before
-//! it; it arrives behind them instead, as on a path whose queues keep the order.
+//! A packet has the delay at its departure. If the delay decreases, it would overtake the packets before it; it arrives
+//! directly after them instead, as on a path whose queues preserve the order.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use tidegate_scenario::plan::LinkPlan;
 /// The wire of one link.
 pub(super) struct Propagation {
     delay: Delay,
-    /// When the last packet arrives.
+    /// Arrival time of the last packet.
     last: Time,
 }
 
-/// The delay at a time.
+/// Delay as a function of time.
 enum Delay {
-    /// By time; after `repeats`, all over again.
+    /// Steps by time, repeated after `repeats`.
     Steps { steps: Arc<[(Time, Span)]>, repeats: Option<Span> },
 }
 
 impl Propagation {
-    /// That of a link; `None` where all packets take the same time.
+    /// Returns the wire of a link; `None` if its delay is constant.
     pub(super) fn of(plan: &LinkPlan) -> Option<Box<Self>> {
         let traced = plan.delay_trace.as_ref()?;
         let repeats = traced.repeat.then(|| traced.trace.length());
@@ -30,7 +30,7 @@ impl Propagation {
         Some(Box::new(Propagation { delay, last: Time::ZERO }))
     }
 
-    /// When a packet that departs now arrives.
+    /// Returns the arrival time of a packet that departs now.
     pub(super) fn far_end_at(&mut self, departs: Time) -> Time {
         let at = departs + self.delay.at(departs);
         self.last = at.max(self.last + Span::from_nanos(1));
@@ -42,7 +42,7 @@ impl Delay {
     fn at(&self, at: Time) -> Span {
         let Delay::Steps { steps, repeats } = self;
         let at = repeats.map_or(at, |length| Time::from_nanos(at.as_nanos() % length.as_nanos()));
-        // The first begins at zero.
+        // The first step begins at zero.
         steps[steps.partition_point(|(from, _)| *from <= at) - 1].1
     }
 }

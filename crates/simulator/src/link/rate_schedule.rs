@@ -14,21 +14,21 @@ use crate::transmission::Transmission;
 
 /// Rates over time.
 pub(super) struct RateSchedule {
-    /// By time; the first begins with the run. Links that follow the same trace share them.
+    /// Steps by time; the first begins with the run. Links that follow the same trace share them.
     steps: Arc<[RateStep]>,
     then: Then,
 }
 
-/// What comes after the steps.
+/// Continuation after the steps.
 enum Then {
-    /// The last of them lasts.
+    /// The last step continues.
     Last,
-    /// Another, which lasts.
+    /// Another step, which continues.
     Step(RateStep),
-    /// The same again.
+    /// The steps are repeated.
     Again {
         length: Span,
-        /// What is sent in all steps, in 10⁻⁹ bit.
+        /// Bits sent in all steps, in 10⁻⁹ bit.
         sent: u128,
         sending: Span,
     },
@@ -67,13 +67,13 @@ impl RateSchedule {
         RateSchedule { steps: Arc::clone(trace.steps()), then }
     }
 
-    /// The step at a time of the first pass.
+    /// Returns the step at a time of the first pass.
     fn step_at(&self, at: Time) -> &RateStep {
-        // The first begins at zero.
+        // The first step begins at zero.
         &self.steps[self.steps.partition_point(|step| step.from <= at) - 1]
     }
 
-    /// What a link that always sends has sent up to a time, in 10⁻⁹ bit, and for how long it has been sending.
+    /// Returns the bits that a continuously sending link has sent up to a time, in 10⁻⁹ bit, and its sending time.
     fn up_to(&self, at: Time) -> (u128, Span) {
         let of = |step: &RateStep, at| (step.sent_at(at), step.sending_at(at));
         match &self.then {
@@ -89,9 +89,9 @@ impl RateSchedule {
         }
     }
 
-    /// When so much has been sent.
+    /// Returns the time at which this amount has been sent.
     fn time_of(&self, sent: u128) -> Time {
-        // The step before the first that begins with as much or more has been sent. Its rate is not zero.
+        // Searches the last step before which less has been sent. Its rate is not zero.
         let in_step = |step: &RateStep, sent: u128| {
             let elapsed = (sent - step.sent_before).div_ceil(u128::from(step.rate_bps));
             step.from.as_nanos() + elapsed as u64
@@ -110,7 +110,7 @@ impl RateSchedule {
         })
     }
 
-    /// The transmission of so many bytes that begins at this time.
+    /// Returns the transmission of `len` bytes that begins at this time.
     pub(super) fn transmission(&self, len: u16, begins: Time) -> Transmission {
         let bits = u128::from(len) * u128::from(8 * NANOS_PER_SEC);
         let (sent, sending) = self.up_to(begins);
@@ -186,7 +186,7 @@ mod tests {
         ends
     }
 
-    /// 24,000 bits in 3 ms, then 0 for 1 ms, over and over, or once: 6 Mb/s on average.
+    /// 24,000 bits in 3 ms, then 0 for 1 ms, repeatedly or once: 6 Mb/s on average.
     #[test]
     fn a_trace_starts_over_or_its_mean_stays() {
         let along = |repeat| {

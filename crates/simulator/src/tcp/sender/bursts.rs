@@ -58,7 +58,7 @@ impl Bursts {
         let rate = gain * window.cwnd * (1e9 / pacing.bursts_per_s());
         let srtt_ns = srtt.as_nanos() as f64;
         let bytes = self.bytes_nearby(feedback, pacing);
-        // Mostly it is the smallest, as a multiplication tells in a fraction of the time of divisions.
+        // Usually it is the minimum; a multiplication decides this much faster than divisions.
         let (mss, limit) = (u32::from(self.mss), u32::from(self.limit));
         if bytes < mss && rate <= f64::from(self.least) * srtt_ns {
             return self.least.into();
@@ -66,7 +66,8 @@ impl Bursts {
         ((rate / srtt_ns) as u32 + bytes / mss).min(limit).max(self.least.into())
     }
 
-    /// The same at a pacing rate of the controller's own, in segments per second, and its smallest burst.
+    /// Returns the maximum number of segments sent at once at the controller's own pacing rate, in segments per second,
+    /// with its minimum burst.
     pub fn most_at(&self, per_s: f64, least: u32, feedback: &Feedback) -> u32 {
         let bytes = self.bytes_nearby(feedback, Pacing::Linux);
         let paced = per_s / Pacing::Linux.bursts_per_s() * f64::from(self.mss);
@@ -74,7 +75,7 @@ impl Bursts {
         segments.min(self.limit.into()).max(least)
     }
 
-    /// What a short round trip adds to a burst.
+    /// Returns the increment of a burst for a short round trip, bytes.
     #[inline]
     fn bytes_nearby(&self, feedback: &Feedback, pacing: Pacing) -> u32 {
         let min_rtt = feedback.min_rtt().filter(|_| pacing.has_larger_bursts_nearby());
@@ -82,8 +83,8 @@ impl Bursts {
         if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 }
     }
 
-    /// Whether all of `room` leaves at once, as it is no more than any burst and nothing waits for the next ACK after
-    /// such a silence. Mostly it does, and this takes no more than to compare.
+    /// Whether all of `room` is sent at once, because it is at most a minimum burst and no segment waits for the next
+    /// ACK after such a silence. This is the usual case, and cheap to check.
     #[inline]
     pub fn fills(&self, room: u32, silence: Span) -> bool {
         room <= self.least.into() && silence > MILLISECOND

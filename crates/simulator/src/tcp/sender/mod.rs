@@ -104,9 +104,9 @@ pub struct TcpSender {
     transmit: Transmit,
     /// Declaration of congestion, if the sender declares any.
     conex: Option<Box<ConexSender>>,
-    /// Samples of the delivery rate, for a controller that models its path.
+    /// Delivery rate samples, for a controller that models its path.
     rate: Option<Box<DeliveryRate>>,
-    /// When the connection was established.
+    /// Time at which the connection was established.
     established: PackedOption,
     /// Counters.
     pub counts: SenderCounts,
@@ -255,24 +255,24 @@ impl TcpSender {
         self.feedback.round_trip().srtt().map(|srtt| srtt.as_secs())
     }
 
-    /// What its controller takes its path for, if it models it.
+    /// Returns the controller's estimate of its path, if it models it.
     pub fn path_estimate(&self) -> Option<PathEstimate> {
         self.window.path_estimate()
     }
 
-    /// The seed of its controller's random numbers, if it draws any.
+    /// Sets the seed of the controller's random numbers, if it draws any.
     pub fn seed_model(&mut self, seed: impl FnOnce() -> u64) {
         if let Some(rate) = &mut self.rate {
             rate.seed = seed();
         }
     }
 
-    /// Segments in the network.
+    /// Returns the number of segments in the network.
     pub fn in_network(&self) -> u32 {
         self.in_flight()
     }
 
-    /// The price of its path as it knows it, if it goes by prices.
+    /// Returns the controller's estimate of the price of its path, if it uses prices.
     pub fn path_price(&self) -> Option<f64> {
         self.window.path_price()
     }

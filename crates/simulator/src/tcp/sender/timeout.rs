@@ -75,7 +75,7 @@ impl TcpSender {
         }
     }
 
-    /// All that was sent is lost, but for what is sacked, where that counts.
+    /// Starts over: all outstanding segments count as lost, except sacked ones if the scoreboard is kept.
     fn start_over(&mut self, lost_before: u32, ctx: &mut HostContext) {
         self.lower_threshold(ctx);
         self.window.start_over(ctx.now);

@@ -69,12 +69,12 @@ impl Transmit {
         }
     }
 
-    /// How long the next segment has to wait for its time.
+    /// Returns the time until pacing permits the next segment.
     pub fn until_departure(&self, now: Time) -> Span {
         self.paced_until(now).map_or(Span::ZERO, |at| at.since(now))
     }
 
-    /// How long nothing has left.
+    /// Returns the time since the last transmission.
     #[inline]
     pub fn silence(&self, now: Time) -> Span {
         now.since(self.last_sent)

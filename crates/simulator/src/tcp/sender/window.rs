@@ -451,54 +451,54 @@ impl SendWindow {
         self.controller.on_start(silence, now);
     }
 
-    /// Whether the controller models its path, and moves the window itself.
+    /// Whether the controller models its path, and sets the window itself.
     #[inline]
     pub fn models_path(&self) -> bool {
         matches!(self.reduction, Reduction::ByModel)
     }
 
-    /// The connection is established.
+    /// Starts the model of the controller at the establishment of the connection.
     pub fn begin_model(&mut self, beginning: &Beginning) {
         if let Some(model) = self.controller.path_model_mut() {
             model.begin(&self.window, beginning);
         }
     }
 
-    /// A sample for a controller that models its path. Returns whether what is in flight counts as limited by the
+    /// Passes a sample to a controller that models its path. Returns whether the data in flight count as limited by the
     /// application.
     pub fn model(&mut self, sample: &RateSample) -> bool {
         let model = self.controller.path_model_mut();
         model.is_some_and(|model| model.on_sample(&mut self.window, sample))
     }
 
-    /// A segment is lost, says the same ACK.
+    /// Passes a lost segment to the controller, before the sample of the same ACK.
     pub fn model_loss(&mut self, lost: &LostSegment) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_lost(&self.window, lost);
         }
     }
 
-    /// The application goes on where the controller models its path.
+    /// Notifies the controller's model that the application resumes.
     pub fn restart_model(&mut self, now: Time) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_restart(&mut self.window, now);
         }
     }
 
-    /// A timeout where the controller models its path.
+    /// Notifies the controller's model of a timeout.
     pub fn model_timeout(&mut self, totals: Totals) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_timeout(totals);
         }
     }
 
-    /// Pacing rate in segments per second and fewest segments of a burst, where the controller sets them.
+    /// Returns the pacing rate in segments per second and the minimum size of a burst, if the controller sets them.
     pub fn own_pacing(&self) -> Option<(f64, u32)> {
         let model = self.controller.path_model()?;
         Some((model.pacing_rate(), model.least_burst()))
     }
 
-    /// What the controller takes its path for, if it models it.
+    /// Returns the controller's estimate of its path, if it models it.
     pub fn path_estimate(&self) -> Option<PathEstimate> {
         Some(self.controller.path_model()?.estimate())
     }
@@ -508,7 +508,7 @@ impl SendWindow {
         self.usage.map_or(in_flight >= self.window.cwnd as u32, |usage| usage.full)
     }
 
-    /// So many segments may be in flight.
+    /// Sets the number of segments that may be in flight.
     pub fn allow(&mut self, segments: u32) {
         self.window.cwnd = f64::from(segments);
     }
