@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::header::{self, Fault};
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
-use crate::qdisc::KernelQueue;
+use crate::qdisc::{KernelQueue, ServedPacket};
 use crate::timing::{LatenessMeter, TimingReport};
 use crate::tunnels::{Fetched, NodeOutcome, TunnelEnds, Tunnels};
 
@@ -218,7 +218,7 @@ impl<'a> Forwarder<'a> {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            let (link, now) = (queue.link, self.clock.now());
+            let (link, release, now) = (queue.link, queue.release, self.clock.now());
             let Some(served) = queue.take(&buffer[..len]) else {
                 self.unclassified += 1;
                 continue;
@@ -226,7 +226,8 @@ impl<'a> Forwarder<'a> {
             for handle in served.dropped {
                 self.emulation.dropped(link, handle, DropReason::Aqm, now);
             }
-            let delivery = self.emulation.served(link, served.handle, served.marked, now);
+            let ServedPacket { handle, marked, .. } = served;
+            let delivery = self.emulation.served(link, handle, marked, now, release);
             if let Some(delivery) = delivery {
                 self.hand_over(delivery);
             }

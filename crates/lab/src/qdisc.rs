@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
 use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
+use tidegate_simulator::Release;
 
 use crate::host::DEVICE;
 use crate::namespace::Namespace;
@@ -32,6 +33,8 @@ const LEAST_BURST: u32 = 1_600;
 pub struct KernelQueue {
     /// Number of the link that it serves.
     pub link: u32,
+    /// When it lets packets go.
+    pub release: Release,
     device: OwnedFd,
     entrance: OwnedFd,
     address: libc::sockaddr_ll,
@@ -90,10 +93,16 @@ impl KernelQueue {
         });
         let (device, entrance, address) = built.map_err(failed)?.map_err(failed)?;
         let inside = vec![VecDeque::new(); plan.flows.len()];
-        let (link, flows) = (number as u32, HashMap::new());
-        let queue =
-            KernelQueue { link, device, entrance, address, inside, flows, _namespace: namespace };
-        Ok(Some(queue))
+        Ok(Some(KernelQueue {
+            link: number as u32,
+            release: release(qdisc),
+            device,
+            entrance,
+            address,
+            inside,
+            flows: HashMap::new(),
+            _namespace: namespace,
+        }))
     }
 
     /// Gives the qdisc a packet. Returns false if it is dropped at once.
@@ -133,6 +142,12 @@ impl AsFd for KernelQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
+}
+
+/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
+/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
+fn release(qdisc: &KernelQdisc) -> Release {
+    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
 }
 
 /// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.

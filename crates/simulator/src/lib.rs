@@ -57,7 +57,9 @@ pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
 pub use connections::End;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict};
+pub use emulation::{
+    Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict, Release,
+};
 use output::RunOutput;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};

@@ -5,9 +5,14 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn dual_host(quantum: u64, packets: u32) -> DualHost {
+    isolating(HostIsolation::Customer, quantum, packets)
+}
+
+fn isolating(isolation: HostIsolation, quantum: u64, packets: u32) -> DualHost {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
+    let quantum = Bytes::new(quantum);
     DualHost::new(
-        DualHostParams { quantum: Bytes::new(quantum), target, interval, knows_rate: true },
+        DualHostParams { quantum, target, interval, knows_rate: true, isolation },
         &place(packets),
     )
 }
@@ -40,7 +45,10 @@ fn served(queues: &mut DualHost, count: usize) -> Vec<u32> {
 
 /// Customers with so many flows each, all backlogged; bytes by flow after so many packets of 1500 B.
 fn bytes_of_flows(flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
-    let mut queues = dual_host(1514, 1_000_000);
+    bytes_served(dual_host(1514, 1_000_000), flows, packets)
+}
+
+fn bytes_served(mut queues: DualHost, flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
     let mut lcg = Lcg(7);
     let mut first = 0;
     for (user, &count) in flows.iter().enumerate() {
@@ -70,6 +78,15 @@ fn ten_flows_get_no_more_than_one() {
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
     let (least, most) = (sent[0].iter().min().unwrap(), sent[0].iter().max().unwrap());
     assert!(most - least <= 3 * 1500, "{sent:?}");
+}
+
+/// With one host at the far end, the larger number of flows is that of all: each gets an eleventh.
+#[test]
+fn with_triple_isolation_and_one_server_flows_share_equally() {
+    let sent = bytes_served(isolating(HostIsolation::Triple, 1514, 1_000_000), &[10, 1], 4400);
+    for bytes in sent.concat() {
+        assert!((bytes as f64 / (400.0 * 1500.0) - 1.0).abs() < 0.01, "{bytes}");
+    }
 }
 
 /// Q/n as it is, on average over the draws: 1514/10 = 151.4 B.
