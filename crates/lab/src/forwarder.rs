@@ -8,6 +8,7 @@
 //! sleeps until then and hands it over. So lateness never changes a rate or a queue, only the time
 //! at which a host gets a packet, and that is measured ([`crate::timing`]).
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -214,7 +215,17 @@ impl<'a> Forwarder<'a> {
             let Some(queue) = &mut self.queue else { return Ok(()) };
             let len = match rustix::io::read(queue.as_fd(), &mut *buffer) {
                 Ok(len) => len,
-                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::AGAIN) => {
+                    let failed = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                    let (link, now) = (queue.link, self.clock.now());
+                    for handle in queue.find_dropped().map_err(failed)? {
+                        self.emulation.dropped(link, handle, DropReason::Aqm, now);
+                    }
+                    if !queue.has_suspects() {
+                        return Ok(());
+                    }
+                    continue;
+                }
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
