@@ -219,7 +219,7 @@ fn there_is_no_result_before_the_end() {
 /// A queue outside is measured as the link's own would be, whether it lets packets go before or after their transmission.
 #[test]
 fn a_queue_outside_is_measured_as_the_links_own() {
-    let text = SCENARIO.replace("differentiation = { kind = \"abc\", gamma = 2.0 }\n", "");
+    let text = SCENARIO.replace("rate = \"8 Mb/s\"", "rate = \"5.9 Mb/s\"");
     let own = "buffer = \"5000 packets\"\n";
     let (before, after) = text.split_once("buffer = ").expect("it has one");
     let after = after.split_once("[users.heavy]").expect("and users").1;
