@@ -18,7 +18,8 @@
 //!
 //! p moves at most once per target. Where the link's rate is known, as with CAKE's shaper, target is at least one and a
 //! half packets' time, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
-//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact.
+//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact, and
+//! in a queue's first signal: the kernel's root is 0 before it (`cobalt_vars_init`), so that it comes an interval earlier.
 
 use super::{DropReason, Verdict};
 use crate::units::{Span, Time};
