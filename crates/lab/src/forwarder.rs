@@ -8,6 +8,7 @@
 //! delivers it. Lateness therefore never changes a rate or a queue, only the time at which a host gets a packet, and
 //! that is measured ([`crate::timing`]).
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,7 +30,7 @@ use crate::clock::Clock;
 use crate::header::{self, Fault};
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
-use crate::qdisc::KernelQueue;
+use crate::qdisc::{KernelQueue, ServedPacket};
 use crate::timing::{LatenessMeter, TimingReport};
 use crate::tunnels::{Fetched, NodeOutcome, TunnelEnds, Tunnels};
 
@@ -214,11 +215,22 @@ impl<'a> Forwarder<'a> {
             let Some(queue) = &mut self.queue else { return Ok(()) };
             let len = match rustix::io::read(queue.as_fd(), &mut *buffer) {
                 Ok(len) => len,
-                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::AGAIN) => {
+                    let failed =
+                        |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                    let (link, now) = (queue.link, self.clock.now());
+                    for handle in queue.find_dropped().map_err(failed)? {
+                        self.emulation.dropped(link, handle, DropReason::Aqm, now);
+                    }
+                    if !queue.has_suspects() {
+                        return Ok(());
+                    }
+                    continue;
+                }
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            let (link, now) = (queue.link, self.clock.now());
+            let (link, release, now) = (queue.link, queue.release, self.clock.now());
             let Some(served) = queue.take(&buffer[..len]) else {
                 self.unclassified += 1;
                 continue;
@@ -226,7 +238,8 @@ impl<'a> Forwarder<'a> {
             for handle in served.dropped {
                 self.emulation.dropped(link, handle, DropReason::Aqm, now);
             }
-            let delivery = self.emulation.served(link, served.handle, served.marked, now);
+            let ServedPacket { handle, marked, .. } = served;
+            let delivery = self.emulation.served(link, handle, marked, now, release);
             if let Some(delivery) = delivery {
                 self.hand_over(delivery);
             }

@@ -7,8 +7,9 @@
 //!  forwarder ──packet socket──► qdisc ──► TUN ──read──► forwarder
 //! ```
 //!
-//! Served packets are identified by their bytes. Qdiscs keep the order of a flow's packets, so that packets that
-//! precede a served one, and were not served themselves, were dropped.
+//! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
+//! that comes out, and has not come out itself, was dropped. Where a qdisc drops all that a flow has there, nothing comes
+//! out after it: so each flow has a socket of its own, for which the kernel knows whether anything is left.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
 use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
+use tidegate_simulator::Release;
 
 use crate::host::DEVICE;
 use crate::namespace::Namespace;
@@ -25,19 +27,28 @@ use crate::{LabError, host, netlink, system};
 const ROOM_PACKETS: u32 = 4_000;
 /// Send buffer of the socket: more than any buffer of a scenario, bytes.
 const SOCKET_BYTES: i32 = 1 << 30;
-/// Minimum burst of the token bucket, which below the largest packet would never send, bytes.
+/// Flows that are looked at after a packet has come out.
+const LOOKS: usize = 8;
+/// Below the largest packet a token bucket would never send.
 const LEAST_BURST: u32 = 1_600;
 
 /// A qdisc, and the packets in it.
 pub struct KernelQueue {
     /// Number of the link that it serves.
     pub link: u32,
+    /// When it lets packets go.
+    pub release: Release,
     device: OwnedFd,
-    entrance: OwnedFd,
+    /// By flow.
+    entrances: Vec<OwnedFd>,
     address: libc::sockaddr_ll,
     /// Packets inside by flow, in the order of arrival.
     inside: Vec<VecDeque<Inside>>,
-    /// Flows of packets inside by their identity, and the number of packets with that identity.
+    /// Flows of which nothing was left in the qdisc when these, the last that went in, had not come out.
+    suspects: Vec<(u32, u32)>,
+    /// The flow that is looked at next.
+    next: usize,
+    /// Flows of packets inside by what identifies them, and how many there are of the same.
     flows: HashMap<u64, (u32, u32)>,
     _namespace: Namespace,
 }
@@ -84,24 +95,38 @@ impl KernelQueue {
             for words in commands(qdisc, link, mtu) {
                 tc(&words)?;
             }
-            let entrance = system::packet_socket()?;
-            let room = SOCKET_BYTES.to_ne_bytes();
-            system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
-            io::Result::Ok((device, entrance, system::link_address(index)))
+            let entrance = |_| {
+                let entrance = system::packet_socket()?;
+                let room = SOCKET_BYTES.to_ne_bytes();
+                system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
+                io::Result::Ok(entrance)
+            };
+            let entrances = plan.flows.iter().map(entrance).collect::<io::Result<Vec<_>>>()?;
+            io::Result::Ok((device, entrances, system::link_address(index)))
         });
-        let (device, entrance, address) = built.map_err(failed)?.map_err(failed)?;
+        let (device, entrances, address) = built.map_err(failed)?.map_err(failed)?;
         let inside = vec![VecDeque::new(); plan.flows.len()];
-        let (link, flows) = (number as u32, HashMap::new());
-        let queue =
-            KernelQueue { link, device, entrance, address, inside, flows, _namespace: namespace };
-        Ok(Some(queue))
+        Ok(Some(KernelQueue {
+            link: number as u32,
+            release: release(qdisc),
+            device,
+            entrances,
+            address,
+            inside,
+            suspects: Vec::new(),
+            next: 0,
+            flows: HashMap::new(),
+            _namespace: namespace,
+        }))
     }
 
     /// Passes a packet to the qdisc. Returns false if it is dropped at once.
     pub fn put(&mut self, flow: u32, handle: u32, bytes: &[u8]) -> io::Result<bool> {
-        if !system::send_to_link(&self.entrance, bytes, &self.address)? {
+        if !system::send_to_link(&self.entrances[flow as usize], bytes, &self.address)? {
             return Ok(false);
         }
+        // Handles are used again.
+        self.suspects.clear();
         let identity = identity(bytes);
         self.inside[flow as usize].push_back(Inside { handle, identity, ce: is_ce(bytes) });
         self.flows.entry(identity).or_insert((flow, 0)).1 += 1;
@@ -113,13 +138,7 @@ impl KernelQueue {
         let identity = identity(bytes);
         let &(flow, _) = self.flows.get(&identity)?;
         let mut dropped = Vec::new();
-        while let Some(first) = self.inside[flow as usize].pop_front() {
-            if let Some((_, count)) = self.flows.get_mut(&first.identity) {
-                *count -= 1;
-                if *count == 0 {
-                    self.flows.remove(&first.identity);
-                }
-            }
+        while let Some(first) = self.take_first(flow) {
             if first.identity == identity {
                 let marked = is_ce(bytes) && !first.ce;
                 return Some(ServedPacket { dropped, handle: first.handle, marked });
@@ -127,6 +146,44 @@ impl KernelQueue {
             dropped.push(first.handle);
         }
         None
+    }
+
+    /// Packets that the qdisc has dropped and after which nothing of their flow has come out. All that has come out must have
+    /// been read before.
+    pub fn find_dropped(&mut self) -> io::Result<Vec<u32>> {
+        let mut dropped = Vec::new();
+        // What was seen to have left the qdisc has been read since, if it came out.
+        for (flow, last) in std::mem::take(&mut self.suspects) {
+            let known = self.inside[flow as usize].iter().position(|inside| inside.handle == last);
+            for _ in 0..known.map_or(0, |at| at + 1) {
+                dropped.extend(self.take_first(flow).map(|first| first.handle));
+            }
+        }
+        for _ in 0..LOOKS.min(self.inside.len()) {
+            self.next = (self.next + 1) % self.inside.len();
+            if let Some(last) = self.inside[self.next].back()
+                && system::unsent_bytes(&self.entrances[self.next])? == 0
+            {
+                self.suspects.push((self.next as u32, last.handle));
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Whether a flow is to be looked at again as soon as what has come out is read.
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
+    }
+
+    fn take_first(&mut self, flow: u32) -> Option<Inside> {
+        let first = self.inside[flow as usize].pop_front()?;
+        if let Some((_, count)) = self.flows.get_mut(&first.identity) {
+            *count -= 1;
+            if *count == 0 {
+                self.flows.remove(&first.identity);
+            }
+        }
+        Some(first)
     }
 }
 
@@ -136,7 +193,13 @@ impl AsFd for KernelQueue {
     }
 }
 
-/// Returns the arguments of `tc`. A qdisc without a rate is the child of a token bucket with the link's.
+/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
+/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
+fn release(qdisc: &KernelQdisc) -> Release {
+    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
+}
+
+/// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
 fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
     let rate = format!("{}bit", link.rate.as_bps());
     let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);

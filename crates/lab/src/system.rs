@@ -141,6 +141,15 @@ pub fn send_to_link(
     if error.raw_os_error() == Some(libc::ENOBUFS) { Ok(false) } else { Err(error) }
 }
 
+/// Bytes that the kernel still has of what a socket has sent: in a qdisc, since a device lets go of its packets.
+pub fn unsent_bytes(socket: impl AsFd) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the request writes an int (SIOCOUTQ has the number of TIOCOUTQ).
+    let rc = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes.unsigned_abs()) }
+}
+
 /// Sets a socket option to `value`.
 pub fn set_option(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);

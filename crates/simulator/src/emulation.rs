@@ -26,7 +26,7 @@ use crate::tables;
 mod queues;
 mod tunnels;
 
-pub use queues::ForQueue;
+pub use queues::{ForQueue, Release};
 pub use tunnels::{Asked, NodePlace, NodeVerdict};
 
 /// A packet that has reached the end of its route.

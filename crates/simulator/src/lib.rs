@@ -58,7 +58,9 @@ pub use arrivals::Arrivals;
 pub use capture::{CaptureSink, CapturedPacket, CapturedTcp};
 pub use connections::End;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict};
+pub use emulation::{
+    Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict, Release,
+};
 use output::RunOutput;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};

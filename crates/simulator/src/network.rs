@@ -22,6 +22,7 @@ use crate::owner::Owner;
 use crate::packet::{OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
+use crate::station::Release;
 use crate::topology::{Hop, NO_LINK, NextHop, PacketTrain};
 use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
@@ -318,16 +319,17 @@ impl<C: Contents> Network<C> {
         self.links[number as usize].take_arrived()
     }
 
-    /// Handles a packet that the external queue has served. Returns it, with the time, if it is delivered to a host.
+    /// The queue outside has let a packet go. Returns it if a host gets it by that, and when.
     pub fn served(
         &mut self,
         number: u32,
         handle: u32,
         marked: bool,
         now: Time,
+        release: Release,
     ) -> Option<(Time, PackedPacket)> {
         let Departed { packed, at, lost_on_wire } =
-            self.links[number as usize].leave(handle, marked, now);
+            self.links[number as usize].leave(handle, marked, now, release);
         if lost_on_wire {
             self.lose(&packed, now);
             return None;

@@ -44,6 +44,24 @@ struct Outside {
     arrived: VecDeque<u32>,
     packets: u32,
     bytes: u64,
+    /// The packet that it has let go and that is in transmission, or was last.
+    sending: Option<Released>,
+}
+
+#[derive(Clone, Copy)]
+struct Released {
+    group: u16,
+    len: u16,
+    departs: Time,
+}
+
+/// When a queue outside lets a packet go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// When its transmission begins.
+    Begin,
+    /// When it has ended.
+    End,
 }
 
 #[derive(Clone, Copy)]
@@ -270,24 +288,30 @@ impl Station {
         Some((handle, self.packet_store.get(handle).packed))
     }
 
-    /// Handles a packet that an external queue has served, with its transmission time.
+    /// A queue outside has let a packet go, whose transmission takes so long. Returns when it has left the link, too.
     pub fn leave(
         &mut self,
         handle: u32,
         marked: bool,
-        now: Time,
+        (now, release): (Time, Release),
         transmission: Span,
         probe: &mut LinkProbe,
-    ) -> Served {
+    ) -> (Served, Time) {
         let &Slot { mut packed, arrived, group, .. } = self.take_outside(handle);
+        let (len, mut departs) = (packed.len(), now);
+        if let Some(outside) = self.outside.as_mut().filter(|_| release == Release::Begin) {
+            // A queue that was woken late makes up for it: the transmitter may still be at the one before.
+            let free = outside.sending.map_or(now, |before| now.max(before.departs));
+            departs = free + transmission;
+            outside.sending = Some(Released { group, len, departs });
+        }
         if let Some(monitor) = &mut probe.monitor {
-            let sojourn = now.since(arrived);
-            monitor.on_accepted(group, u64::from(packed.len()), sojourn, transmission);
+            monitor.on_accepted(group, u64::from(len), departs.since(arrived), transmission);
         }
         if marked {
             packed.mark();
         }
-        Served { packed, group, marked }
+        (Served { packed, group, marked }, departs)
     }
 
     /// Handles a packet that an external queue has dropped.
@@ -349,15 +373,18 @@ impl Station {
 
     /// Returns the group, length and departure time of the packet in transmission, if any.
     pub fn in_transmission(&self) -> Option<(u16, u16, Time)> {
+        if let Some(outside) = &self.outside {
+            return outside.sending.map(|Released { group, len, departs }| (group, len, departs));
+        }
         let Sending { handle, len, departs, .. } = self.sending?;
         Some((self.packet_store.get(handle).group, len, departs))
     }
 
     /// Returns the time of the packet in transmission that was counted in advance: packet-ns and byte-ns.
     pub fn remaining_time(&self, now: Time) -> [u128; 2] {
-        let Some(sending) = self.sending else { return [0; 2] };
-        let rest = u128::from(sending.departs.since(now).as_nanos());
-        [rest, rest * u128::from(sending.len)]
+        let Some((_, len, departs)) = self.in_transmission() else { return [0; 2] };
+        let rest = u128::from(departs.since(now).as_nanos());
+        [rest, rest * u128::from(len)]
     }
 
     /// Returns the state of the mechanism, bytes.

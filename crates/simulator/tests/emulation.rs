@@ -1,10 +1,14 @@
 //! The network between external hosts.
 
-use tidegate_mechanisms::units::{Span, Time};
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::LinkTable;
-use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulated, Emulation, run};
+use tidegate_simulator::{
+    CongestionHeader, Contents, Direction, Emulated, Emulation, Release, run,
+};
 
 /// Two senders at constant rates, in total above the link's; one has a meter, and the other sends at twice its rate.
 const SCENARIO: &str = r#"
@@ -66,6 +70,12 @@ fn plan_in_parts() -> Plan {
 
 /// Sends the packets of the plan's constant-bit-rate sources, and returns what was delivered.
 fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
+    emulate_with(plan, None)
+}
+
+/// The same; in place of a link's queue outside there is a first-in first-out one that lets packets go as said.
+fn emulate_with(plan: &Plan, release: Option<Release>) -> (Emulated, u64, u64) {
+    let mut queue = FifoOutside { release, rate: plan.links[0].rate, ..FifoOutside::default() };
     let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
     let mut sends: Vec<(Time, u32, u16)> = Vec::new();
     for (flow, planned) in plan.flows.iter().enumerate() {
@@ -79,19 +89,52 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
     let mut emulation = Emulation::new(plan, 1, Slab::default());
     let mut delivered = 0;
     for (at, flow, len) in sends {
-        while emulation.next_time() <= at {
-            delivered += u64::from(emulation.advance().is_some());
-        }
+        delivered += queue.advance(&mut emulation, at);
         let packet_store = emulation.contents();
         packet_store.activities.push(0.0);
         let number = packet_store.activities.len() as u64 - 1;
         emulation.inject(flow, Direction::Forward, number, len, CongestionHeader::default(), at);
     }
-    while emulation.next_time() <= end {
-        delivered += u64::from(emulation.advance().is_some());
-    }
+    delivered += queue.advance(&mut emulation, end);
     let discarded = emulation.contents().discarded;
     (emulation.finish().expect("the measurement is over"), delivered, discarded)
+}
+
+#[derive(Default)]
+struct FifoOutside {
+    release: Option<Release>,
+    rate: Rate,
+    free: Time,
+    /// When each packet is let go, and its handle.
+    inside: VecDeque<(Time, u32)>,
+}
+
+impl FifoOutside {
+    /// Lets time pass up to `until`; returns how many packets are delivered.
+    fn advance(&mut self, emulation: &mut Emulation<Slab>, until: Time) -> u64 {
+        let (mut delivered, mut now) = (0, Time::ZERO);
+        loop {
+            while let Some(arrived) = self.release.and_then(|_| emulation.for_queue(0)) {
+                let begins = now.max(self.free);
+                self.free = begins + self.rate.transmission_time(Bytes::new(1500));
+                let is_begin = self.release == Some(Release::Begin);
+                self.inside.push_back((if is_begin { begins } else { self.free }, arrived.handle));
+            }
+            let (next, own) = (emulation.next_time(), self.inside.front().copied());
+            match own.filter(|(at, _)| *at <= next.min(until)).zip(self.release) {
+                Some(((at, handle), release)) => {
+                    self.inside.pop_front();
+                    let ended = emulation.served(0, handle, false, at, release);
+                    delivered += u64::from(ended.is_some());
+                }
+                None if next <= until => {
+                    now = next;
+                    delivered += u64::from(emulation.advance().is_some());
+                }
+                None => return delivered,
+            }
+        }
+    }
 }
 
 fn bottleneck(table: &LinkTable) -> (u64, u64, u64, f64, f64) {
@@ -171,4 +214,28 @@ fn there_is_no_result_before_the_end() {
         emulation.advance();
     }
     assert_eq!(emulation.finish(), None, "the third part is not over");
+}
+
+/// A queue outside is measured as the link's own would be, whether it lets packets go before or after their transmission.
+#[test]
+fn a_queue_outside_is_measured_as_the_links_own() {
+    let text = SCENARIO.replace("rate = \"8 Mb/s\"", "rate = \"5.9 Mb/s\"");
+    let own = "buffer = \"5000 packets\"\n";
+    let (before, after) = text.split_once("buffer = ").expect("it has one");
+    let after = after.split_once("[users.heavy]").expect("and users").1;
+    let plan = |queue: &str| {
+        let text = format!("{before}{queue}[users.heavy]{after}");
+        Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+    };
+    let (expected, delivered, _) = emulate(&plan(own));
+    for release in [Release::Begin, Release::End] {
+        let outside = plan(&format!("{own}kernel_qdisc = \"pfifo\"\n"));
+        let (found, ..) = emulate_with(&outside, Some(release));
+        let ((a, b), name) = ((bottleneck(&found.links), bottleneck(&expected.links)), release);
+        assert_eq!((a.0, a.1, a.2), (b.0, b.1, b.2), "{name:?}");
+        assert!((a.3 / b.3 - 1.0).abs() < 1e-6 && (a.4 / b.4 - 1.0).abs() < 1e-6, "{a:?} {b:?}");
+        assert_eq!(found.received, expected.received, "{name:?}");
+        assert_eq!(found.ledger.delivered, expected.ledger.delivered, "{name:?}");
+    }
+    assert!(delivered > 2_000);
 }

@@ -16,9 +16,10 @@
 //! found empty     p ← p − 2⁻¹²;   not above;   if due: count − 1, next + interval/√count
 //! ```
 //!
-//! p changes at most once per target. If the link's rate is known, as with CAKE's shaper, target is at least one and a
-//! half packet times, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
-//! sojourn of up to four packet times is never `above`. The square root is exact, unlike the kernel's.
+//! p moves at most once per target. Where the link's rate is known, as with CAKE's shaper, target is at least one and a
+//! half packets' time, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
+//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact, and
+//! in a queue's first signal: the kernel's root is 0 before it (`cobalt_vars_init`), so that it comes an interval earlier.
 
 use super::{DropReason, Verdict};
 use crate::units::{Span, Time};

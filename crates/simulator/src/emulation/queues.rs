@@ -1,12 +1,14 @@
 //! External queues that serve a link: packets leave the network in front of it and come back when served.
 //!
-//! The link is measured here, from the arrival and departure times of packets.
+//! What is measured of the link is measured here, from when a packet arrives until its transmission has ended. A queue
+//! that lets a packet go when its transmission begins, as a shaper does in front of a device, says so ([`Release`]).
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 
 use super::{Delivery, Emulation};
 use crate::contents::Contents;
+pub use crate::station::Release;
 
 /// Packet for an external queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +28,16 @@ impl<C: Contents> Emulation<'_, C> {
         Some(ForQueue { handle, packet: packed.number(), flow: packed.flow() })
     }
 
-    /// Handles a packet that the queue has served, marked or not. Returns it if its route ends there.
-    pub fn served(&mut self, link: u32, handle: u32, marked: bool, at: Time) -> Option<Delivery> {
-        let (at, packed) = self.network.served(link, handle, marked, at.max(self.now))?;
+    /// The queue has let a packet go, marked or not. Returns it if its way ends there.
+    pub fn served(
+        &mut self,
+        link: u32,
+        handle: u32,
+        marked: bool,
+        at: Time,
+        release: Release,
+    ) -> Option<Delivery> {
+        let (at, packed) = self.network.served(link, handle, marked, at.max(self.now), release)?;
         Some(self.delivered(at, packed))
     }
 

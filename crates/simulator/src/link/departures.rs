@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::Time;
 use super::{Link, Rest};
 use crate::owner::Owner;
 use crate::packet::PackedPacket;
-use crate::station::{Served, Station};
+use crate::station::{Release, Served, Station};
 use crate::transmission::Transmission;
 
 /// A packet that has left a station.
@@ -77,19 +77,18 @@ impl Link {
         self.rest.as_mut()?.station.as_mut()?.take_arrived()
     }
 
-    /// Handles a packet that the external queue has served at `now`.
+    /// The queue outside has let a packet go at `now`.
     ///
     /// # Panics
-    ///
-    /// If the link is not a station.
-    pub fn leave(&mut self, handle: u32, marked: bool, now: Time) -> Departed {
+    /// If this is no station.
+    pub fn leave(&mut self, handle: u32, marked: bool, now: Time, release: Release) -> Departed {
         let (transmission, delay) = (self.pace(), self.delay);
         let Link { accepted, rest, .. } = self;
         let rest = rest.as_deref_mut().expect("departures are events");
         let station = rest.station.as_mut().expect("departures are events");
         let sending = transmission.transmission_time(station.len_of(handle));
-        let Served { packed, group, marked } =
-            station.leave(handle, marked, now, sending, &mut rest.probe);
+        let (Served { packed, group, marked }, departs) =
+            station.leave(handle, marked, (now, release), sending, &mut rest.probe);
         accepted.add(packed.len().into());
         let lost_on_wire = rest.is_lost_on_wire();
         if lost_on_wire {
@@ -97,7 +96,7 @@ impl Link {
         } else if marked {
             rest.probe.on_mark(group);
         }
-        Departed { packed, at: rest.far_end_at(now, delay), lost_on_wire }
+        Departed { packed, at: rest.far_end_at(departs, delay), lost_on_wire }
     }
 
     /// Handles a packet that the external queue has dropped; [`Link::take_lost`] takes it.

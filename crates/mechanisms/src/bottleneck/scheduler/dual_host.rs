@@ -6,7 +6,7 @@
 //! customer's flows that are *bulk*, so that all its flows together get the share of one:
 //!
 //! ```text
-//! Q_f = ⌊Q / max(1, bulk flows of f's customer) + u⌋        u uniform in [0, 1), so that no rest is lost
+//! Q_f = ⌊Q / max(1, n_f) + u⌋     n_f bulk flows of f's customer;  u uniform in [0, 1), so that no rest is lost
 //!
 //! arrives   f at rest or decaying: sparse, to the end of new, D_f ← Q_f
 //!           f waiting, see below: bulk
@@ -32,10 +32,13 @@
 //! The rate is the configured one: like a shaper, it does not follow the link's `rate_changes`. With `knows_rate =
 //! false` τ is zero, as in CAKE's unlimited mode.
 //!
+//! With `isolation = "triple"` n_f is the larger of the bulk flows at f's two hosts, as with CAKE's `triple-isolate`. At the
+//! far end of a link is one host with all servers, so that n_f counts all bulk flows, and flows share equally.
+//!
 //! As in CAKE: the above. Not as in CAKE: the link itself is the shaper, Q does not shrink with the rate (CAKE has
-//! rate/4096 s, between 300 B and 1514 B), no DiffServ tins (one for all), no ACK filter, no splitting of large
-//! segments, no triple isolation (customers at one end only). Flows and customers are identified by number, so that
-//! there is no set-associative hash and no collision. The buffer is the link's; CAKE derives its own from the rate.
+//! rate/4096 s, between 300 B and 1514 B), no DiffServ tins (one for all), no ACK filter, no splitting of
+//! large segments. Flows and customers are known by number, so that no set-associative hash is needed and nothing
+//! collides. The buffer is the link's; CAKE takes its own from the rate.
 
 use std::collections::VecDeque;
 
@@ -45,6 +48,7 @@ use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
+use crate::words;
 
 parameters! {
     /// CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each flow, with CoDel
@@ -59,8 +63,20 @@ parameters! {
         /// COBALT uses the configured rate of the link, as with CAKE's shaper: the target is at least 1.5 packet times,
         /// the interval grows with it, and there are no signals below four packet times.
         pub knows_rate: bool = "true",
+        /// Whose flows share a turn.
+        pub isolation: HostIsolation = "customer",
     }
     check goes_on;
+}
+
+words! {
+    /// Whose flows share a turn in CAKE's dual-host scheduler.
+    pub enum HostIsolation {
+        /// Those of a customer, as with `dual-srchost` or `dual-dsthost`.
+        Customer = "customer",
+        /// Those of the host, at either end, that has more, as with `triple-isolate`; all servers are one host.
+        Triple = "triple",
+    }
 }
 
 fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
@@ -71,11 +87,13 @@ fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
 #[derive(Clone, Debug)]
 pub struct DualHost {
     quantum: Bytes,
+    isolation: HostIsolation,
     cobalt: CobaltParams,
     capacity: Capacity,
     flows: Vec<Flow>,
     /// Number of bulk flows, by customer.
     bulk: Vec<u32>,
+    all_bulk: u32,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     /// Flows with the value of their `decays` when they were added; a different value means that they have left.
@@ -133,16 +151,18 @@ impl Discipline for DualHost {
 
     fn new(params: DualHostParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
-        let DualHostParams { quantum, target, interval, knows_rate } = params;
+        let DualHostParams { quantum, target, interval, knows_rate, isolation } = params;
         let known = knows_rate && place.rate.as_bps() > 0;
         let packet_time =
             if known { place.rate.transmission_time(place.packet) } else { Span::ZERO };
         DualHost {
             quantum,
+            isolation,
             cobalt: CobaltParams::at_rate(target, interval, packet_time),
             capacity: place.capacity,
             flows: Vec::new(),
             bulk: Vec::new(),
+            all_bulk: 0,
             new: VecDeque::new(),
             old: VecDeque::new(),
             decaying: VecDeque::new(),
@@ -228,7 +248,11 @@ impl DualHost {
     #[inline]
     fn turn(&self, user: u32, mut draw: impl FnMut() -> f64) -> i64 {
         let quantum = self.quantum.get();
-        match self.bulk[user as usize] {
+        let load = match self.isolation {
+            HostIsolation::Customer => self.bulk[user as usize],
+            HostIsolation::Triple => self.all_bulk,
+        };
+        match load {
             0 | 1 => quantum as i64,
             load => (quantum as f64 / f64::from(load) + draw()) as i64,
         }
@@ -238,6 +262,7 @@ impl DualHost {
         let flow = &mut self.flows[index as usize];
         flow.state = State::Bulk;
         self.bulk[flow.user as usize] += 1;
+        self.all_bulk += 1;
     }
 
     /// Returns the flow to serve. A packet waits, hence not all lists are empty.
@@ -316,6 +341,7 @@ impl DualHost {
         flow.cobalt.on_empty(&self.cobalt, now);
         if flow.state == State::Bulk {
             self.bulk[flow.user as usize] -= 1;
+            self.all_bulk -= 1;
         }
         let at_rest = flow.cobalt.is_at_rest(now);
         if flow.state == State::Decaying {

@@ -5,9 +5,14 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn dual_host(quantum: u64, packets: u32) -> DualHost {
+    isolating(HostIsolation::Customer, quantum, packets)
+}
+
+fn isolating(isolation: HostIsolation, quantum: u64, packets: u32) -> DualHost {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
+    let quantum = Bytes::new(quantum);
     DualHost::new(
-        DualHostParams { quantum: Bytes::new(quantum), target, interval, knows_rate: true },
+        DualHostParams { quantum, target, interval, knows_rate: true, isolation },
         &place(packets),
     )
 }
@@ -40,7 +45,10 @@ fn served(queues: &mut DualHost, count: usize) -> Vec<u32> {
 
 /// Returns the bytes by flow after a number of packets of 1500 B, with this number of backlogged flows per customer.
 fn bytes_of_flows(flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
-    let mut queues = dual_host(1514, 1_000_000);
+    bytes_served(dual_host(1514, 1_000_000), flows, packets)
+}
+
+fn bytes_served(mut queues: DualHost, flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
     let mut lcg = Lcg(7);
     let mut first = 0;
     for (user, &count) in flows.iter().enumerate() {
@@ -72,7 +80,16 @@ fn ten_flows_get_no_more_than_one() {
     assert!(most - least <= 3 * 1500, "{sent:?}");
 }
 
-/// Returns Q/n on average over the random rounding: 1514/10 = 151.4 B.
+/// With one host at the far end, the larger number of flows is that of all: each gets an eleventh.
+#[test]
+fn with_triple_isolation_and_one_server_flows_share_equally() {
+    let sent = bytes_served(isolating(HostIsolation::Triple, 1514, 1_000_000), &[10, 1], 4400);
+    for bytes in sent.concat() {
+        assert!((bytes as f64 / (400.0 * 1500.0) - 1.0).abs() < 0.01, "{bytes}");
+    }
+}
+
+/// Q/n as it is, on average over the draws: 1514/10 = 151.4 B.
 #[test]
 fn a_turn_is_worth_a_share_of_the_quantum() {
     let mut queues = dual_host(1514, 100);
