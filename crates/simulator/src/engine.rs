@@ -12,6 +12,7 @@ use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{PackedPacket, Packet, flags};
+use crate::progress::Progress;
 use crate::random::Stream;
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
@@ -57,6 +58,8 @@ pub struct Engine<'a> {
     ahead: Vec<Ahead>,
     /// The network is large.
     prefetches: bool,
+    /// Whom to report to how far the run is.
+    progress: Progress<'a>,
 }
 
 impl<'a> Engine<'a> {
@@ -101,7 +104,13 @@ impl<'a> Engine<'a> {
             reading_at: Time::ZERO,
             ahead: Vec::new(),
             prefetches: plan.flows.len() >= MANY,
+            progress: Progress::silent(),
         }
+    }
+
+    /// Reports how far the run is, as it goes.
+    pub fn reporting(self, progress: Progress<'a>) -> Self {
+        Engine { progress, ..self }
     }
 
     /// Runs to the end of the measurement, then until the awaited transfers are done.
@@ -115,7 +124,7 @@ impl<'a> Engine<'a> {
         let limit = self.end + self.plan.drain_limit;
         self.release_until(Time::NEVER);
         // Samples go on.
-        self.run_events::<false>(limit);
+        self.run_slices::<false>(limit);
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
@@ -165,7 +174,7 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: ReadLinks) -> Readings {
         self.count_until(end);
-        self.run_events::<true>(end);
+        self.run_slices::<true>(end);
         Readings {
             links: self.network.read_links(read, end),
             losses: Tally::of(self.network.losses()),
@@ -199,6 +208,15 @@ impl<'a> Engine<'a> {
                 self.deliver(at, packed);
             }
         }
+    }
+
+    /// As [`Self::run_events`], and reports how far the run is in between. Where a slice ends changes nothing.
+    fn run_slices<const ALL: bool>(&mut self, end: Time) {
+        while self.progress.next() < end && (ALL || self.ends.awaited > 0) {
+            self.run_events::<ALL>(self.progress.next());
+            self.progress.report();
+        }
+        self.run_events::<ALL>(end);
     }
 
     /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
