@@ -1,7 +1,7 @@
 """`make page`: the simulator in one HTML file, in ``python/tidegate/data/page``.
 
-Compiles ``crates/web`` to WebAssembly, installs the packages of ``web/package-lock.json``, checks the
-TypeScript and builds the page. Ends with 77, and a line for each, where something is missing.
+Compiles ``crates/web`` to WebAssembly, installs the packages of ``web/package-lock.json``, checks
+the TypeScript and builds the page. Ends with 77, and a line for each, where something is missing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def missing(*, only_engine: bool = False) -> list[str]:
 def has_target() -> bool:
     """Return whether the compiler has the standard library of WebAssembly."""
     command = ["rustc", "--print", "target-libdir", "--target", TARGET]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     return found.returncode == 0 and any(Path(found.stdout.strip()).glob("libcore-*"))
 
 
@@ -77,7 +77,7 @@ def packages() -> bool:
     if done.exists() and done.read_text() == lock:
         return True
     command = ["npm", "ci", "--silent", "--no-audit", "--no-fund"]
-    if subprocess.run(command, cwd=WEB, check=False).returncode:
+    if subprocess.run(command, cwd=WEB, check=False).returncode:  # noqa: S603
         return False
     done.write_text(lock)
     return True
@@ -85,7 +85,8 @@ def packages() -> bool:
 
 def run(command: list[str], cwd: Path = ROOT, **variables: str) -> None:
     """Run a program; its failure is ours."""
-    if subprocess.run(command, cwd=cwd, env={**os.environ, **variables}, check=False).returncode:
+    environment = {**os.environ, **variables}
+    if subprocess.run(command, cwd=cwd, env=environment, check=False).returncode:  # noqa: S603
         sys.exit(1)
 
 

@@ -18,14 +18,15 @@ ENGINE = ROOT / "target" / "wasm32-unknown-unknown" / "web" / "tidegate_web.wasm
 
 def main() -> int:
     """Compare the scenarios that are named, or all; return the exit code."""
-    built = subprocess.run([sys.executable, ROOT / "tools" / "page.py", "engine"], check=False)
+    build = [sys.executable, ROOT / "tools" / "page.py", "engine"]
+    built = subprocess.run(build, check=False)  # noqa: S603
     if built.returncode:
         return built.returncode
     named = [Path(name) for name in sys.argv[1:]]
     files = [file for file in named or sorted((ROOT / "scenarios").glob("*.toml")) if runs(file)]
     command = ["node", ROOT / "web" / "digests.mjs", ENGINE, *files]
     differ = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as node:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as node:  # noqa: S603
         for line, file in zip(node.stdout or [], files, strict=False):
             web = line.split("\t")[0]
             native, native_s = digest(file)
@@ -53,7 +54,7 @@ def digest(file: Path) -> tuple[str, float]:
 
 def say(line: str) -> None:
     """Print a line."""
-    print(line, flush=True)
+    print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

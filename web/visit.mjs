@@ -60,6 +60,20 @@ said.command = await page.textContent("#command");
 said.axe.light = await judged(page);
 await shot(page, "light");
 
+// Every situation of the gallery has an answer.
+said.gallery = {};
+for (const button of await page.$$("#gallery button")) {
+  const title = await button.$eval("strong", (element) => element.textContent);
+  const clicked = Date.now();
+  await button.click();
+  await page.waitForFunction(() => "shown" in document.querySelector("#right").dataset, undefined, PATIENCE);
+  const problems = await page.$$eval("#problems .error", (all) => all.map((one) => one.textContent));
+  said.gallery[title] = { ms: Date.now() - clicked, sentence: await page.textContent("#sentence"), problems };
+  await shot(page, title.replaceAll(" ", "-"));
+}
+await page.click("#gallery button");
+await digests(page);
+
 // A slider and the text are one state.
 await page.fill("#set-bottleneck\\.rate", "2 Mb/s");
 await page.press("#set-bottleneck\\.rate", "Tab");

@@ -72,7 +72,7 @@ def explore(
 
 
 def _own_text(source: Source, parsed: Scenario) -> str:
-    """The file as it is, with its comments, unless it names further files, which a page cannot read."""
+    """The file with its comments, unless it names further files, which a page cannot read."""
     from tidegate._native import Scenario
 
     text, _, _ = text_of(source)

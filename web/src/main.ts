@@ -59,6 +59,8 @@ async function begin(): Promise<void> {
     clearTimeout(timer);
     generation += 1;
     pool.cancel();
+    delete byId("right").dataset.shown;
+    delete byId("right").dataset.digest;
     const state = { text: text.value, against: against.value };
     void toFragment(state).then((made) => {
       fragment = made;
@@ -126,7 +128,8 @@ async function begin(): Promise<void> {
     if (!least) return;
     byId("right").classList.remove("empty");
     byId("sentence").textContent = sentence(variants);
-    byId("bars").replaceChildren(bars(variants));
+    byId("bars").replaceChildren(bars(variants, Math.min(640, Math.max(320, byId("bars").clientWidth))));
+    byId("right").dataset.shown = variants[0]!.parsed.name ?? "";
     fillTable(byId<HTMLTableElement>("table"), variants);
     byId("command").textContent = commands(file(), variants);
     const first = variants.map(({ label, parsed, outcomes }) => ({ label, series: outcomes.get(parsed.seed)?.series ?? null }));
@@ -160,7 +163,6 @@ async function begin(): Promise<void> {
     byId("right").classList.add("empty");
     byId("state").hidden = true;
     byId("sentence").textContent = "";
-    delete byId("right").dataset.digest;
   }
 
   gallery((state) => {
@@ -193,10 +195,25 @@ function usersOf({ parsed }: Variant): [string, number][] {
 
 /** Variants are named by the values in which they differ. */
 function name(all: Variant[], other: Overrides): void {
-  for (const variant of all) {
-    const words = other.map(([key]) => `${key.split(".").filter((part) => part !== "kind").at(-1)} = ${word(at(variant.parsed.resolved, key))}`);
-    variant.label = all.length > 1 ? words.join(", ") : (variant.parsed.name ?? "this scenario");
-  }
+  const [base, compared] = all;
+  if (!base) return;
+  base.label = base.parsed.name ?? "this scenario";
+  if (!compared) return;
+  const both = other.map(([key]) => all.map(({ parsed }) => named(key, at(parsed.resolved, key))));
+  const differ = both.filter(([one, two]) => one !== two);
+  const label = (number: number): string => differ.map((words) => words[number]).join(", ");
+  // Mechanisms of one kind differ in what has no short name.
+  base.label = label(0) || "this scenario";
+  compared.label = label(1) || other.map(([key, value]) => `${key.split(".").at(-1)} = ${value}`).join(", ");
+}
+
+/** A mechanism is its own name; other values have that of their key. */
+function named(key: string, value: Value | undefined): string {
+  const part = key.split(".").filter((one) => one !== "kind").at(-1)!;
+  const words = word(value);
+  const isMechanism = key.endsWith(".kind") || typeof value === "object";
+  if (words === "none") return `no ${part.replaceAll("_", " ")}`;
+  return isMechanism ? words : `${part.replaceAll("_", " ")} ${words}`;
 }
 
 function at(resolved: Resolved, key: string): Value | undefined {

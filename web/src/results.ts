@@ -71,49 +71,63 @@ export function fillTable(table: HTMLTableElement, variants: Variant[]): void {
   table.replaceChildren(el("caption", {}, "Mean ± 95 % confidence interval of all runs so far"), el("thead", {}, head), ...bodies);
 }
 
-/** One sentence that says the result. */
+/** One sentence for each variant that says who gets what, one for transfers, and one for the delay. */
 export function sentence(variants: Variant[]): string {
   const groups = names(variants, { metric: "throughput_bps", kind: "group" });
-  const said = variants.map((variant) => whoGetsWhat(variant, groups, variants.length > 1));
-  const delays = said.length ? delay(variants) : "";
-  return [...said, delays].filter((part) => part).join(" ");
+  const finite = names(variants, { metric: "mean_completion_s", kind: "group" });
+  // Who has little to send gets little: compared are those who would take more.
+  const greedy = groups.filter((name) => !finite.includes(name));
+  const said = variants.map((variant) => whoGetsWhat(variant, greedy.length ? greedy : groups, variants.length > 1));
+  return [...said, transfers(variants, finite), delay(variants)].filter((part) => part).join(" ");
 }
 
 function whoGetsWhat(variant: Variant, groups: string[], named: boolean): string {
   const got = groups.map((name) => ({ name, one: value(variant, "throughput_bps", name) })).filter(({ one }) => one);
   if (!got.length) return "";
-  const lead = named ? `With ${variant.label}, ` : "";
   const amount = (mean: number): string => `${plain(mean / 1e6)} Mb/s`;
   const sorted = [...got].sort((a, b) => b.one!.mean - a.one!.mean);
   const [first, last] = [sorted[0]!, sorted.at(-1)!];
-  const text = sorted.length === 1 || !last.one!.mean
-    ? `a user of ${first.name} gets ${amount(first.one!.mean)}${sorted.length > 1 ? ` and one of ${last.name} nothing` : ""}.`
-    : `a user of ${first.name} gets ${amount(first.one!.mean)}, ${plain(first.one!.mean / last.one!.mean)} times as much as a user of ${last.name} (${amount(last.one!.mean)}).`;
-  return lead ? lead + text : text[0]!.toUpperCase() + text.slice(1);
+  const ratio = last.one!.mean ? plain(first.one!.mean / last.one!.mean) : "";
+  let text = `a user of ${first.name} gets ${amount(first.one!.mean)}`;
+  if (sorted.length > 1 && !ratio) text += `, and one of ${last.name} nothing`;
+  else if (ratio === "1.00") text += ", as all others do";
+  else if (sorted.length > 1) text += `, ${ratio} times as much as a user of ${last.name} (${amount(last.one!.mean)})`;
+  return named ? `With ${variant.label}, ${text}.` : `${text[0]!.toUpperCase()}${text.slice(1)}.`;
+}
+
+function transfers(variants: Variant[], groups: string[]): string {
+  const name = groups[0];
+  if (!name) return "";
+  return compared(variants, "mean_completion_s", name, (mean) => `${plain(mean)} s`, `A transfer of ${name} takes`);
 }
 
 function delay(variants: Variant[]): string {
   const link = names(variants, { metric: "p95_sojourn_s", kind: "link" })[0];
   if (!link) return "";
-  const found = variants.map((variant) => value(variant, "p95_sojourn_s", link));
-  if (found.some((one) => !one)) return "";
-  const times = found.map((one) => `${plain(one!.mean * 1e3)} ms`);
-  return `95 % of the packets wait less than ${times.join(" and ")}${times.length > 1 ? " there" : ""}.`;
+  return compared(variants, "p95_sojourn_s", link, (mean) => `${plain(mean * 1e3)} ms`, "95 % of the packets wait less than");
+}
+
+function compared(variants: Variant[], metric: string, name: string, amount: (mean: number) => string, lead: string): string {
+  const found = variants.flatMap((variant) => {
+    const one = value(variant, metric, name);
+    return one ? [`${amount(one.mean)}${variants.length > 1 ? ` with ${variant.label}` : ""}`] : [];
+  });
+  return found.length === variants.length ? `${lead} ${found.join(", and ")}.` : "";
 }
 
 /** Throughput per user of every group and variant, as a drawing that stands by itself. */
-export function bars(variants: Variant[]): SVGElement {
+export function bars(variants: Variant[], width = 640): SVGElement {
   const groups = names(variants, { metric: "throughput_bps", kind: "group" });
   const rows = groups.flatMap((name) => variants.map((variant, number) => ({ name, number, one: value(variant, "throughput_bps", name) })));
   const most = Math.max(1, ...rows.map(({ one }) => (one ? one.mean + (one.ci95 ?? 0) : 0)));
-  const [width, left, right, step, bar] = [640, 110, 130, 20, 14];
+  const [left, right, step, bar] = [width < 480 ? 70 : 110, 125, 20, 14];
   const scale = (width - left - right) / most;
   const gap = 10;
   const height = rows.length * step + groups.length * gap + (variants.length > 1 ? 28 : 8);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Throughput per user of each group, in Mb/s; the table below has the numbers" });
   rows.forEach(({ name, number, one }, place) => {
     const y = Math.floor(place / variants.length) * gap + place * step + 4;
-    if (number === 0) svg.append(draw("text", { x: left - 8, y: y + (variants.length * step) / 2 + 1, class: "name" }, short(name)));
+    if (number === 0) svg.append(draw("text", { x: left - 8, y: y + (variants.length * step) / 2 + 1, class: "name" }, short(name, width < 480 ? 9 : 16)));
     if (!one) return;
     const end = left + one.mean * scale;
     svg.append(draw("rect", { x: left, y, width: Math.max(1, one.mean * scale), height: bar, class: `v${number}`, rx: 2 }));
@@ -125,16 +139,17 @@ export function bars(variants: Variant[]): SVGElement {
   });
   if (variants.length > 1) {
     let x = left;
+    const room = Math.floor((width - left) / variants.length / 6.6) - 5;
     variants.forEach(({ label }, number) => {
       svg.append(draw("rect", { x, y: height - 16, width: 10, height: 10, class: `v${number}`, rx: 2 }));
-      svg.append(draw("text", { x: x + 15, y: height - 7 }, short(label, 34)));
-      x += 30 + short(label, 34).length * 6.6;
+      svg.append(draw("text", { x: x + 15, y: height - 7 }, short(label, room)));
+      x += 30 + short(label, room).length * 6.6;
     });
   }
   return svg;
 }
 
-function short(text: string, most = 16): string {
+function short(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 

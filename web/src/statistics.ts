@@ -17,11 +17,11 @@ export function estimate(values: number[]): Estimate | null {
   return { mean, ci95: (T[runs - 2] ?? 1.96 + 2.5 / runs) * Math.sqrt(variance / runs), runs };
 }
 
-/** As many digits as the interval has meaning: its first, and three of the mean where there is none. */
+/** As many digits as the interval has meaning, at most four of the mean, and three of it without an interval. */
 export function written({ mean, ci95 }: Estimate, scale = 1): string {
   const [value, half] = [mean * scale, (ci95 ?? 0) * scale];
-  if (half > 0) {
-    const digits = places(half, half < 0.2 * Math.abs(value) ? 1 : 2);
+  if (half > 1e-4 * Math.abs(value)) {
+    const digits = Math.min(places(half, 1), places(value, 4));
     return `${value.toFixed(digits)} ± ${half.toFixed(digits)}`;
   }
   return plain(value);
