@@ -75,8 +75,10 @@ async function begin(): Promise<void> {
     const compared = other.length ? engine.ask<Parsed>({ ask: "parse", text: state.text, set: other }) : null;
     if (compared && !compared.resolved) return refused(compared.errors ?? [], compared.failure, "compared with: ");
     const every = compared ? [parsed, compared] : [parsed];
-    problems(every.flatMap(({ lacks }) => lacks), undefined, "", parsed.warnings);
-    if (every.some(({ lacks }) => lacks.length)) return clear();
+    const lacks = every.flatMap((one) => one.lacks);
+    if (lacks.length) return refused(lacks);
+    problems([]);
+    warn(every.flatMap(({ warnings }) => warnings));
     variants = every.map((one, number) => ({ label: "", set: number ? other : [], parsed: one, outcomes: new Map() }));
     name(variants, other);
     const packets = Math.max(...every.map((one) => one.packets));
@@ -111,7 +113,9 @@ async function begin(): Promise<void> {
             generation += 1;
             pool.cancel();
             clear();
-            return problems([], failure);
+            byId("sentence").textContent = failure ?? "The run has ended without an answer.";
+            byId("command").textContent = commands(file(), variants);
+            return;
           }
           shares.set(key, 1);
           variant.outcomes.set(own_seed, outcome);
@@ -145,6 +149,8 @@ async function begin(): Promise<void> {
   function refused(errors: Diagnostic[], failure?: string, where = ""): void {
     problems(errors, failure, where);
     clear();
+    byId("sentence").textContent = `The scenario is refused: ${where}${errors[0]?.text ?? failure}`;
+    byId("command").textContent = "";
   }
 
   function tooLarge(packets: number): void {
@@ -261,20 +267,26 @@ function markSituation(state: State): void {
   });
 }
 
-/** Errors, with buttons that lead to their places, and warnings. */
-function problems(errors: Diagnostic[], failure?: string, where = "", warnings: Diagnostic[] = []): void {
+/** Errors, with buttons that lead to their places. */
+function problems(errors: Diagnostic[], failure?: string, where = ""): void {
   const sentences = errors.map((one) => problem("error", one, where));
   if (failure) sentences.push(el("li", { class: "error" }, failure));
-  byId("problems").replaceChildren(...sentences, ...warnings.map((one) => problem("warning", one, "")));
+  byId("problems").replaceChildren(...sentences);
   text.setAttribute("aria-invalid", String(errors.length > 0));
+  if (sentences.length) warn([]);
+}
+
+/** What is valid but hardly meant; each once. */
+function warn(warnings: Diagnostic[]): void {
+  const each = new Map(warnings.map((one) => [one.text, one]));
+  byId("warnings").replaceChildren(...[...each.values()].map((one) => problem("warning", one, "Warning: ")));
 }
 
 function problem(kind: string, { line, column, key, message, suggestion }: Diagnostic, where: string): HTMLElement {
   const words = `${where}${key ? `${key}: ` : ""}${message}${suggestion ? `; did you mean "${suggestion}"?` : ""}`;
-  const lead = kind === "warning" ? "Warning: " : "";
-  if (line === null) return el("li", { class: kind }, lead + words);
+  if (line === null) return el("li", { class: kind }, words);
   const jump = el("button", { type: "button", onclick: () => select(line, column ?? 1) }, `line ${line}, column ${column ?? 1}`);
-  return el("li", { class: kind }, jump, ` ${lead}${words}`);
+  return el("li", { class: kind }, jump, ` ${words}`);
 }
 
 /** Puts the cursor there; columns count characters, not UTF-16 units. */

@@ -132,14 +132,16 @@ export function bars(variants: Variant[], width = 640): SVGElement {
     const end = left + one.mean * scale;
     svg.append(draw("rect", { x: left, y, width: Math.max(1, one.mean * scale), height: bar, class: `v${number}`, rx: 2 }));
     if (one.ci95) {
-      const [from, to, middle] = [end - one.ci95 * scale, end + one.ci95 * scale, y + bar / 2];
+      const [from, to, middle] = [Math.max(left, end - one.ci95 * scale), end + one.ci95 * scale, y + bar / 2];
       svg.append(draw("path", { d: `M${from.toFixed(1)} ${middle}H${to.toFixed(1)}`, class: "ci" }));
     }
     svg.append(draw("text", { x: end + (one.ci95 ?? 0) * scale + 6, y: y + 11 }, `${written(one, 1e-6)} Mb/s`));
   });
   if (variants.length > 1) {
     let x = left;
-    const room = Math.floor((width - left) / variants.length / 6.6) - 5;
+    const letters = Math.floor((width - left) / 6.6) - 5 * variants.length;
+    const fits = variants.reduce((sum, { label }) => sum + label.length, 0) <= letters;
+    const room = fits ? letters : Math.floor(letters / variants.length);
     variants.forEach(({ label }, number) => {
       svg.append(draw("rect", { x, y: height - 16, width: 10, height: 10, class: `v${number}`, rx: 2 }));
       svg.append(draw("text", { x: x + 15, y: height - 7 }, short(label, room)));

@@ -21,7 +21,7 @@ export function estimate(values: number[]): Estimate | null {
 export function written({ mean, ci95 }: Estimate, scale = 1): string {
   const [value, half] = [mean * scale, (ci95 ?? 0) * scale];
   if (half > 1e-4 * Math.abs(value)) {
-    const digits = Math.min(places(half, 1), places(value, 4));
+    const digits = Math.min(places(half, half < 0.1 * Math.abs(value) ? 1 : 2), places(value, 4));
     return `${value.toFixed(digits)} ± ${half.toFixed(digits)}`;
   }
   return plain(value);
@@ -33,6 +33,7 @@ export function plain(value: number): string {
 }
 
 function places(value: number, digits: number): number {
+  if (value === 0) return 0;
   const order = Math.floor(Math.log10(Math.abs(value)));
   return Math.min(8, Math.max(0, digits - 1 - order));
 }
