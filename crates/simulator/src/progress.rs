@@ -40,6 +40,6 @@ impl<'a> Progress<'a> {
         if let Some(report) = &mut self.report {
             report(share.min(1.0));
         }
-        self.next = self.next + self.step;
+        self.next += self.step;
     }
 }
