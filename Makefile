@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill readme pages page web-digests docs lock \
+	kernels oracle packetdrill test-guest readme pages page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
@@ -64,6 +64,10 @@ test-rust:
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release
 	! test -x $(BIN)/tidegate-bpf || cargo test --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --release --locked --quiet
+
+test-guest: $(NATIVE) ## run the lab's tests as root in a stock kernel, without root; error 77 without target/kernels
+	cargo test --package tidegate-lab --test main --locked --profile dev-release \
+		--config "target.'cfg(all())'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/in_guest.py']"
 
 test-python: $(TOOLS) $(NATIVE) $(BPF)
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-seed=$(SEED)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * TCP congestion control "tg_vegascp": the window rule of vegascp.h inside the kernel. Marks have to be told one by one, as
- * for tg_sbrm, so that both ends go by it, and net.ipv4.tcp_backlog_ack_defer is 0 at the receiver. There is no slow start:
- * the window begins as the kernel has it and moves by a packet a round trip. A round trip is TCP's smoothed one. Losses are
- * answered as by Reno.
+ * TCP congestion control "tg_vegascp": the window rule of vegascp.h in the kernel. As for tg_sbrm, each mark must be
+ * reported, so that both ends must use it and net.ipv4.tcp_backlog_ack_defer must be 0 at the receiver. There is no
+ * slow start: the window begins with the kernel's initial window and changes by one packet per round trip. The
+ * round-trip time is TCP's smoothed one. The reaction to losses is that of Reno.
  */
 #include "flow.bpf.h"
 
@@ -21,7 +21,10 @@ void BPF_PROG(tg_vegascp_init, struct sock *sk)
 	flow->round_end = tp->snd_nxt;
 }
 
-/* Asked once per round trip with ECE as well, which changes nothing: with cong_control() the window is ours alone. */
+/*
+ * Requested once per round trip with ECE as well, without effect: with cong_control() the kernel does not
+ * change the window.
+ */
 SEC("struct_ops")
 __u32 BPF_PROG(tg_vegascp_ssthresh, struct sock *sk)
 {

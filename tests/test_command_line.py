@@ -24,6 +24,8 @@ COMMANDS = (
     "validate",
     "schema",
     "plot",
+    "trace",
+    "capture",
     "probe",
     "price",
     "doctor",
@@ -182,17 +184,17 @@ def test_a_refused_scenario_reports_every_error(tidegate_command):
 
 
 def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
-    bbr = ["--set", "tcp.congestion_control=bbr"]
-    checked = tidegate_command("validate", "small.toml", *bbr)
+    qdisc = ["--set", 'bottleneck.kernel_qdisc={ kind = "fq_codel" }']
+    checked = tidegate_command("validate", "small.toml", *qdisc)
     want = "small.toml: valid, but for `tidegate lab` only\n"
     assert (checked.returncode, checked.stdout) == (0, want)
-    assert "the simulator has no BBR" in checked.stderr
-    (reported,) = tidegate_command.json("validate", "small.toml", *bbr)
-    assert (reported["severity"], reported["key"]) == ("lab only", "tcp.congestion_control")
+    assert "the simulator has no qdiscs of Linux" in checked.stderr
+    (reported,) = tidegate_command.json("validate", "small.toml", *qdisc)
+    assert (reported["severity"], reported["key"]) == ("lab only", "bottleneck.kernel_qdisc")
     for command in ("simulate", "sweep"):
-        done = tidegate_command(command, "small.toml", *bbr)
+        done = tidegate_command(command, "small.toml", *qdisc)
         assert done.returncode == 3
-        assert "tcp.congestion_control: the simulator has no BBR; run it on a kernel with " in (
+        assert "bottleneck.kernel_qdisc: the simulator has no qdiscs of Linux; run it on " in (
             done.stderr
         )
         assert "Traceback" not in done.stderr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Drives the arithmetic of sbrm.h, tcprm.h and vegascp.h on a host. Each line of standard input is a function's name and
- * its arguments, each line of standard output what the function gives.
+ * Runs the arithmetic of sbrm.h, tcprm.h and vegascp.h on a host. Each line of standard input is a function's name and
+ * its arguments, each line of standard output the result.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ typedef unsigned long long __u64;
 #include "../tcprm.h"
 #include "../vegascp.h"
 
-/* ACKs that tell of marks, and the window after the round trip that they end; 0 if the line has no such. */
+/* Reads ACKs with marks and prints the window after their round trip. Returns 0 if the line is invalid. */
 static int vegascp(void)
 {
 	struct tg_vegascp_marks marks = { 0, 0 };

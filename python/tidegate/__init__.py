@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
+    from tidegate.runs.captures import Capture, capture
     from tidegate.runs.simulation import compare, simulate
     from tidegate.runs.sweeping import sweep
     from tidegate.runs.sweeps import Sweep, load_sweep
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysis",
+    "Capture",
     "Comparison",
     "Diagnostic",
     "LabError",
@@ -56,6 +58,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "analyse",
+    "capture",
     "compare",
     "compare_results",
     "explore",
@@ -76,6 +79,7 @@ __all__ = [
 # imported here is imported before the command can handle an interruption.
 _LAZY = {
     "Analysis": "analysis.analyse",
+    "Capture": "runs.captures",
     "Comparison": "results.result",
     "Diagnostic": "errors",
     "LabError": "errors",
@@ -93,6 +97,7 @@ _LAZY = {
     "UsageError": "errors",
     "__version__": "_native",
     "analyse": "analysis.analyse",
+    "capture": "runs.captures",
     "compare": "runs.simulation",
     "compare_results": "results.comparing",
     "explore": "exploring",

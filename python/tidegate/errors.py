@@ -136,6 +136,12 @@ class MissingPageError(TidegateError):
         )
 
 
+class TraceError(TidegateError):
+    """A trace of a link cannot be read; the message says why, by line."""
+
+    exit_code = 3
+
+
 class ResultError(TidegateError):
     """A result folder cannot be read or written."""
 

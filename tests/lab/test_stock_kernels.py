@@ -10,24 +10,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support import COMMAND, SMALL, comes
+from support import COMMAND, SMALL, comes, guest_lacking
 
 import tidegate
 from tidegate import errors
-from tidegate.laboratory import control, guest, process
+from tidegate.laboratory import control, guest
 from tidegate.laboratory.archive import Archive, shared_libraries
 
 FAKE_QEMU = Path(__file__).with_name("fake_qemu.py")
 
 
-def lacking():
-    """What keeps guests from running here, in words."""
-    if not guest.kernels():
-        return f"no kernels in {guest.folder()}: make kernels"
-    return "; ".join(process.missing(kernel=guest.chosen("auto")))
-
-
-needs_kernels = pytest.mark.skipif(bool(lacking()), reason=lacking())
+LACKING = "; ".join(guest_lacking())
+needs_kernels = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
 
 @pytest.fixture

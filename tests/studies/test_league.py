@@ -62,7 +62,7 @@ def test_every_mechanism_can_be_run_in_every_situation(quick, mechanisms):
     left_out = {n for n, kind in mechanisms.kinds.items() if quick and kind.startswith("bucket")}
     assert there | left_out == set(mechanisms.named)
     files = {path.stem for path in (FOLDER / "situations").glob("*.toml")}
-    # Real Linux alone has BBR.
+    # Measured on real Linux alone.
     assert files - {"cubic-and-bbr"} <= set(study.experiments)
 
 

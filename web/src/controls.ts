@@ -18,9 +18,6 @@ const DEFINITIONS: { [key: string]: string } = {
 const LABELS: { [key: string]: string } = {
   aqm: "AQM", differentiation: "Differentiation", scheduler: "Scheduler", congestion_control: "Sender",
 };
-/** Kernels have it alone. */
-const NOT_HERE = new Set(["bbr"]);
-
 /** What a mechanism cannot do without, where its file gives no default. */
 const NEEDS: { [kind: string]: string } = {
   red: 'min_threshold = "10 packets", max_threshold = "30 packets", gentle = true',
@@ -139,7 +136,7 @@ export class Controls {
     const select = el("select", { id, title: about, onchange: () => this.choose(key, select.value, parsed) });
     for (const kind of kinds) {
       const name = kind.properties!.kind!.const!;
-      if (!NOT_HERE.has(name)) select.append(el("option", { value: name, title: kind.description ?? "" }, name));
+      select.append(el("option", { value: name, title: kind.description ?? "" }, name));
     }
     select.value = String(chosen.kind);
     const kind = kinds.find((one) => one.properties!.kind!.const === chosen.kind);

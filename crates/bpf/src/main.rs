@@ -1,9 +1,10 @@
-//! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel for as long as this runs.
+//! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel while this
+//! process runs.
 //!
-//! The congestion controls and the programs for their parameters hang on file descriptors of this
-//! process ("links"), and on nothing else: no pin, no file, no control group of its own. So however
-//! it ends, by the end of its standard input, of the process that started it, or by SIGKILL, the
-//! kernel takes them out. A connection that still uses the congestion control keeps it to its end.
+//! The congestion controls and the programs for their parameters are held only by file descriptors of this process
+//! ("links"): no pin, no file, no control group of its own. However it ends, by the end of its standard input, of its
+//! parent process, or by SIGKILL, the kernel removes them. A connection that still uses the congestion control keeps it
+//! until its end.
 
 mod cgroup;
 mod hold;
@@ -25,9 +26,9 @@ check   tries the same and takes them out again
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";
 
-/// Why the congestion control is not in the kernel.
+/// Reason why the congestion control is not in the kernel.
 enum Failure {
-    /// The machine lacks something; the line says what, and the remedy.
+    /// The machine lacks something; the line names it, and the remedy.
     Missing(String),
     Other(String),
 }

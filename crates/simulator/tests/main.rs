@@ -1,7 +1,9 @@
-//! Tests of the simulator from outside, in one program: linking one for each file takes longer than running it.
+//! Integration tests of the simulator, in one program: linking one for each file takes longer than running it.
 
 mod applications;
 mod aqm;
+mod bbr;
+mod captures;
 mod common;
 mod conex;
 mod congestion_exposure;
@@ -29,4 +31,5 @@ mod senders;
 mod stages;
 mod stations;
 mod streams;
+mod traces;
 mod tunnels;

@@ -115,11 +115,7 @@ fn what_makes_no_sense_is_a_sentence() {
     }
     let answer = tidegate_web::answer("{", &mut |_| ());
     assert!(answer.contains("no JSON"), "{answer}");
-    let kernel = SMALL.replace("[users.heavy]", "tcp.congestion_control = \"bbr\"\n[users.heavy]");
-    let kernel = kernel.replace(
-        "tcp.congestion_control = \"bbr\"\n[users.heavy]",
-        "[users.heavy]\ntcp.congestion_control = \"bbr\"",
-    );
+    let kernel = SMALL.replace("[users.heavy]", "kernel_qdisc = { kind = \"fq\" }\n[users.heavy]");
     let answer = ask(&json!({ "ask": "run", "text": kernel, "seed": "1" }));
     assert!(answer["errors"][0]["message"].is_string(), "{answer}");
 }

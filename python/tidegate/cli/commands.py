@@ -6,6 +6,7 @@ import typer
 
 from tidegate.cli import (
     analyse,
+    capture,
     catalogue,
     compare,
     doctor,
@@ -17,6 +18,7 @@ from tidegate.cli import (
     reproduce,
     simulate,
     sweep,
+    trace,
 )
 from tidegate.cli.common import say
 
@@ -54,6 +56,7 @@ app.command()(simulate.simulate)
 app.command()(explore.explore)
 app.command()(analyse.analyse)
 app.command()(lab.lab)
+app.command()(capture.capture)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
@@ -61,6 +64,7 @@ app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
+app.command()(trace.trace)
 app.command()(probe.probe)
 app.command()(price.price)
 app.command()(doctor.doctor)

@@ -33,6 +33,9 @@ ICOUNT_SHIFT = 1
 """An instruction of the guest takes 2^1 ns."""
 MEMORY_MB = 768
 
+MISSING = 77
+"""The code with which a task ends that lacks something."""
+
 _FOLDER = "TIDEGATE_KERNELS"
 _ENDED = re.compile(r"ended (\d+)")
 _COMMAND_LINE = (
@@ -175,10 +178,11 @@ def lab_task(program: str, scenario: Scenario, arguments: Sequence[str], generat
     if bpf.needed([scenario]):
         needed[bpf.PROGRAM] = bpf.found()
         lines = [
-            f"sleep 1000000 | {bpf.PROGRAM} hold >/tmp/bpf 2>&1 &",
+            # A port opens once: what stays behind must not hold one, or the end is not reported.
+            f"{{ sleep 1000000 | {bpf.PROGRAM} hold; }} >/tmp/bpf 2>&1 &",
             "until [ -s /tmp/bpf ]; do sleep 0.1; done",
             "read ready </tmp/bpf",
-            '[ "$ready" = ready ] || { cat /tmp/bpf >&2; exit 1; }',
+            f'[ "$ready" = ready ] || {{ cat /tmp/bpf >&2; exit {MISSING}; }}',
         ]
     lines += [
         'read busy </proc/stat; echo "stat $busy" >&2',
@@ -207,6 +211,8 @@ class Abilities:
     congestion_controls: list[str]
     qdiscs: list[str]
     missing: list[str]
+    lacking: list[str]
+    """Parts of the lab that do not run on it, with the reason."""
 
     def lines(self) -> list[str]:
         """Return it in words."""
@@ -215,14 +221,17 @@ class Abilities:
             f"{self.kernel.series}: Linux {self.kernel.release} {state}",
             f"  congestion control: {' '.join(self.congestion_controls)}",
             f"  qdiscs: {' '.join(self.qdiscs)}",
+            *(f"  not {line}" for line in self.lacking),
         ]
 
 
 def abilities(kernel: Kernel, children: Children) -> Abilities:
     """Boot a kernel and ask it what it has."""
-    from tidegate.laboratory.process import PROGRAM, find
+    from tidegate.laboratory import bpf
+    from tidegate.laboratory.process import PROGRAM, find, find_program
 
     program = find() or PROGRAM
+    programs, ours = [program], find_program(bpf.PROGRAM)
     lines = [
         "for module in /modules/tcp_*.ko; do",
         "module=${module##*/}; /sbin/modprobe ${module%.ko}; done",
@@ -230,17 +239,35 @@ def abilities(kernel: Kernel, children: Children) -> Abilities:
     for kind, options in _QDISCS.items():
         made = f"/bin/tc qdisc add dev lo root {kind} {options} 2>/dev/null"
         lines.append(f"{made} && echo {kind} && /bin/tc qdisc del dev lo root")
+    lines.append("echo --")
+    if ours is not None:
+        programs.append(ours)
+        lines.append(f"{bpf.PROGRAM} check 2>&1 >/dev/null && echo {' '.join(bpf.OURS)}")
     lines += ["echo --", f"{Path(program).name} check"]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        task = Task("\n".join(lines), (program,))
+        task = Task("\n".join(lines), tuple(programs))
         code, said, _ = children.in_guest(kernel, task, 1, output, lambda _done, _all: None)
         output.seek(0)
-        qdiscs, _, found = output.read().partition("--\n")
+        qdiscs, ours_there, found = (*output.read().split("--\n", 2), "", "")[:3]
     try:
         known = json.loads(found)
     except ValueError as error:
         raise LabError(1, f"the guest ended with {code}: {'; '.join(said[-3:])}") from error
-    return Abilities(kernel, known["congestion_controls"], qdiscs.split(), known["missing"])
+    controls, lacking = known["congestion_controls"], []
+    if ours_there.split() == list(bpf.OURS):
+        controls = [*controls, *bpf.OURS]
+    else:
+        lacking.append(f"congestion control {', '.join(bpf.OURS)}: {_why(ours, ours_there)}")
+    if shutil.which("iperf3") is None:
+        lacking.append("generator iperf3: install it (on Debian: apt-get install iperf3)")
+    return Abilities(kernel, controls, qdiscs.split(), known["missing"], lacking)
+
+
+def _why(program: str | None, said: str) -> str:
+    """Return why congestion control of ours does not run in a guest."""
+    if program is None:
+        return "`make setup` builds it where clang and the headers of libelf are"
+    return "; ".join(said.split("\n")[:2]).strip("; ") or "the kernel refuses it"
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class Result:
     """Fills of buckets and balances over time; only of a scenario with policers or auditors."""
     application_series: pa.Table | None = None
     """Calls in progress, target rates and qualities over time; only of a scenario with such."""
+    path_series: pa.Table | None = None
+    """What senders with BBR take their paths for over time; only simulated, with such senders."""
     applications: pa.Table | None = None
     """What videos and short flows tell of themselves; only of a scenario with such."""
     wall_s: float = float("nan")

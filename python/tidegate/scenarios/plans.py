@@ -28,7 +28,13 @@ class Link(TypedDict):
     ends: list[int]
     """Numbers of the nodes at its beginning and at its end; hosts are nodes too."""
     rate_bps: int
+    """Of a trace, its mean."""
     delay_s: float
+    """Of a trace, its shortest."""
+    rate_trace_repeats: bool | None
+    """Whether the trace that the rate follows starts over at its end; ``None`` without one."""
+    delay_trace_repeats: bool | None
+    """The same of the delay."""
     buffer_packets: int | None
     """Room for waiting packets, the one in transmission included; ``None`` if it counts bytes."""
     buffer_bytes: int | None

@@ -239,6 +239,12 @@ class Mapped:
             raise NoModelError(
                 f"{key}.rate_changes", "models are of a constant rate", "leave them out"
             )
+        for trace, quantity in (("rate_trace_repeats", "rate"), ("delay_trace_repeats", "delay")):
+            if link[trace] is not None:  # type: ignore[literal-required]
+                raise NoModelError(
+                    f"{key}.{quantity}", f"models are of a constant {quantity}",
+                    "write its mean in place of the trace",
+                )  # fmt: skip
         if link["loss"]:
             raise NoModelError(f"{key}.loss", "losses on the wire have no law here", "set it to 0")
         if link["scheduler"]["kind"] not in ("fifo", "dualpi2"):

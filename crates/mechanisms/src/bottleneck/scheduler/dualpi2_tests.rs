@@ -17,7 +17,7 @@ fn dual() -> DualPi2 {
     DualPi2::new(PARAMS, &place(100_000))
 }
 
-/// The packet that leaves, and how many are lost in transit to it.
+/// Returns the packet that leaves, and the number of packets dropped before it.
 fn take(dual: &mut DualPi2, now: Time) -> (Option<Queued>, u32) {
     let mut lost = 0;
     let never = || panic!("draws nothing");
@@ -81,7 +81,7 @@ fn the_controller_follows_its_equation() {
     assert!((dual.base - p).abs() < 1e-12);
 }
 
-/// Updates that nobody saw are made up for, and an age of silence costs no time.
+/// Skipped updates are made up for, and a very long silence takes no computing time.
 #[test]
 fn a_silence_ends_all_signals() {
     let mut dual = dual();
@@ -121,7 +121,7 @@ fn the_ramp_marks_from_800_to_1200_us_if_more_than_a_packet_is_left() {
     }
 }
 
-/// Of 1000 packets each at p′ = 0.2: 40 are lost in C, or marked if they may be, and 400 marked in L.
+/// Of 1000 packets each at p′ = 0.2: 40 are dropped in C, or marked if ECN-capable, and 400 marked in L.
 #[test]
 fn signals_come_as_often_as_their_probability_says() {
     for (kind, want_lost, want_marked) in [("classic", 40, 0), ("ecn", 0, 40), ("scalable", 0, 400)]
@@ -167,7 +167,7 @@ fn under_overload_marks_yield_to_drops() {
     }
 }
 
-/// While both have packets C has a tenth of the link; alone each has all of it.
+/// While both have packets, C has a tenth of the link; alone, each has all of it.
 #[test]
 fn the_classic_queue_has_its_share_beside_a_busy_other() {
     let mut dual = dual();
@@ -188,9 +188,9 @@ fn the_classic_queue_has_its_share_beside_a_busy_other() {
     assert!(sent(&mut dual, 100) >= 99);
 }
 
-/// The pseudo-code of RFC 9332, appendix A, line by line, with lists for queues and seconds for times.
-/// Not from there: when which queue is scheduled, which it leaves open, and that drops from L have a
-/// count of their own, beside one for marks with a p_CL of at most 1.
+/// Pseudo-code of RFC 9332, appendix A, line by line, with lists for queues and seconds for times. Additions: the
+/// choice of the queue, which the RFC leaves open, and a separate count for drops from L, beside one for marks with a
+/// p_CL of at most 1.
 struct Oracle {
     lq: Vec<Queued>,
     cq: Vec<Queued>,
@@ -234,7 +234,7 @@ impl Oracle {
         }
     }
 
-    /// The handle and mark of what leaves, and the handles of what is dropped before.
+    /// Returns the handle and mark of the departing packet, and the handles of packets dropped before it.
     fn dequeue(&mut self, now: Time) -> (Option<(u32, bool)>, Vec<u32>) {
         let mut dropped = Vec::new();
         while self.lq.len() + self.cq.len() > 0 {
@@ -273,8 +273,7 @@ impl Oracle {
 }
 
 proptest! {
-    /// The same packets, at the same times, meet the same fate. Bursts and slow service drive p′ up to
-    /// overload and back.
+    /// The same arrivals have the same outcomes. Bursts and slow service drive p′ up to overload and back.
     #[test]
     fn packets_meet_the_fate_that_the_rfcs_pseudocode_has_for_them(
         steps in prop::collection::vec(

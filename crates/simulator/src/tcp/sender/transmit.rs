@@ -1,5 +1,5 @@
-//! What leaves now: while fewer segments are in flight than the window allows, lost ones first, then new
-//! ones, one by one or in bursts.
+//! Transmission: while fewer segments are in flight than the window allows, lost segments first, then new ones, one by
+//! one or in bursts.
 
 use core::hint::select_unpredictable;
 
@@ -18,23 +18,24 @@ use crate::packet::flags;
 use crate::tcp::scoreboard::DUP_THRESH;
 use crate::tcp::{HostContext, Sizes};
 
-/// How segments leave.
+/// Transmission state of a sender.
 pub struct Transmit {
-    /// Sizes on the wire.
+    /// Lengths on the wire.
     pub(super) sizes: Sizes,
-    /// In bursts.
+    /// Bursts, if segments are sent in bursts.
     bursts: Option<Bursts>,
-    /// The receiver does not delay the acknowledgement of segments that are pushed.
+    /// Whether the receiver acknowledges pushed segments without delay.
     pushes: bool,
-    /// When a segment left last; before the first, when the connection was established.
+    /// Time of the last transmission; before the first, when the connection was established.
     last_sent: Time,
     pacing: Pacing,
-    /// When the next may leave, where that is paced.
+    /// Pacer, if the sender is paced.
     pacer: Option<Box<Pacer>>,
 }
 
 impl Transmit {
-    /// Segments of these sizes; `in_bursts`, and `pushes` if the flag means something to the receiver.
+    /// Returns the transmission state for these sizes; `pushes` if the receiver acknowledges pushed segments without
+    /// delay.
     pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool) -> Self {
         let pacing = plan.congestion_control.pacing();
         let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss()));
@@ -42,30 +43,35 @@ impl Transmit {
         Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
-    /// Segments of the smallest burst.
+    /// Sets the smallest burst, segments.
     pub fn set_least_burst(&mut self, segments: u32) {
         if let Some(bursts) = &mut self.bursts {
             bursts.set_least(segments);
         }
     }
 
-    /// The connection is established, or a segment leaves.
+    /// Records a transmission, or that the connection is established.
     #[inline]
     pub fn note_activity(&mut self, now: Time) {
         self.last_sent = now;
     }
 
-    /// When the next segment may leave, if it has to wait for its time.
+    /// Returns the release time of the next segment, if it has to wait.
     #[inline]
     fn paced_until(&self, now: Time) -> Option<Time> {
         self.pacer.as_ref()?.wait_until(now)
     }
 
-    /// What leaves next does not wait for its time.
+    /// Exempts the next transmission from pacing.
     pub(super) fn release(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.release(now);
         }
+    }
+
+    /// How long the next segment has to wait for its time.
+    pub fn until_departure(&self, now: Time) -> Span {
+        self.paced_until(now).map_or(Span::ZERO, |at| at.since(now))
     }
 
     /// How long nothing has left.
@@ -81,7 +87,7 @@ impl Transmit {
 }
 
 impl TcpSender {
-    /// Requests the connection.
+    /// Sends a SYN.
     pub(super) fn send_request(&mut self, ctx: &mut HostContext) {
         self.counts.sent += 1;
         let flags = flags::SYN | self.ecn.flags_of_request();
@@ -89,8 +95,8 @@ impl TcpSender {
         self.restart_timer(ctx);
     }
 
-    /// Sets the timer again, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
-    /// before only if nothing does.
+    /// Restarts the timer, and sends what the window allows. Transmissions set the timer of the tail loss probe; it is
+    /// set beforehand only if nothing is sent.
     #[inline]
     pub(super) fn send_after_progress(&mut self, ctx: &mut HostContext) {
         let probes = self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
@@ -102,7 +108,7 @@ impl TcpSender {
         }
     }
 
-    /// Sends what the window allows. Returns whether that has set the timer of a probe.
+    /// Sends what the window allows. Returns whether that has set the timer of the tail loss probe.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
@@ -114,6 +120,9 @@ impl TcpSender {
                 self.window.note_use(full, &self.outstanding);
             }
         }
+        if self.rate.is_some() {
+            self.note_application_limit();
+        }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if probes {
             self.schedule_probe(self.timeout_of_first(ctx.now), ctx);
@@ -121,8 +130,8 @@ impl TcpSender {
         probes
     }
 
-    /// Returns how many segments are in flight then, and whether the window would let more go, which wait
-    /// for company.
+    /// Fills the window. Returns the number of segments in flight, and whether the window would allow more that wait
+    /// for a full burst.
     #[inline]
     fn fill_window(&mut self, ctx: &mut HostContext) -> (u32, bool) {
         let allowed = self.window.allowed();
@@ -148,9 +157,10 @@ impl TcpSender {
             }
             if in_flight == 0 {
                 self.window.start(self.transmit.silence(ctx.now), ctx.now);
+                self.restart_model(ctx.now);
             }
             let sent = if let Some(bursts) = self.transmit.bursts {
-                // Duplicates let one segment go at a time, whatever is in flight.
+                // Duplicates allow one segment at a time, regardless of the segments in flight.
                 let room = available.min(allowed.saturating_sub(in_flight).max(1).into()) as u32;
                 match self.send_burst(bursts, room, ctx) {
                     0 => return (in_flight, true),
@@ -161,12 +171,12 @@ impl TcpSender {
                 1
             };
             self.note_paced(sent, ctx.now);
-            // Nothing in flight may also be what duplicates have told too much of (without SACK).
+            // Zero in flight may also be an overestimate of departures by duplicates (without SACK).
             in_flight = if in_flight > 0 { in_flight + sent } else { self.in_flight() };
         }
     }
 
-    /// What the window allows waits for its time.
+    /// Waits for the release time of what the window allows.
     #[cold]
     fn await_release(&mut self, at: Time, ctx: &mut HostContext) {
         if self.outstanding.needs_retransmit() || self.available() > 0 {
@@ -174,19 +184,25 @@ impl TcpSender {
         }
     }
 
-    /// So many segments leave, where that is paced.
+    /// Records the sending of segments, if the sender is paced.
     #[inline]
     fn note_paced(&mut self, segments: u32, now: Time) {
         if let Some(pacer) = &mut self.transmit.pacer {
-            let (window, outstanding) = (self.window.get(), f64::from(self.outstanding.count()));
-            let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
-            let srtt = self.feedback.round_trip().srtt();
-            let rate = srtt.map(|srtt| in_window / srtt.as_nanos() as f64);
+            let rate = if self.rate.is_some() {
+                self.window.own_pacing().map(|(per_s, _)| per_s * 1e-9)
+            } else {
+                let (window, outstanding) =
+                    (self.window.get(), f64::from(self.outstanding.count()));
+                let in_window = self.transmit.pacing.gain(window) * window.cwnd.max(outstanding);
+                let srtt = self.feedback.round_trip().srtt();
+                srtt.map(|srtt| in_window / srtt.as_nanos() as f64)
+            };
             pacer.on_sent(segments, rate, now);
         }
     }
 
-    /// Whether a segment may leave at a window below one, since duplicates stand for more than is out (ns-2).
+    /// Whether a segment may be sent at a window below one, since duplicates account for more than is outstanding
+    /// (ns-2).
     #[cold]
     fn duplicates_let_go(&self) -> bool {
         if !self.recovery.deflates() {
@@ -200,19 +216,22 @@ impl TcpSender {
         departed + board.lost() > out.count() + board.retransmitted()
     }
 
-    /// New segments that there are and that the limit of the window lets go.
+    /// Returns the number of new segments within the limit of the window.
     #[inline]
     pub(super) fn available(&self) -> u64 {
         let room = self.window.limit().saturating_sub(self.outstanding.count());
         u64::from(room).min(self.stream.ready(self.outstanding.nxt()))
     }
 
-    /// Sends a burst of new segments into `room` for so many. Returns how many; none if they wait.
+    /// Sends a burst of new segments into `room` segments of the window. Returns their number; zero if they wait.
     fn send_burst(&mut self, bursts: Bursts, room: u32, ctx: &mut HostContext) -> u32 {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
-        if !bursts.fills(room, silence) {
-            most = bursts.most(self.window.get(), &self.feedback, self.transmit.pacing);
+        if self.rate.is_some() || !bursts.fills(room, silence) {
+            most = match self.window.own_pacing().filter(|_| self.rate.is_some()) {
+                Some((per_s, least)) => bursts.most_at(per_s, least, &self.feedback),
+                None => bursts.most(self.window.get(), &self.feedback, self.transmit.pacing),
+            };
             let ready = self.stream.ready(self.outstanding.nxt());
             let cut_short = room < most && ready > u64::from(room);
             let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
@@ -230,7 +249,7 @@ impl TcpSender {
         count
     }
 
-    /// Sends new segments as the window allows, and nothing again. Returns whether there was one.
+    /// Sends new segments as the window allows, and no retransmissions. Returns whether there was one.
     pub(super) fn send_only_new(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
         while !self.window.is_full(self.in_flight()) && self.available() > 0 {
@@ -257,7 +276,7 @@ impl TcpSender {
         self.depart(segment, false, flags, ctx);
     }
 
-    /// Sends the next lost segment again, if one is waiting for it.
+    /// Retransmits the next lost segment, if there is one.
     pub(super) fn retransmit_next(&mut self, ctx: &mut HostContext) -> bool {
         let Some(segment) = self.outstanding.next_retransmit() else { return false };
         self.send_again(segment, ctx);
@@ -288,6 +307,9 @@ impl TcpSender {
                 false => self.declared(flags, segment, again, ctx.now),
             };
         }
+        if self.rate.is_some() {
+            self.note_departure(segment, ctx.now);
+        }
         self.transmit.note_activity(ctx.now);
         self.counts.sent += 1;
         self.window.on_sent();
@@ -297,8 +319,7 @@ impl TcpSender {
         }
     }
 
-    /// The flags of a segment that leaves, with what it declares. One that leaves again was lost, as far as the
-    /// sender knows.
+    /// Adds the declarations of a segment to its flags. A retransmitted segment was lost, as far as the sender knows.
     #[inline(never)]
     fn declared(&mut self, flags: u32, segment: u64, again: bool, now: Time) -> u32 {
         let Some(conex) = &mut self.conex else { return flags };
@@ -316,7 +337,7 @@ impl TcpSender {
         flags & !own | conex.declare(&Departure { segment, bytes, again, in_flight, now })
     }
 
-    /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
+    /// Sends a tail loss probe: a new segment, regardless of the window, or the last one again.
     pub(super) fn send_probe(&mut self, ctx: &mut HostContext) {
         if self.detection.is_probing() {
             let at = self.timeout_of_first(ctx.now);
@@ -335,7 +356,7 @@ impl TcpSender {
         self.restart_timer(ctx);
     }
 
-    /// RFC 6298, section 5: set while something is outstanding.
+    /// Restarts the timer if data is outstanding (RFC 6298, section 5).
     #[inline]
     pub(super) fn restart_timer(&mut self, ctx: &mut HostContext) {
         let idle = self.outstanding.is_empty() && self.recovery.phase() != Phase::SynSent;
@@ -356,8 +377,7 @@ impl TcpSender {
         }
     }
 
-    /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
-    /// that of the timeout otherwise.
+    /// Sets the timer for the tail loss probe, if one is allowed, at `latest` at the latest; otherwise for the timeout.
     #[inline(never)]
     fn schedule_probe(&mut self, latest: Time, ctx: &mut HostContext) {
         let out = self.outstanding.count();
@@ -365,7 +385,7 @@ impl TcpSender {
         let Some(srtt) = round_trip.srtt().filter(|_| out > 0) else {
             return self.restart_timer(ctx);
         };
-        // Whether something is missing cannot be guessed.
+        // Whether a segment is missing is unpredictable.
         let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
         let probe_at = (ctx.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
         let at = select_unpredictable(quiet, probe_at, ctx.now + round_trip.rto());
@@ -373,7 +393,7 @@ impl TcpSender {
         self.timer.set(purpose, at, ctx);
     }
 
-    /// When the timeout of the first segment is due.
+    /// Returns the expiry time of the RTO of the first segment.
     fn timeout_of_first(&self, now: Time) -> Time {
         let rto = self.feedback.round_trip().rto();
         let sent = self.outstanding.sent_at(self.outstanding.una()).unwrap_or(now);

@@ -1,0 +1,251 @@
+//! Samples of the delivery rate, for controllers that model their path; [`tidegate_mechanisms::sender::path_model`] has
+//! the equations (Linux: `net/ipv4/tcp_rate.c`).
+//!
+//! What was known when a segment was sent last is kept beside it until it is acknowledged. Who has no such controller has
+//! none of this.
+
+use tidegate_mechanisms::sender::{LostSegment, Newest, Totals};
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::samples::Samples;
+
+/// Room for an initial window.
+const LEAST: usize = 16;
+
+/// What was known when a segment was sent last.
+#[derive(Clone, Copy, Default)]
+struct Departure {
+    /// When the newest segment that had arrived by then was sent.
+    first_sent: Time,
+    /// When the last had arrived.
+    delivered_at: Time,
+    delivered: u64,
+    lost: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+/// State of one sender.
+pub struct DeliveryRate {
+    totals: Totals,
+    first_sent: Time,
+    /// Samples are limited by the application until more than so many segments are delivered.
+    app_limited_to: Option<u64>,
+    min_rtt: Option<Span>,
+    /// A ring, indexed by segment.
+    departures: Box<[Departure]>,
+    /// What the controller's random numbers are drawn from.
+    pub seed: u64,
+}
+
+impl DeliveryRate {
+    /// Before the connection is established, which delivers its request.
+    pub fn new() -> Self {
+        DeliveryRate {
+            totals: Totals { delivered: 1, ..Totals::default() },
+            first_sent: Time::ZERO,
+            app_limited_to: None,
+            min_rtt: None,
+            departures: Box::default(),
+            seed: 0,
+        }
+    }
+
+    /// The connection is established; its request took a round trip, if that is known.
+    pub fn begin(&mut self, rtt: Option<Span>, now: Time) {
+        self.min_rtt = rtt;
+        self.totals.delivered_at = now;
+    }
+
+    /// Delivered and lost so far.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn place(&self, segment: u64) -> usize {
+        segment as usize & self.departures.len().wrapping_sub(1)
+    }
+
+    /// A segment leaves while `una` is the first that is not acknowledged; with it so many are in flight. `alone`: none
+    /// but it is outstanding.
+    pub fn on_sent(&mut self, segment: u64, una: u64, in_flight: u32, alone: bool, now: Time) {
+        if alone {
+            self.first_sent = now;
+            self.totals.delivered_at = now;
+        }
+        if segment - una >= self.departures.len() as u64 {
+            self.grow(una, segment);
+        }
+        let place = self.place(segment);
+        self.departures[place] = Departure {
+            first_sent: self.first_sent,
+            delivered_at: self.totals.delivered_at,
+            delivered: self.totals.delivered,
+            lost: self.totals.lost,
+            in_flight,
+            app_limited: self.app_limited_to.is_some(),
+        };
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u64, segment: u64) {
+        let need = ((segment - una + 1) as usize).next_power_of_two().max(LEAST);
+        let grown = vec![Departure::default(); need].into();
+        let old = core::mem::replace(&mut self.departures, grown);
+        for kept in una..una + old.len() as u64 {
+            let place = self.place(kept);
+            self.departures[place] = old[kept as usize & (old.len() - 1)];
+        }
+    }
+
+    /// A segment is lost. Returns what was known when it was sent.
+    pub fn on_lost(&mut self, segment: u64, now: Time) -> LostSegment {
+        self.totals.lost += 1;
+        let departure = self.departures[self.place(segment)];
+        LostSegment {
+            segment,
+            now,
+            in_flight: departure.in_flight,
+            lost_before: departure.lost,
+            app_limited: departure.app_limited,
+            totals: self.totals,
+        }
+    }
+
+    /// Segments are lost of which nothing else is said.
+    pub fn count_lost(&mut self, segments: u32) {
+        self.totals.lost += u64::from(segments);
+    }
+
+    /// An ACK shows so many segments to have arrived. Returns what was known of the newest when it was sent, if the ACK
+    /// names any, and the round trip that it shows.
+    pub fn on_ack(
+        &mut self,
+        delivered: u32,
+        samples: Option<&Samples>,
+        now: Time,
+    ) -> (Option<Newest>, Option<Span>) {
+        self.totals.delivered += u64::from(delivered);
+        if delivered > 0 {
+            self.totals.delivered_at = now;
+        }
+        self.app_limited_to = self.app_limited_to.filter(|end| self.totals.delivered <= *end);
+        let Some(samples) = samples else { return (None, None) };
+        let rtt = samples.of_path();
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt)));
+        }
+        let newest = samples.latest.map(|_| self.newest(samples.newest, now));
+        (newest, rtt)
+    }
+
+    fn newest(&mut self, (sent, segment): (Time, u64), now: Time) -> Newest {
+        let departure = self.departures[self.place(segment)];
+        self.first_sent = sent;
+        let interval = sent.since(departure.first_sent).max(now.since(departure.delivered_at));
+        let possible = self.min_rtt.is_none_or(|min_rtt| interval >= min_rtt);
+        Newest {
+            delivered_before: departure.delivered,
+            lost_before: departure.lost,
+            in_flight: departure.in_flight,
+            app_limited: departure.app_limited,
+            interval: possible.then_some(interval),
+        }
+    }
+
+    /// What is in flight counts as limited by the application.
+    pub fn limit_by_application(&mut self, in_flight: u32) {
+        self.app_limited_to = Some(self.totals.delivered + u64::from(in_flight));
+    }
+
+    /// Whether samples are limited by the application now.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_to.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::scoreboard::DUP_THRESH;
+    use crate::tcp::send_times::SendTimes;
+    use crate::tcp::sender::samples::{AckReading, NamedBy};
+
+    const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
+
+    struct Bench {
+        rate: DeliveryRate,
+        times: SendTimes,
+        una: u64,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let mut rate = DeliveryRate::new();
+            rate.begin(Some(Span::from_millis(20)), MS(0));
+            Bench { rate, times: SendTimes::default(), una: 0 }
+        }
+
+        fn send(&mut self, segment: u64, at_ms: u64) {
+            self.times.note(self.una, segment, MS(at_ms), false);
+            let in_flight = (segment - self.una + 1) as u32;
+            self.rate.on_sent(segment, self.una, in_flight, in_flight == 1, MS(at_ms));
+        }
+
+        /// Segments delivered since the newest was sent, and in how many milliseconds.
+        fn acknowledge(&mut self, to: u64, at_ms: u64) -> Option<(u64, u64)> {
+            let reading = AckReading { now: MS(at_ms), min_rtt: Span::ZERO };
+            let mut samples = Samples::default();
+            for segment in self.una..to {
+                samples.arrive(&self.times, segment, NamedBy::ByNumber, reading);
+            }
+            let delivered = (to - self.una) as u32;
+            self.una = to;
+            let (newest, _) = self.rate.on_ack(delivered, Some(&samples), MS(at_ms));
+            let newest = newest?;
+            let interval = newest.interval?;
+            let since = self.rate.totals().delivered - newest.delivered_before;
+            Some((since, interval.as_nanos() / 1_000_000))
+        }
+    }
+
+    /// Four segments at 0 ms arrive with 10 ms between them; what each ACK releases measures that rate a round trip
+    /// later.
+    #[test]
+    fn the_rate_is_that_of_the_longer_of_send_and_ack_interval() {
+        let mut bench = Bench::new();
+        (0..4).for_each(|segment| bench.send(segment, 0));
+        for n in 0..4 {
+            let at_ms = 20 + 10 * n;
+            assert_eq!(bench.acknowledge(n + 1, at_ms), Some((n + 1, at_ms)));
+            bench.send(4 + n, at_ms);
+        }
+        // Sent at 50 ms, when four had arrived, the last at 50 ms; acknowledged at once with the three before.
+        assert_eq!(bench.acknowledge(8, 70), Some((4, 30)), "they left within 30 ms");
+    }
+
+    #[test]
+    fn a_sample_shorter_than_any_round_trip_is_none() {
+        let mut bench = Bench::new();
+        bench.send(0, 0);
+        assert_eq!(bench.acknowledge(1, 10), Some((1, 10)), "the shortest by now");
+        bench.rate.min_rtt = Some(Span::from_millis(20));
+        bench.times = SendTimes::default();
+        bench.send(1, 30);
+        bench.rate.min_rtt = Some(Span::from_millis(40));
+        let departure = bench.rate.newest((MS(30), 1), MS(50));
+        assert_eq!(departure.interval, None);
+    }
+
+    #[test]
+    fn samples_are_limited_by_the_application_until_what_was_in_flight_has_arrived() {
+        let mut bench = Bench::new();
+        (0..3).for_each(|segment| bench.send(segment, 0));
+        bench.rate.limit_by_application(DUP_THRESH);
+        for (to, limited) in [(2, true), (3, true), (4, false)] {
+            bench.send(to + 1, 5);
+            bench.acknowledge(to, 20 + to);
+            assert_eq!(bench.rate.is_app_limited(), limited, "{to} acknowledged");
+        }
+    }
+}

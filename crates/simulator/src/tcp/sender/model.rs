@@ -1,0 +1,108 @@
+//! What a sender does for a controller that models its path: samples of the delivery rate in, window and pacing rate out.
+
+use tidegate_mechanisms::sender::{RateSample, Recovering};
+use tidegate_mechanisms::units::Time;
+
+use super::TcpSender;
+use super::feedback::AckSample;
+use super::outstanding::Lost;
+use super::phase::Phase;
+
+impl TcpSender {
+    /// An ACK that has shown so much to be lost; before it, all below the first of `before` that had not arrived was, and
+    /// as many segments as the second were in flight.
+    pub(super) fn model(&mut self, ack: &AckSample, lost: &Lost, before: (u64, u32), now: Time) {
+        let (lost_below, prior_in_flight) = before;
+        let in_flight = self.in_flight();
+        let Some(rate) = &mut self.rate else { return };
+        let (newest, rtt) = rate.on_ack(ack.departed, ack.samples, now);
+        self.model_losses(lost, lost_below, now);
+        let Some(rate) = &mut self.rate else { return };
+        let totals = rate.totals();
+        let short = ack.delivered_bytes < self.stream.mss();
+        let alone = newest.is_some_and(|newest| newest.delivered_before + 1 == totals.delivered);
+        let sample = RateSample {
+            now,
+            totals,
+            newly_delivered: ack.departed,
+            newly_lost: lost.segments + lost.retransmissions,
+            newly_marked: ack.marked,
+            congestion: ack.congestion,
+            newest,
+            rtt,
+            maybe_delayed: ack.acknowledged == 1 && ack.sacked == 0 && short && alone,
+            srtt: self.feedback.round_trip().srtt(),
+            prior_in_flight,
+            in_flight,
+            until_departure: self.transmit.until_departure(now),
+            window_limited: self.window.was_full(prior_in_flight),
+            recovering: match self.recovery.phase() {
+                Phase::Recovery => Recovering::Fast,
+                Phase::Loss | Phase::Probing => Recovering::Timeout,
+                _ => Recovering::No,
+            },
+        };
+        if self.window.model(&sample) {
+            rate.limit_by_application(in_flight);
+        }
+    }
+
+    /// Something is found to be lost; all below `lost_below` that had not arrived was before.
+    pub(super) fn model_losses(&mut self, lost: &Lost, lost_below: u64, now: Time) {
+        let Some(rate) = self.rate.as_mut().filter(|_| lost.any()) else { return };
+        let board = self.outstanding.board();
+        let from = lost_below.max(self.outstanding.una());
+        let mut left = lost.segments;
+        for segment in from..board.lost_below().min(self.outstanding.nxt()) {
+            if left > 0 && !board.is_sacked(segment) {
+                left -= 1;
+                self.window.model_loss(&rate.on_lost(segment, now));
+            }
+        }
+        // Without SACK it is the first; of retransmissions only the number is known.
+        if left > 0 && !self.outstanding.is_empty() {
+            left -= 1;
+            self.window.model_loss(&rate.on_lost(self.outstanding.una(), now));
+        }
+        rate.count_lost(left + lost.retransmissions);
+    }
+
+    /// The timer has run out, and so much had been lost before.
+    pub(super) fn model_timeout(&mut self, lost_before: u32) {
+        if let Some(rate) = &mut self.rate {
+            rate.count_lost(self.outstanding.board().lost().saturating_sub(lost_before));
+            self.window.model_timeout(rate.totals());
+        }
+    }
+
+    /// A segment leaves.
+    #[inline(never)]
+    pub(super) fn note_departure(&mut self, segment: u64, now: Time) {
+        let (out, in_flight) = (&self.outstanding, self.in_flight());
+        let (una, alone) = (out.una(), out.count() == 1);
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(segment, una, in_flight, alone, now);
+        }
+    }
+
+    /// With nothing in flight a segment is about to leave.
+    #[inline]
+    pub(super) fn restart_model(&mut self, now: Time) {
+        if self.rate.as_ref().is_some_and(|rate| rate.is_app_limited()) {
+            self.window.restart_model(now);
+        }
+    }
+
+    /// Whether the application lets the network run idle: nothing is left to be sent that the window has room for.
+    #[inline(never)]
+    pub(super) fn note_application_limit(&mut self) {
+        let in_flight = self.in_flight();
+        let has_more = self.stream.ready(self.outstanding.nxt()) > 0;
+        if has_more || self.window.is_full(in_flight) || self.outstanding.needs_retransmit() {
+            return;
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.limit_by_application(in_flight);
+        }
+    }
+}
