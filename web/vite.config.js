@@ -42,11 +42,13 @@ const oneFile = {
       "base-uri 'none'",
       "form-action 'none'",
     ].join("; ");
+    const licence = readFileSync(new URL("node_modules/uplot/LICENSE", import.meta.url), "utf8");
     const packed = gzipSync(stripped(readFileSync(engine)), { level: 9 }).toString("base64");
     html.source = html.source
       .replace(/<script type="module"[^>]*><\/script>/, "")
       .replace(/<link rel="stylesheet"[^>]*>/, "")
       .replace('<meta charset="utf-8">', (meta) => `${meta}\n<meta http-equiv="Content-Security-Policy" content="${policy}">`)
+      .replace("<html", () => `<!--\ntidegate, Apache-2.0. The figures are drawn by uPlot:\n\n${licence}-->\n<html`)
       .replace("</head>", () => `<style>${style}</style>\n</head>`)
       .replace("</body>", () => `<script type="text/plain" id="engine">${packed}</script>\n<script type="module">${script}</script>\n</body>`);
     for (const file of files) delete bundle[file.fileName];

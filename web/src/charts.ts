@@ -14,7 +14,11 @@ export class Charts {
   private zoomed: [number, number] | null = null;
   private shape = "";
 
-  constructor(private readonly place: HTMLElement) {
+  constructor(
+    private readonly place: HTMLElement,
+    /** What is shown of the time has changed. */
+    private readonly onZoom: (part: [number, number] | null) => void,
+  ) {
     new ResizeObserver(() => this.plots.forEach((plot) => plot.setSize({ width: this.width(), height: HEIGHT }))).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.again());
   }
@@ -26,9 +30,9 @@ export class Charts {
     this.again();
   }
 
-  unzoom(): void {
-    this.zoomed = null;
-    this.shape = "";
+  /** Shows this part of the time, or all of it. */
+  zoom(part: [number, number] | null): void {
+    this.zoomed = part;
     this.again();
   }
 
@@ -41,6 +45,7 @@ export class Charts {
     const shape = JSON.stringify(this.shown.map(({ label, series }) => [label, series.time_s.length, series.throughput.map((one) => one.name)]));
     if (shape !== this.shape) this.zoomed = null;
     this.shape = shape;
+    this.onZoom(this.zoomed);
     this.plots.forEach((plot) => plot.destroy());
     const most = (of: (series: Series) => { values: (number | null)[] }[]): number =>
       Math.max(...this.shown.flatMap(({ series }) => of(series).flatMap(({ values }) => values.map((value) => value ?? 0))), 0);

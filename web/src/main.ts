@@ -32,7 +32,11 @@ async function begin(): Promise<void> {
   const engine = new Engine(module);
   const pool = new Pool(module);
   const { schema } = engine.ask<{ schema: { $defs: Definitions } }>({ ask: "schema" });
-  const charts = new Charts(byId("charts"));
+  const charts = new Charts(byId("charts"), (part) => {
+    const [from, to] = part ?? [null, null];
+    byId<HTMLInputElement>("zoom-from").value = from?.toFixed(1) ?? "";
+    byId<HTMLInputElement>("zoom-to").value = to?.toFixed(1) ?? "";
+  });
   const controls = new Controls(byId<HTMLFormElement>("controls"), schema.$defs, (changes) => {
     let edited = text.value;
     for (const [key, value] of changes) {
@@ -182,7 +186,13 @@ async function begin(): Promise<void> {
     against.value = choice.value;
     update();
   });
-  byId("unzoom").addEventListener("click", () => charts.unzoom());
+  byId("unzoom").addEventListener("click", () => charts.zoom(null));
+  for (const id of ["zoom-from", "zoom-to"]) {
+    byId(id).addEventListener("change", () => {
+      const [from, to] = ["zoom-from", "zoom-to"].map((one) => Number.parseFloat(byId<HTMLInputElement>(one).value));
+      if (from! < to!) charts.zoom([from!, to!]);
+    });
+  }
   addEventListener("hashchange", () => {
     if (location.hash === fragment) return;
     void fromFragment(location.hash).then((state) => {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,8 +42,6 @@ def explore(
 
     tidegate explore scenarios/dualpi2.toml --out page --no-open
     """
-    import webbrowser
-
     from tidegate.exploring import explore as write
     from tidegate.scenarios.reading import parse
 
@@ -51,5 +51,13 @@ def explore(
     parsed = parse(scenario, given) if given and scenario is not None else scenario
     path = write(parsed, against=dict(overrides(against, "--against")), out=out)
     say(path)
-    if open_:
+    if open_ and _has_windows():
+        import webbrowser
+
         webbrowser.open(path.resolve().as_uri())
+
+
+def _has_windows() -> bool:
+    """Whether a browser has a place to open; else one for terminals would take this one over."""
+    known = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in known)
