@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest readme pages docs lock \
+	kernels oracle packetdrill test-guest readme pages page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
@@ -128,6 +128,12 @@ packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
 		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
 
+page: ## build the page of `tidegate explore` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
+	@python3 tools/page.py
+
+web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all scenarios; error 77 as above
+	@$(BIN)/python tools/web_digests.py $(ARGS)
+
 readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
 
@@ -169,5 +175,5 @@ lock: $(TOOLS) ## update the Python lock files to the newest versions that pypro
 	$(COMPILE) --upgrade --group audit --output-file requirements-audit.lock
 
 clean: ## remove everything built or installed (not results/)
-	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so
+	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so python/tidegate/data/page web/node_modules
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Diagnostic,
         LabError,
         MissingError,
+        MissingPageError,
         OverloadError,
         ResultError,
         RunError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         TidegateError,
         UsageError,
     )
+    from tidegate.exploring import explore
     from tidegate.laboratory.running import lab
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
@@ -43,6 +45,7 @@ __all__ = [
     "Diagnostic",
     "LabError",
     "MissingError",
+    "MissingPageError",
     "OverloadError",
     "Result",
     "ResultError",
@@ -58,6 +61,7 @@ __all__ = [
     "capture",
     "compare",
     "compare_results",
+    "explore",
     "lab",
     "list_mechanisms",
     "list_traffic",
@@ -80,6 +84,7 @@ _LAZY = {
     "Diagnostic": "errors",
     "LabError": "errors",
     "MissingError": "errors",
+    "MissingPageError": "errors",
     "OverloadError": "errors",
     "Result": "results.result",
     "ResultError": "errors",
@@ -95,6 +100,7 @@ _LAZY = {
     "capture": "runs.captures",
     "compare": "runs.simulation",
     "compare_results": "results.comparing",
+    "explore": "exploring",
     "lab": "laboratory.running",
     "list_mechanisms": "scenarios.mechanisms",
     "list_traffic": "scenarios.mechanisms",

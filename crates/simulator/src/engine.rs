@@ -13,6 +13,7 @@ use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{PackedPacket, Packet, flags};
+use crate::progress::Progress;
 use crate::random::Stream;
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
@@ -69,6 +70,8 @@ pub struct Engine<'a> {
     prefetches: bool,
     /// Links monitored only because they are captured.
     watched_for_capture: Vec<usize>,
+    /// Whom to report to how far the run is.
+    progress: Progress<'a>,
 }
 
 impl<'a> Engine<'a> {
@@ -115,11 +118,17 @@ impl<'a> Engine<'a> {
             ahead: Vec::new(),
             prefetches: plan.flows.len() >= MANY,
             watched_for_capture: Vec::new(),
+            progress: Progress::silent(),
         }
     }
 
-    /// Runs as [`Self::run`], and captures the packets that leave these links, of which `watched` are monitored only for
-    /// the capture. Also returns the number of omitted packets.
+    /// Reports the progress of the run while it runs.
+    pub fn reporting(self, progress: Progress<'a>) -> Self {
+        Engine { progress, ..self }
+    }
+
+    /// Runs as [`Self::run`], and captures what leaves these links, of which `watched` are monitored for that alone.
+    /// Returns also the number of packets left out.
     pub fn run_captured(
         mut self,
         links: &[usize],
@@ -149,7 +158,7 @@ impl<'a> Engine<'a> {
         let limit = self.end + self.plan.drain_limit;
         self.release_until(Time::NEVER);
         // Sampling goes on.
-        self.run_events::<false>(limit);
+        self.run_slices::<false>(limit);
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
@@ -205,7 +214,7 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: ReadLinks) -> Readings {
         self.count_until(end);
-        self.run_events::<true>(end);
+        self.run_slices::<true>(end);
         Readings {
             links: self.network.read_links(read, end),
             losses: Tally::of(self.network.losses()),
@@ -239,6 +248,15 @@ impl<'a> Engine<'a> {
                 self.deliver(at, packed);
             }
         }
+    }
+
+    /// As [`Self::run_events`], and reports how far the run is in between. Where a slice ends changes nothing.
+    fn run_slices<const ALL: bool>(&mut self, end: Time) {
+        while self.progress.next() < end && (ALL || self.ends.awaited > 0) {
+            self.run_events::<ALL>(self.progress.next());
+            self.progress.report();
+        }
+        self.run_events::<ALL>(end);
     }
 
     /// Processes events before `end`: all of them, or until the awaited transfers are done.

@@ -34,6 +34,7 @@ mod owner;
 mod pace;
 mod packet;
 mod probe;
+mod progress;
 pub mod random;
 mod readings;
 mod reports;
@@ -62,6 +63,7 @@ pub use emulation::{
     Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict, Release,
 };
 use output::RunOutput;
+use progress::Progress;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};
 pub use tidegate_scenario::plan::Direction;
@@ -87,6 +89,25 @@ pub fn run(plan: &Plan, seed: u64) -> RunOutput {
 /// As [`run`], apart from the memory limits.
 pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
     stop::caught(plan, || run(plan, seed))
+}
+
+/// The same as [`try_run`], which calls `report` now and then with the share of the time until the end of the
+/// measurement that is simulated.
+///
+/// # Errors
+/// As [`try_run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_reporting(
+    plan: &Plan,
+    seed: u64,
+    report: &mut dyn FnMut(f64),
+) -> Result<RunOutput, Stop> {
+    stop::caught(plan, || {
+        let engine = engine::Engine::new(plan, seed, Receivers::AheadOfTime);
+        engine.reporting(Progress::to(plan, report)).run()
+    })
 }
 
 /// The same as [`try_run`], where `sink` receives the packets that leave these links (indices into [`Plan::links`]). Returns

@@ -56,6 +56,10 @@ struct Full {
 /// checked at every event.
 #[cold]
 pub(crate) fn full(flow: u32, at: Time, excess: Excess) -> ! {
+    // Nothing unwinds in WebAssembly: a panic that says why is all that the page can show.
+    #[cfg(panic = "abort")]
+    panic!("{}", Stop { at, excess, key: format!("flow {flow}") });
+    #[cfg(not(panic = "abort"))]
     resume_unwind(Box::new(Full { flow, at, excess }))
 }
 

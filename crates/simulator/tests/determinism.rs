@@ -7,7 +7,7 @@ use common::{plan, plan_with, runs, whole};
 use proptest::prelude::*;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
-use tidegate_simulator::{run, run_packet_by_packet};
+use tidegate_simulator::{run, run_packet_by_packet, run_reporting};
 
 const DUMBBELL: &str = r#"
 version = 1
@@ -162,6 +162,21 @@ proptest! {
     #[test]
     fn serving_ahead_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
         assert_serving_ahead_changes_nothing(&plan(&text), seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(exact(200))]
+
+    /// A run that reports its progress pauses at times that have nothing to do with its events.
+    #[test]
+    fn reports_of_progress_change_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
+        let plan = plan(&text);
+        let mut shares = Vec::new();
+        let reporting = run_reporting(&plan, seed, &mut |share| shares.push(share));
+        prop_assert_eq!(whole(&reporting.expect("there is room")), whole(&run(&plan, seed)));
+        prop_assert!(shares.is_sorted(), "{:?}", shares);
+        prop_assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{:?}", shares);
     }
 }
 

@@ -10,6 +10,7 @@ from tidegate.cli import (
     catalogue,
     compare,
     doctor,
+    explore,
     lab,
     plot,
     price,
@@ -31,7 +32,7 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model, 4 some"
         " points of a sweep failed, 5 `--check` of `reproduce` failed, `--until` not"
         " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
-        " 70 internal error, 77 privilege missing, 130 interrupted."
+        " 70 internal error, 77 privilege or page missing, 130 interrupted."
     ),
 )
 
@@ -52,6 +53,7 @@ def tidegate(
 
 
 app.command()(simulate.simulate)
+app.command()(explore.explore)
 app.command()(analyse.analyse)
 app.command()(lab.lab)
 app.command()(capture.capture)
