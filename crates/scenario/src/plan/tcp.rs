@@ -199,8 +199,9 @@ parameters! {
         /// application reads at once, is acknowledged without delay, as in Linux.
         pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
         /// Segments, or bursts, leave at the pacing rate instead of as ACKs release them: at twice the window a round
-        /// trip in slow start, then at 1.2 times (prague: once), as Linux's internal pacing and its queue fq have it.
-        /// Default: true for prague, which has it from Linux, else false, as Linux without fq.
+        /// trip in slow start, then at 1.2 times (prague: once), as Linux's internal pacing and its queue fq have it; with
+        /// bbr and bbr3 always, at the rate of their model. Default: true for prague, which has it from Linux, else false,
+        /// as Linux without fq.
         pub pacing: Option<bool>,
         /// Segments are sent in bursts of two and more, as many as a millisecond's worth, and one alone waits
         /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
