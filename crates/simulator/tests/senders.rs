@@ -124,7 +124,8 @@ proptest! {
 #[test]
 fn throughput_at_random_loss_lies_between_the_models() {
     let path = Path { profile: "linux", mbps: 20, delay_ms: 25, loss: 0.03, seed: 1 };
-    for (sender, ecn) in senders() {
+    // BBR goes by no losses.
+    for (sender, ecn) in senders().filter(|(sender, _)| !sender.contains("bbr")) {
         let text = path.scenario(&sender, ecn, "flows = 1\n");
         let output = run(&plan(&text), path.seed);
         let c = output.flows.goodput_bps[0] * 0.05 / (8.0 * 1448.0) * path.loss.sqrt();

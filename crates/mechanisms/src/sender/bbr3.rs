@@ -356,7 +356,8 @@ impl Model {
     /// `SetPacingRateWithGain`.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw;
-        if self.full_bw_reached || rate > self.pacing_rate {
+        // A Startup that losses have ended may have no sample yet.
+        if (self.full_bw_reached && rate > 0.0) || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }

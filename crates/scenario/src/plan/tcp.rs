@@ -199,9 +199,10 @@ parameters! {
         /// The last segment of a transfer and of a burst, on which the sender sets PSH and which the application reads
         /// immediately, is acknowledged without delay, as in Linux.
         pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// Segments, or bursts, are sent at the pacing rate instead of when ACKs permit them: twice the window per
-        /// round trip in slow start, then 1.2 times (prague: once), as in Linux's internal pacing and its queue fq.
-        /// Default: true for prague, as in Linux, else false, as in Linux without fq.
+        /// Segments, or bursts, leave at the pacing rate instead of as ACKs release them: at twice the window a round
+        /// trip in slow start, then at 1.2 times (prague: once), as Linux's internal pacing and its queue fq have it; with
+        /// bbr and bbr3 always, at the rate of their model. Default: true for prague, which has it from Linux, else false,
+        /// as Linux without fq.
         pub pacing: Option<bool>,
         /// Segments are sent in bursts of at least two, up to a millisecond of data at the sending rate, and a single
         /// segment waits for the next ACK if that is due within a millisecond, as with segmentation offload in Linux.

@@ -18,7 +18,7 @@ impl TcpSender {
     #[inline]
     pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let packet = &packed.packet(ctx.now);
-        if self.rate.is_some() {
+        if self.window.models_path() {
             self.on_other_ack(packed, ctx);
         } else if self.is_expected(packet) {
             self.on_expected_ack(packet, ctx);
@@ -226,7 +226,7 @@ impl TcpSender {
             self.retransmit_next(ctx);
             ctx.prompt = false;
         }
-        if self.rate.is_some() {
+        if self.window.models_path() {
             self.model(&ack, &lost, (lost_below, in_flight), now);
         }
         self.set_timer(&ack, wait, ctx);

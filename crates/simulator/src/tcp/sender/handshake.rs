@@ -41,7 +41,7 @@ impl TcpSender {
         if let Some(rtt) = rtt {
             self.detection.begin(rtt);
         }
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.transmit.rate_mut() {
             rate.begin(rtt, ctx.now);
             self.window.begin_model(&Beginning {
                 now: ctx.now,

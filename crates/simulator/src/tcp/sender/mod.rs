@@ -48,7 +48,6 @@ use super::packed_option::PackedOption;
 use super::{HostContext, Sizes};
 use conex::ConexSender;
 pub use conex::{CongestionGauges, DeclarationTotals};
-use delivery_rate::DeliveryRate;
 use detection::Detection;
 use ecn::EcnSender;
 use feedback::Feedback;
@@ -104,9 +103,7 @@ pub struct TcpSender {
     transmit: Transmit,
     /// Declaration of congestion, if the sender declares any.
     conex: Option<Box<ConexSender>>,
-    /// Delivery rate samples, for a controller that models its path.
-    rate: Option<Box<DeliveryRate>>,
-    /// Time at which the connection was established.
+    /// When the connection was established.
     established: PackedOption,
     /// Counters.
     pub counts: SenderCounts,
@@ -123,8 +120,8 @@ impl TcpSender {
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
         let feedback = Feedback::new(plan);
         let window = SendWindow::new(plan, mss);
-        let rate = window.models_path().then(|| Box::new(DeliveryRate::new()));
-        let history = if rate.is_some() { SegmentHistory::SendTimes } else { detection.memory() };
+        let models_path = window.models_path();
+        let history = if models_path { SegmentHistory::SendTimes } else { detection.memory() };
         TcpSender {
             stream: SendStream::new(mss),
             outstanding: Outstanding::new(history, mss),
@@ -135,8 +132,7 @@ impl TcpSender {
             recovery: Recovery::new(plan),
             window,
             timer: Timer::new(plan.rearm_on_retransmit, plan.quirks.rearm_on_each_ack),
-            transmit: Transmit::new(sizes, plan, pushes),
-            rate,
+            transmit: Transmit::new(sizes, plan, pushes, models_path),
             established: PackedOption::NONE,
             counts: SenderCounts::default(),
         }
@@ -262,7 +258,7 @@ impl TcpSender {
 
     /// Sets the seed of the controller's random numbers, if it draws any.
     pub fn seed_model(&mut self, seed: impl FnOnce() -> u64) {
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.transmit.rate_mut() {
             rate.seed = seed();
         }
     }

@@ -4,6 +4,7 @@ use tidegate_mechanisms::sender::{RateSample, Recovering};
 use tidegate_mechanisms::units::Time;
 
 use super::TcpSender;
+use super::delivery_rate::DeliveryRate;
 use super::feedback::AckSample;
 use super::outstanding::Lost;
 use super::phase::Phase;
@@ -13,11 +14,11 @@ impl TcpSender {
     /// second of `before` was in flight.
     pub(super) fn model(&mut self, ack: &AckSample, lost: &Lost, before: (u64, u32), now: Time) {
         let (lost_below, prior_in_flight) = before;
-        let in_flight = self.in_flight();
-        let Some(rate) = &mut self.rate else { return };
+        let (in_flight, until_departure) = (self.in_flight(), self.transmit.until_departure(now));
+        let Some(rate) = self.transmit.rate_mut() else { return };
         let (newest, rtt) = rate.on_ack(ack.departed, ack.samples, now);
         self.model_losses(lost, lost_below, now);
-        let Some(rate) = &mut self.rate else { return };
+        let Some(rate) = self.transmit.rate_mut() else { return };
         let totals = rate.totals();
         let short = ack.delivered_bytes < self.stream.mss();
         let alone = newest.is_some_and(|newest| newest.delivered_before + 1 == totals.delivered);
@@ -34,7 +35,7 @@ impl TcpSender {
             srtt: self.feedback.round_trip().srtt(),
             prior_in_flight,
             in_flight,
-            until_departure: self.transmit.until_departure(now),
+            until_departure,
             window_limited: self.window.was_full(prior_in_flight),
             recovering: match self.recovery.phase() {
                 Phase::Recovery => Recovering::Fast,
@@ -49,7 +50,7 @@ impl TcpSender {
 
     /// Passes newly detected losses; all undelivered segments below `lost_below` were lost before.
     pub(super) fn model_losses(&mut self, lost: &Lost, lost_below: u64, now: Time) {
-        let Some(rate) = self.rate.as_mut().filter(|_| lost.any()) else { return };
+        let Some(rate) = self.transmit.rate_mut().filter(|_| lost.any()) else { return };
         let board = self.outstanding.board();
         let from = lost_below.max(self.outstanding.una());
         let mut left = lost.segments;
@@ -69,7 +70,7 @@ impl TcpSender {
 
     /// Passes an expiry of the timer, before which `lost_before` segments were lost.
     pub(super) fn model_timeout(&mut self, lost_before: u32) {
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.transmit.rate_mut() {
             rate.count_lost(self.outstanding.board().lost().saturating_sub(lost_before));
             self.window.model_timeout(rate.totals());
         }
@@ -80,7 +81,7 @@ impl TcpSender {
     pub(super) fn note_departure(&mut self, segment: u64, now: Time) {
         let (out, in_flight) = (&self.outstanding, self.in_flight());
         let (una, alone) = (out.una(), out.count() == 1);
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.transmit.rate_mut() {
             rate.on_sent(segment, una, in_flight, alone, now);
         }
     }
@@ -88,7 +89,7 @@ impl TcpSender {
     /// Notifies the controller of a transmission with nothing in flight.
     #[inline]
     pub(super) fn restart_model(&mut self, now: Time) {
-        if self.rate.as_ref().is_some_and(|rate| rate.is_app_limited()) {
+        if self.transmit.rate().is_some_and(DeliveryRate::is_app_limited) {
             self.window.restart_model(now);
         }
     }
@@ -101,7 +102,7 @@ impl TcpSender {
         if has_more || self.window.is_full(in_flight) || self.outstanding.needs_retransmit() {
             return;
         }
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.transmit.rate_mut() {
             rate.limit_by_application(in_flight);
         }
     }

@@ -12,16 +12,20 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 
-/// Number of segments at the start of a connection that are not paced.
+use super::delivery_rate::DeliveryRate;
+
+/// Segments of a connection that leave before pacing begins.
 const UNPACED: u32 = 10;
 
 /// Pacing of one sender.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub struct Pacer {
     /// Earliest send time of the next segment.
     next: Time,
     /// Number of segments sent, counted up to [`UNPACED`].
     sent: u32,
+    /// Samples of the delivery rate, for a controller that models its path, which is paced always.
+    pub rate: Option<DeliveryRate>,
 }
 
 impl Pacer {
@@ -59,7 +63,8 @@ mod tests {
     #[test]
     fn a_segment_delays_the_next_by_its_time_at_the_rate() {
         for (late_ms, wait_ms) in [(0, 10), (2, 8), (50, 5)] {
-            let mut pacer = Pacer { next: MS(100 - late_ms), sent: UNPACED };
+            let next = MS(100 - late_ms);
+            let mut pacer = Pacer { next, sent: UNPACED, rate: None };
             pacer.on_sent(1, RATE, MS(100));
             assert_eq!(pacer.wait_until(MS(100)), Some(MS(100 + wait_ms)), "{late_ms} ms late");
         }

@@ -10,6 +10,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::TcpSender;
 use super::bursts::Bursts;
 use super::conex::{Departure, Retransmission};
+use super::delivery_rate::DeliveryRate;
 use super::pacer::Pacer;
 use super::phase::Phase;
 use super::rack::probe_timeout;
@@ -34,12 +35,15 @@ pub struct Transmit {
 }
 
 impl Transmit {
-    /// Returns the transmission state for these sizes; `pushes` if the receiver acknowledges pushed segments without
-    /// delay.
-    pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool) -> Self {
+    /// Segments of these sizes; `pushes` if the flag means something to the receiver. With a controller that `models_path`
+    /// there are samples of the delivery rate.
+    pub fn new(sizes: Sizes, plan: &TcpPlan, pushes: bool, models_path: bool) -> Self {
         let pacing = plan.congestion_control.pacing();
         let bursts = plan.segment_bursts.then(|| Bursts::new(sizes.mss()));
-        let pacer = plan.is_paced().then(Box::<Pacer>::default);
+        let mut pacer = plan.is_paced().then(Box::<Pacer>::default);
+        if models_path {
+            pacer.get_or_insert_default().rate = Some(DeliveryRate::new());
+        }
         Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
@@ -62,7 +66,17 @@ impl Transmit {
         self.pacer.as_ref()?.wait_until(now)
     }
 
-    /// Exempts the next transmission from pacing.
+    /// Samples of the delivery rate, for a controller that models its path.
+    pub(super) fn rate(&self) -> Option<&DeliveryRate> {
+        self.pacer.as_ref()?.rate.as_ref()
+    }
+
+    /// The same, to be added to.
+    pub(super) fn rate_mut(&mut self) -> Option<&mut DeliveryRate> {
+        self.pacer.as_mut()?.rate.as_mut()
+    }
+
+    /// What leaves next does not wait for its time.
     pub(super) fn release(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.release(now);
@@ -120,7 +134,7 @@ impl TcpSender {
                 self.window.note_use(full, &self.outstanding);
             }
         }
-        if self.rate.is_some() {
+        if self.window.models_path() {
             self.note_application_limit();
         }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
@@ -188,8 +202,10 @@ impl TcpSender {
     #[inline]
     fn note_paced(&mut self, segments: u32, now: Time) {
         if let Some(pacer) = &mut self.transmit.pacer {
-            let rate = if self.rate.is_some() {
-                self.window.own_pacing().map(|(per_s, _)| per_s * 1e-9)
+            let rate = if self.window.models_path() {
+                let rate = self.window.own_pacing().map(|(per_s, _)| per_s * 1e-9);
+                // None where nothing has been delivered yet.
+                rate.filter(|rate| *rate > 0.0)
             } else {
                 let (window, outstanding) =
                     (self.window.get(), f64::from(self.outstanding.count()));
@@ -227,8 +243,8 @@ impl TcpSender {
     fn send_burst(&mut self, bursts: Bursts, room: u32, ctx: &mut HostContext) -> u32 {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
-        if self.rate.is_some() || !bursts.fills(room, silence) {
-            most = match self.window.own_pacing().filter(|_| self.rate.is_some()) {
+        if self.window.models_path() || !bursts.fills(room, silence) {
+            most = match self.window.own_pacing() {
                 Some((per_s, least)) => bursts.most_at(per_s, least, &self.feedback),
                 None => bursts.most(self.window.get(), &self.feedback, self.transmit.pacing),
             };
@@ -307,7 +323,7 @@ impl TcpSender {
                 false => self.declared(flags, segment, again, ctx.now),
             };
         }
-        if self.rate.is_some() {
+        if self.window.models_path() {
             self.note_departure(segment, ctx.now);
         }
         self.transmit.note_activity(ctx.now);

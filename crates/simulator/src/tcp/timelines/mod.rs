@@ -127,6 +127,11 @@ fn paced_segments_leave_at_the_pacing_rate() {
 }
 
 #[test]
+fn bbr_paces_its_first_window_and_conserves_packets_in_recovery() {
+    replay(include_str!("bbr.trace"));
+}
+
+#[test]
 fn a_pause_of_the_application_shrinks_the_window() {
     replay(include_str!("pauses.trace"));
 }
