@@ -216,7 +216,8 @@ impl<'a> Forwarder<'a> {
             let len = match rustix::io::read(queue.as_fd(), &mut *buffer) {
                 Ok(len) => len,
                 Err(Errno::AGAIN) => {
-                    let failed = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                    let failed =
+                        |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
                     let (link, now) = (queue.link, self.clock.now());
                     for handle in queue.find_dropped().map_err(failed)? {
                         self.emulation.dropped(link, handle, DropReason::Aqm, now);
