@@ -145,3 +145,31 @@ def test_the_traces_of_the_project_are_what_their_program_makes(tmp_path: Path) 
 def test_models_of_a_constant_rate_refuse_a_trace() -> None:
     with pytest.raises(AnalysisError, match="models are of a constant"):
         tidegate.analyse(ROOT / "scenarios" / "leo-handovers.toml", "equilibrium")
+
+
+def test_a_table_of_delays_is_a_file_too(tmp_path: Path) -> None:
+    text = SCENARIO.replace('rate = { trace = "own.down" }', 'rate = "9 Mb/s"\nloss = "1 %"')
+    text = text.replace("[users.a]", '[bottleneck.jitter]\nkind = "table"\nspread = "3 ms"\n'
+                        'table = "own.dist"\n[users.a]')  # fmt: skip
+    path = tmp_path / "scenario.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(tidegate.ScenarioError, match=r"cannot read own\.dist.*netem"):
+        tidegate.load_scenario(path)
+    (tmp_path / "own.dist").write_text("# two\n-8192 4096\n", encoding="utf-8")
+    link = tidegate.load_scenario(path).plan()["links"][0]
+    assert link["loss"] == 0.01
+    assert link["jitter"] is not None
+    assert link["jitter"]["kind"] == "table"
+    (tmp_path / "own.dist").write_text("secret\n", encoding="utf-8")
+    with pytest.raises(tidegate.ScenarioError, match="line 1: no whole number") as raised:
+        tidegate.load_scenario(path)
+    assert "secret" not in str(raised.value)
+
+
+def test_models_refuse_a_wire_that_does_more_than_delay() -> None:
+    for key in ("reorder", "duplicate", "loss"):
+        with pytest.raises(AnalysisError, match=rf"bottleneck\.{key}"):
+            tidegate.analyse(
+                ROOT / "scenarios" / "s2-red-ecn.toml", "equilibrium",
+                set={f"bottleneck.{key}": 0.01},
+            )  # fmt: skip

@@ -90,6 +90,21 @@ impl Contents for PacketStore {
         }
     }
 
+    fn copy(&mut self, number: u64) -> u64 {
+        let Slot { bytes, view, is_unreadable } = &self.slots[number as usize];
+        let copy = Slot { bytes: bytes.clone(), view: *view, is_unreadable: *is_unreadable };
+        match self.free.pop() {
+            Some(free) => {
+                self.slots[free as usize] = copy;
+                free
+            }
+            None => {
+                self.slots.push(copy);
+                self.slots.len() as u64 - 1
+            }
+        }
+    }
+
     fn discard(&mut self, number: u64) {
         self.free.push(number);
     }

@@ -8,8 +8,8 @@ use crate::trace::is_file_name;
 const ENDING: &str = ".csv";
 
 /// Keys of links whose text is the name of a file, unless it has several lines.
-const OF_LINKS: [&str; 1] = ["trace"];
-/// Sections that describe links.
+const OF_LINKS: [&str; 2] = ["trace", "table"];
+/// Where links are described.
 const LINKS: [&str; 3] = ["bottleneck", "mobile", "links"];
 /// Maximum depth of tables of links: `links.NAME.rate.trace`.
 const DEPTH: usize = 4;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::impairment::{JitterParams, LossModel};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{
     Alternatives, Choice, DefaultValue, Kind, Parameter, ParameterType, Parameters,
@@ -95,6 +96,8 @@ fn tables() -> Vec<(&'static str, String)> {
         ("rate_changes", keys::<RateChange>()),
         ("traced_rate", parameter_table(TracedRate::ALL)),
         ("traced_delay", parameter_table(TracedDelay::ALL)),
+        ("loss_models", kinds_alone::<LossModel>()),
+        ("jitter", kinds_alone::<JitterParams>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
         ("traffic", traffic()),
@@ -206,6 +209,15 @@ fn kinds<C: Choice>() -> String {
     text
 }
 
+/// The same of what has no page.
+fn kinds_alone<C: Choice>() -> String {
+    let kind = |(name, about, parameters): &(&str, &'static str, &'static [Parameter])| {
+        let about = in_a_line(about);
+        format!("`{{ kind = \"{name}\", ... }}`: {about}\n\n{}\n", parameter_table(parameters))
+    };
+    C::KINDS.iter().map(kind).collect()
+}
+
 fn table(
     keys: &[&str],
     (properties, required): (serde_json::Map<String, Json>, Vec<Json>),
@@ -252,6 +264,7 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
             "Span" => "time",
             "Bytes" => "size",
             "QueueLength" => "packets or size",
+            "Probability" => "number from 0 to 1, or percent",
             _ => "",
         };
         return match known {

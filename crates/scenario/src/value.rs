@@ -91,9 +91,37 @@ macro_rules! number {
     };
 }
 
-number! {
-    Probability: "a probability from 0 to 1", |x| (0.0..=1.0).contains(&x),
-    { "minimum": 0, "maximum": 1 }
+/// A number, or a text such as "1 %".
+impl Field for Probability {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let expected = "a probability from 0 to 1, or such as \"1 %\"";
+        let (value, shown) = match &node.value {
+            Value::Integer(n) => (*n as f64, n.to_string()),
+            Value::Float(x) => (*x, x.to_string()),
+            Value::Text(text) => {
+                match text.strip_suffix('%').map(|text| text.trim().parse::<f64>()) {
+                    Some(Ok(percent)) => (percent / 100.0, text.clone()),
+                    _ => return reader.error(format!("expected {expected}, not {text:?}")),
+                }
+            }
+            other => return reader.error(format!("expected {expected}, not {}", other.kind())),
+        };
+        match (0.0..=1.0).contains(&value) {
+            true => Some(Probability(value)),
+            false => reader.error(format!("{shown} is not {expected}")),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Float(self.0)
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        definitions.refer("Probability", |_| {
+            json!({ "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1 },
+                { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$", "examples": ["1 %"] },
+            ] })
+        })
+    }
 }
 number! {
     Share: "a number above 0, at most 1", |x| x > 0.0 && x <= 1.0,

@@ -47,6 +47,12 @@ pub fn signals_price(plan: &LinkPlan) -> bool {
     in_payload && plan.aqm.asks_price().is_some() && !needs_departures(plan)
 }
 
+/// Whether the arrival of each packet at the end of a link is an event: a price may be written into it, or the wire changes
+/// the order or duplicates.
+pub fn needs_arrivals(plan: &LinkPlan) -> bool {
+    signals_price(plan) || !plan.keeps_order()
+}
+
 /// Whether departures from a link are events.
 pub fn needs_departures(plan: &LinkPlan) -> bool {
     scheduler(plan).is_some()

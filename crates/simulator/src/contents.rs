@@ -17,7 +17,10 @@ pub trait Contents {
     /// Returns the activity that a packet carries on entering the network, 0 if none.
     fn activity(&mut self, packet: u64) -> f32;
 
-    /// Discards the contents of a dropped packet.
+    /// A wire has duplicated a packet. Returns the number of the copy.
+    fn copy(&mut self, packet: u64) -> u64;
+
+    /// A packet was dropped.
     fn discard(&mut self, packet: u64);
 }
 
@@ -34,6 +37,10 @@ impl Contents for InPacket {
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0
+    }
+
+    fn copy(&mut self, packet: u64) -> u64 {
+        packet
     }
 
     fn discard(&mut self, _: u64) {}

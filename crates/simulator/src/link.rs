@@ -15,6 +15,7 @@ mod rate_schedule;
 mod waiting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::impairment::LossProcess;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkKind, LinkPlan};
 
@@ -77,8 +78,8 @@ struct Rest {
     schedule: Option<Box<RateSchedule>>,
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
-    wire_loss: Option<Box<(f64, Stream)>>,
-    /// Propagation delay that is not constant.
+    wire_loss: Option<Box<(LossProcess, Stream)>>,
+    /// How long packets are on the wire, where that is not the same for all.
     propagation: Option<Box<Propagation>>,
 }
 
@@ -122,14 +123,14 @@ impl Link {
             Buffer::Bytes(bytes) => (u32::MAX, bytes.get()),
         };
         let management = if station.is_some() { None } else { Management::new(plan, seed) };
-        let wire_loss = (plan.loss.0 > 0.0).then(|| {
-            Box::new((plan.loss.0, Stream::new(seed, format_args!("link/{}/wire", plan.name))))
+        let wire_loss = LossProcess::new(&plan.loss).map(|loss| {
+            Box::new((loss, Stream::new(seed, format_args!("link/{}/wire", plan.name))))
         });
         let looks_between = management.as_ref().is_some_and(|own| own.judge.aqm.looks_between());
         let exact = management.is_some() || limit_bytes < u64::MAX;
         let schedule = RateSchedule::of(plan);
         let steady = schedule.is_none();
-        let propagation = Propagation::of(plan);
+        let propagation = Propagation::of(plan, seed);
         let plain = !exact
             && !plan.monitored
             && wire_loss.is_none()
@@ -168,7 +169,13 @@ impl Link {
         }
     }
 
-    /// Returns the departure time of the packet accepted last.
+    /// When a copy of the packet that was sent last arrives, if the wire has made one.
+    #[inline]
+    pub fn take_copy(&mut self) -> Option<Time> {
+        self.rest.as_mut()?.propagation.as_mut()?.take_copy()
+    }
+
+    /// When the packet that was accepted last leaves.
     pub fn last_departure(&self) -> Time {
         self.free_at
     }
@@ -413,10 +420,10 @@ pub fn able_ns(kind: &LinkKind, from: Time, to: Time) -> f64 {
     span.as_nanos().max(1) as f64
 }
 
-/// Draws whether an event with this probability happens.
+/// Whether a packet is lost.
 #[inline(never)]
-fn happens((probability, rng): &mut (f64, Stream)) -> bool {
-    rng.unit() < *probability
+fn loses((loss, rng): &mut (LossProcess, Stream)) -> bool {
+    loss.loses(|| rng.unit())
 }
 
 impl Rest {
@@ -431,7 +438,7 @@ impl Rest {
 
     #[inline]
     fn is_lost_on_wire(&mut self) -> bool {
-        self.wire_loss.as_mut().is_some_and(|loss| happens(loss))
+        self.wire_loss.as_mut().is_some_and(|loss| loses(loss))
     }
 }
 

@@ -233,14 +233,21 @@ impl<C: Contents> Network<C> {
         match offered {
             Ok(Forwarded { at, written: Written::Payload }) => {
                 packed.set_payload(self.links[number as usize].reported());
+                if let Some(copy_at) = self.links[number as usize].take_copy() {
+                    self.duplicate(number, &mut packed, copy_at);
+                }
                 self.transit.send(number, at, packed);
                 self.note_pending(number, packed.flow(), packed.len(), now);
                 None
             }
             Ok(Forwarded { at, written }) => {
                 let marked = written == Written::Mark;
+                let copy_at = self.links[number as usize].take_copy();
                 if marked {
                     self.note_signal(number, LinkSignal::Mark, now);
+                }
+                if let Some(copy_at) = copy_at {
+                    return self.send_twice(number, packed, now, (at, marked), copy_at);
                 }
                 Some((at, marked))
             }
@@ -277,6 +284,37 @@ impl<C: Contents> Network<C> {
         }
     }
 
+    /// Sends a packet on its way that the wire duplicates, and its copy. Returns nothing to be sent.
+    #[cold]
+    fn send_twice(
+        &mut self,
+        number: u32,
+        mut packed: PackedPacket,
+        now: Time,
+        (at, marked): (Time, bool),
+        copy_at: Time,
+    ) -> Option<(Time, bool)> {
+        if marked {
+            packed.mark();
+        }
+        self.duplicate(number, &mut packed, copy_at);
+        // Its options have another ticket now.
+        self.transit.send(number, at, packed);
+        self.note_pending(number, packed.flow(), packed.len(), now);
+        None
+    }
+
+    /// Sends a copy of a packet over the wire of a link. Reports, and packets in tunnels, whose ends count them, have none.
+    #[cold]
+    fn duplicate(&mut self, number: u32, packed: &mut PackedPacket, at: Time) {
+        if packed.has(flags::REPORT | flags::TUNNEL) {
+            return;
+        }
+        self.ledger.injected += 1;
+        let copy = self.options.copy(packed).numbered(self.contents.copy(packed.number()));
+        self.transit.send(number, at, copy);
+    }
+
     /// Handles a packet that a link has not passed: it is lost, or it waits for an event.
     #[inline(never)]
     fn stop(&mut self, number: u32, packed: &PackedPacket, now: Time) {
@@ -302,10 +340,13 @@ impl<C: Contents> Network<C> {
         }
         self.transit.set_station(place, done);
         self.lose_at_station(number, now);
-        let Departed { packed, at, lost_on_wire } = departed;
+        let Departed { mut packed, at, lost_on_wire } = departed;
         if lost_on_wire {
             self.lose(&packed, now);
             return None;
+        }
+        if let Some(copy_at) = self.links[number as usize].take_copy() {
+            self.duplicate(number, &mut packed, copy_at);
         }
         if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
             return Some((at, packed));
@@ -328,11 +369,14 @@ impl<C: Contents> Network<C> {
         now: Time,
         release: Release,
     ) -> Option<(Time, PackedPacket)> {
-        let Departed { packed, at, lost_on_wire } =
+        let Departed { mut packed, at, lost_on_wire } =
             self.links[number as usize].leave(handle, marked, now, release);
         if lost_on_wire {
             self.lose(&packed, now);
             return None;
+        }
+        if let Some(copy_at) = self.links[number as usize].take_copy() {
+            self.duplicate(number, &mut packed, copy_at);
         }
         if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
             return self.arrive(packed, at);

@@ -257,6 +257,11 @@ impl PackedPacket {
         self.number |= u64::from(flags::CE) << NARROW;
     }
 
+    /// The same with another number.
+    pub fn numbered(self, number: u64) -> Self {
+        PackedPacket { number: self.number & !below(NARROW) | number, ..self }
+    }
+
     /// Replaces the payload word.
     #[inline(always)]
     pub fn set_payload(&mut self, payload: u32) {
@@ -495,7 +500,18 @@ impl OptionStore {
         }
     }
 
-    /// Whether a ticket stands for SACK blocks alone.
+    /// A copy of a packet, with options of its own.
+    pub fn copy(&mut self, packed: &mut PackedPacket) -> PackedPacket {
+        let mut copy = *packed;
+        if packed.has(flags::OPTIONS) {
+            let options = self.take(packed.payload());
+            packed.set_payload(self.put(options));
+            copy.set_payload(self.put(options));
+        }
+        copy
+    }
+
+    /// Whether a ticket is of SACK blocks and nothing else.
     #[inline]
     pub fn has_blocks_alone(ticket: u32) -> bool {
         ticket & OTHER == 0

@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportPath};
 
-use crate::build::{needs_departures, signals_price};
+use crate::build::{needs_arrivals, needs_departures};
 use crate::stages::{is_order_only, is_staged};
 
 /// When receivers are served.
@@ -121,11 +121,12 @@ impl TopologyAnalysis {
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only: Vec<Option<u32>> = (before.iter().enumerate())
             .map(|(number, upstream)| match upstream[..] {
-                // The backlog of a monitored link is sampled, so its clock must not run ahead; nor must that of a link
-                // whose departures are events, or of a counting stage. The next hop of a station is known when a packet
-                // departs. Packets that may carry a price need arrival events.
+                // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
+                // must that of one whose departures are events, or of a stage that counts. What follows
+                // a station is known when a packet departs. Packets into which a price may be written, or that may
+                // come in another order, arrive.
                 [Upstream::Link(only)] => {
-                    let reported = signals_price(&plan.links[only as usize]);
+                    let reported = needs_arrivals(&plan.links[only as usize]);
                     let watched = plan.links[number].monitored || stations[number] || reported;
                     (!watched && !punctual[number]).then_some(only)
                 }
@@ -134,19 +135,19 @@ impl TopologyAnalysis {
             .collect();
         let watched = |number: usize| {
             let link = &plan.links[number];
-            link.monitored || stations[number] || signals_price(link) || punctual[number]
+            link.monitored || stations[number] || needs_arrivals(link) || punctual[number]
         };
         let mut trains = vec![None; before.len()];
         for (number, upstream) in before.iter().enumerate().filter(|(number, _)| !watched(*number))
         {
             if let [Upstream::Link(over), Upstream::Stage] = upstream[..]
-                && !signals_price(&plan.links[over as usize])
+                && !needs_arrivals(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
             {
                 let behind = |link: &u32| only[*link as usize];
                 let chain = core::iter::successors(Some(reports), behind);
-                let delay = |link: u32| plan.links[link as usize].delay;
+                let delay = |link: u32| plan.links[link as usize].least_delay();
                 let notice = chain.map(delay).fold(Span::ZERO, |sum, delay| sum + delay);
                 trains[number] = Some(PacketTrain { over, reports, notice });
             }
@@ -234,7 +235,7 @@ impl TopologyAnalysis {
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
-            _ if signals_price(&plan.links[route[i] as usize]) => NextHop::Event,
+            _ if needs_arrivals(&plan.links[route[i] as usize]) => NextHop::Event,
             Some(&next) if self.chained(route[i], next) => NextHop::Link,
             None if early && ends_staged => NextHop::Link,
             None if early => NextHop::Host,
@@ -311,7 +312,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// between the two see all of them, in order.
 fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
-    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
+    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !needs_arrivals(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
     if !passed.contains(&true) {
         return passed;
@@ -390,8 +391,8 @@ impl EagerDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            // A packet into which a price may be written needs an arrival event.
-            let reported = signals_price(&plan.links[last as usize]);
+            // A packet into which a price may be written, or that overtakes, needs an arrival event.
+            let reported = needs_arrivals(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
                 && same

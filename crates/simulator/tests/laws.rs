@@ -12,11 +12,10 @@ use stages::{all_stages, dropped_by_stages, policers_take_no_more_than_they_may,
 use std::collections::BTreeSet;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::impairment::Loss;
 use tidegate_mechanisms::stage::{Tunnel, TunnelReport};
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{
-    Buffer, Direction, LinkPlan, Plan, TracedDelay, TracedRate, Traffic,
-};
+use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, TracedRate, Traffic};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
 proptest! {
@@ -114,7 +113,8 @@ fn round_trips_take_the_path(plan: &Plan, output: &RunOutput) {
     let least_s = |flow: u32| -> f64 {
         let flow = &plan.flows[flow as usize];
         let route = flow.forward.iter().chain(&flow.reverse);
-        let path_s: f64 = route.map(|&link| plan.links[link as usize].delay.as_secs()).sum();
+        let path_s: f64 =
+            route.map(|&link| plan.links[link as usize].least_delay().as_secs()).sum();
         let tick = flow.tcp.as_deref().and_then(|tcp| tcp.rto().tick);
         path_s - tick.map_or(0.0, Span::as_secs) - 1e-9
     };
@@ -188,16 +188,14 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
         let apart_s = (farthest - nearest).max(0.0) + shorter_s;
         let rate_bps = rates_bps(planned).1;
         let more = (waiting + largest_packet_bits(plan) + rate_bps * apart_s) / seconds(plan);
-        let room = rate_bps + more;
+        let room = (rate_bps + more) * most_copies(plan) as f64;
         assert!(throughput <= room, "{}: {throughput} bit/s, at most {room}", planned.name);
     }
 }
 
 /// Returns the maximum difference of the delays of a link's packets.
 fn delays_differ_s(link: &LinkPlan) -> f64 {
-    let Some(TracedDelay { trace, .. }) = &link.delay_trace else { return 0.0 };
-    let longest = trace.steps().iter().map(|(_, delay)| delay.as_secs()).fold(0.0, f64::max);
-    longest - link.delay.as_secs()
+    link.longest_delay().as_secs() - link.least_delay().as_secs()
 }
 
 /// Returns the maximum time to send `bits` bits, including all outages.
@@ -223,6 +221,12 @@ fn rates_bps(link: &LinkPlan) -> (f64, f64) {
     let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64).chain(traced);
     let rates = rates.filter(|bps| *bps > 0.0);
     rates.fold((f64::INFINITY, 0.0), |(low, high), bps| (bps.min(low), bps.max(high)))
+}
+
+/// What becomes of one packet at most: each wire may deliver it twice.
+fn most_copies(plan: &Plan) -> u64 {
+    let duplicates = plan.links.iter().filter(|link| link.duplicate.0 > 0.0);
+    1 << duplicates.count()
 }
 
 fn monitored(plan: &Plan) -> impl Iterator<Item = (usize, &LinkPlan)> {
@@ -315,7 +319,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
         if planned.differentiation == DifferentiationParams::None {
             assert_eq!(links.drops_policer[number], 0, "{}", planned.name);
         }
-        if planned.loss.0 == 0.0 {
+        if planned.loss == Loss::NONE {
             assert_eq!(links.drops_wire[number], 0, "{}", planned.name);
         }
         if !planned.ecn && planned.aqm.asks_price().is_none() {
@@ -398,12 +402,14 @@ fn nothing_comes_from_nothing(plan: &Plan, output: &RunOutput) {
     for (number, flow) in plan.flows.iter().enumerate() {
         let (lost, arrived) = (flows.losses[number], flows.packets_delivered[number]);
         let sent = flows.packets_sent[number];
-        assert!(lost + arrived <= sent, "{lost} lost and {arrived} delivered of {sent}");
+        let most = sent * most_copies(plan);
+        assert!(lost + arrived <= most, "{lost} lost and {arrived} delivered of {sent}");
         let (goodput, throughput) = (flows.goodput_bps[number], flows.throughput_bps[number]);
         assert!(goodput <= throughput, "goodput {goodput}, throughput {throughput} bit/s");
         let rates = flow.forward.iter().map(|&link| rates_bps(&plan.links[link as usize]).1);
         let narrowest = rates.fold(f64::INFINITY, f64::min);
-        assert!(throughput <= narrowest * (1.0 + 1e-9), "{throughput} on {narrowest} bit/s");
+        let most = narrowest * (1.0 + 1e-9) * most_copies(plan) as f64;
+        assert!(throughput <= most, "{throughput} on {narrowest} bit/s");
     }
     for (number, planned) in plan.links.iter().enumerate() {
         let departed = 8.0 * links.departed_bytes[number] as f64;
@@ -417,8 +423,8 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     for row in 0..transfers.flow.len() {
         let flow = &plan.flows[transfers.flow[row] as usize];
         let routes = flow.forward.iter().chain(&flow.reverse);
-        let round_trip: f64 = routes.map(|&l| plan.links[l as usize].delay.as_secs()).sum();
-        // The handshake takes one round trip, and the last segment with its ACK another.
+        let round_trip: f64 = routes.map(|&l| plan.links[l as usize].least_delay().as_secs()).sum();
+        // The handshake takes one, the last segment and its ACK another.
         let took = transfers.completion_s[row];
         assert!(took.is_nan() || took >= 2.0 * round_trip, "transfer of {took} s");
         assert!(transfers.start_s[row] <= output.simulated_s);

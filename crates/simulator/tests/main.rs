@@ -15,6 +15,7 @@ mod dualpi2;
 mod emulation;
 mod erlang;
 mod hosts;
+mod impairments;
 mod intervals;
 mod laws;
 mod mobile;

@@ -52,6 +52,10 @@ impl Contents for Bare {
         0.0
     }
 
+    fn copy(&mut self, packet: u64) -> u64 {
+        packet
+    }
+
     fn discard(&mut self, _: u64) {}
 }
 

@@ -38,6 +38,11 @@ _FRAMES = _Kind(MAX_BYTES, "1000\n", "write a file with a frame's bytes in each 
 _DELAY = _Kind(
     MAX_TRACE_BYTES, "time_s,delay_ms\n0,1\n", "write a CSV with a head such as time_s,delay_ms"
 )
+_TABLE = _Kind(
+    MAX_BYTES,
+    "0\n1\n",
+    "write whole numbers from -32768 to 32767, as netem's *.dist files have them",
+)
 _RATE = _Kind(
     MAX_TRACE_BYTES, "1\n",
     "write a trace in Mahimahi's format, or a CSV with a head such as time_s,rate_mbps",
@@ -76,6 +81,8 @@ def _content(key: str, name: str, folder: Path, unread: list[IssueRow]) -> str:
 
 
 def _kind_of(key: str) -> _Kind:
+    if key.endswith(".table"):
+        return _TABLE
     if not key.endswith(".trace"):
         return _FRAMES
     return _DELAY if "delay" in key.rsplit(".", 2)[-2] else _RATE

@@ -38,8 +38,14 @@ class Link(TypedDict):
     buffer_packets: int | None
     """Room for waiting packets, the one in transmission included; ``None`` if it counts bytes."""
     buffer_bytes: int | None
-    loss: float
-    """Probability that a packet is lost on the wire."""
+    loss: float | Choice
+    """Probability that a packet is lost on the wire, or the model by which packets are."""
+    duplicate: float
+    """Probability that a packet arrives twice."""
+    jitter: Choice | None
+    reorder: float
+    """Probability that a packet is sent ahead."""
+    reorder_gap: int
     aqm: Choice
     differentiation: Choice
     scheduler: Choice

@@ -1,9 +1,10 @@
 //! Section of a mobile network.
 
+use tidegate_mechanisms::impairment::{JitterParams, Loss};
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::declare::{Flatten, section};
 use crate::plan::{Line, LinkDelay, LinkMechanisms, LinkPlan, LinkRate, ReverseLine};
@@ -64,8 +65,11 @@ parameters! {
         pub reverse_delay: Option<LinkDelay>,
         /// Room for waiting packets, the one in transmission included.
         pub buffer: QueueLength = "100 packets",
-        /// Probability that a packet is lost over the air.
-        pub loss: Probability = "0.0",
+        /// Which packets are lost over the air: a probability, or a model such as
+        /// { kind = "gilbert-elliott", p = 0.01, r = 0.25 }.
+        pub loss: Loss = "0.0",
+        /// Delays over the air that differ from packet to packet, such as { kind = "normal", spread = "3 ms" }.
+        pub jitter: Option<JitterParams>,
     }
 }
 
@@ -106,9 +110,10 @@ impl Mobile {
                 up: link(below, above),
             }
         };
-        let Radio { rate, delay, reverse_rate, reverse_delay, buffer, loss } = self.radio();
+        let Radio { rate, delay, reverse_rate, reverse_delay, buffer, loss, jitter } = self.radio();
         let cell = |number: usize| {
-            let lossy = LinkMechanisms { loss, ..LinkMechanisms::none() };
+            let (loss, jitter) = (loss.clone(), jitter.clone());
+            let lossy = LinkMechanisms { loss, jitter, ..LinkMechanisms::none() };
             let link = |name: String, rate: &LinkRate, delay: &LinkDelay| {
                 let plain = LinkPlan::on_line(name, rate, delay, buffer, packet);
                 plain.with(lossy.clone(), prices).watched(false)
@@ -178,14 +183,15 @@ impl Mobile {
 
     /// Returns its radio links, by default with the paper's values.
     pub fn radio(&self) -> Radio {
-        let (delay, loss) = (Span::from_millis(200), Probability(0.0));
+        let delay = Span::from_millis(200);
         self.radio.clone().unwrap_or(Radio {
             rate: LinkRate::Constant(WIRE),
             delay: LinkDelay::Constant(delay),
             reverse_rate: None,
             reverse_delay: None,
             buffer: BUFFER,
-            loss,
+            loss: Loss::NONE,
+            jitter: None,
         })
     }
 }

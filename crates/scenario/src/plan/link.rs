@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
+use tidegate_mechanisms::impairment::{JitterParams, Loss};
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans};
+use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole};
 
 use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
@@ -53,9 +54,18 @@ parameters! {
 parameters! {
     /// Mechanisms in front of a link and on it.
     pub struct LinkMechanisms {
-        /// Probability that a packet is lost on the wire.
-        pub loss: Probability = "0.0",
-        /// AQM: how congestion is signalled.
+        /// Which packets are lost on the wire: a probability, also "1 %", or a model such as
+        /// { kind = "gilbert-elliott", p = 0.01, r = 0.25 } or { kind = "packets", packets = "3, 10-12" }.
+        pub loss: Loss = "0.0",
+        /// Probability that a packet arrives twice. Packets in tunnels and reports do not.
+        pub duplicate: Probability = "0.0",
+        /// Delays that differ from packet to packet, such as { kind = "normal", spread = "3 ms" }; netem's distributions.
+        pub jitter: Option<JitterParams>,
+        /// Probability that a packet is sent ahead: it arrives without any delay, before those that left earlier.
+        pub reorder: Probability = "0.0",
+        /// With reorder: of so many packets at most one is sent ahead, as netem's gap.
+        pub reorder_gap: Whole<1, 1000000> = "1",
+        /// How congestion is signalled.
         pub aqm: AqmParams = "drop-tail",
         /// Mark ECN-capable packets where the AQM would drop others.
         pub ecn: bool = "false",
@@ -92,7 +102,11 @@ impl LinkMechanisms {
     /// Returns no mechanisms.
     pub fn none() -> Self {
         LinkMechanisms {
-            loss: Probability(0.0),
+            loss: Loss::NONE,
+            duplicate: Probability(0.0),
+            jitter: None,
+            reorder: Probability(0.0),
+            reorder_gap: Whole(1),
             aqm: AqmParams::DropTail,
             ecn: false,
             ecn_marks_all: false,
@@ -219,9 +233,34 @@ impl LinkKind {
         self.rate_trace.is_some() || !self.rate_changes.0.is_empty()
     }
 
-    /// Whether packets are on the wire for different times.
-    pub fn changes_delay(&self) -> bool {
-        self.delay_trace.is_some()
+    /// Whether all packets are on the wire for the same time.
+    pub fn has_one_delay(&self) -> bool {
+        self.delay_trace.is_none() && self.jitter.is_none() && self.reorder.0 == 0.0
+    }
+
+    /// Whether packets arrive in the order in which they left, each once.
+    pub fn keeps_order(&self) -> bool {
+        let in_order = self.jitter.as_ref().is_none_or(JitterParams::keeps_order);
+        in_order && self.reorder.0 == 0.0 && self.duplicate.0 == 0.0
+    }
+
+    /// The least time that a packet is on the wire.
+    pub fn least_delay(&self) -> Span {
+        match &self.jitter {
+            _ if self.reorder.0 > 0.0 => Span::ZERO,
+            None => self.delay,
+            Some(jitter) => {
+                Span::from_secs_f64((self.delay.as_secs() + jitter.bounds_s().0).max(0.0))
+            }
+        }
+    }
+
+    /// The longest time that a packet is on the wire, unless it has to wait for those before it.
+    pub fn longest_delay(&self) -> Span {
+        let traced = self.delay_trace.iter().flat_map(|own| own.trace.steps().iter());
+        let longest = traced.map(|(_, delay)| *delay).fold(self.delay, Span::max);
+        let more_s = self.jitter.as_ref().map_or(0.0, |jitter| jitter.bounds_s().1.max(0.0));
+        longest + Span::from_secs_f64(more_s)
     }
 }
 

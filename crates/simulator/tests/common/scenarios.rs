@@ -205,14 +205,35 @@ fn traced_queue() -> impl Strategy<Value = String> {
         .prop_map(move |(trace, repeat)| text(trace, repeat));
     let rate = prop_oneof![5 => Just(None), 1 => rate.prop_map(Some)];
     let delay = prop_oneof![5 => Just(None), 1 => delay.prop_map(Some)];
-    (queue(), rate, delay).prop_map(|(queue, rate, delay)| {
+    let loss = select(vec![
+        None,
+        None,
+        None,
+        Some(
+            r#"{ kind = "gilbert-elliott", p = "1 %", r = 0.2, bad_loss = 0.7, good_loss = 0.001 }"#,
+        ),
+        Some(r#"{ kind = "packets", packets = "2, 9-11, 30" }"#),
+    ]);
+    let wire = select(vec![
+        "",
+        "",
+        "",
+        "jitter = { kind = \"normal\", spread = \"1 ms\" }\n",
+        "jitter = { kind = \"uniform\", spread = \"9 ms\", keep_order = false }\n",
+        "jitter = { kind = \"pareto-normal\", spread = \"3 ms\", keep_order = false }\nduplicate = 0.02\n",
+        "jitter = { kind = \"table\", spread = \"2 ms\", table = \"-8192 9\\n32767\\n\" }\nreorder = 0.1\n",
+        "reorder = \"40 %\"\nreorder_gap = 5\n",
+        "duplicate = \"5 %\"\n",
+    ]);
+    (queue(), rate, delay, loss, wire).prop_map(|(queue, rate, delay, loss, wire)| {
         let line = |line: &str| match (line.split(" = ").next(), &rate, &delay) {
+            (Some("loss"), ..) if let Some(loss) = loss => format!("loss = {loss}\n"),
             (Some("rate"), Some(rate), _) => format!("rate = {rate}\n"),
             (Some("delay"), _, Some(delay)) => format!("delay = {delay}\n"),
             (Some("rate_changes"), Some(_), _) => String::new(),
             _ => format!("{line}\n"),
         };
-        queue.lines().map(line).collect()
+        queue.lines().map(line).chain([wire.to_owned()]).collect()
     })
 }
 

@@ -247,6 +247,11 @@ class Mapped:
                 )  # fmt: skip
         if link["loss"]:
             raise NoModelError(f"{key}.loss", "losses on the wire have no law here", "set it to 0")
+        for wire in ("duplicate", "jitter", "reorder"):
+            if link[wire]:
+                raise NoModelError(
+                    f"{key}.{wire}", "models are of a wire that only delays", "leave it out"
+                )
         if link["scheduler"]["kind"] not in ("fifo", "dualpi2"):
             raise NoModelError(
                 f"{key}.scheduler",
