@@ -8,6 +8,7 @@
 //! is a [`stage`].
 
 pub mod bottleneck;
+pub mod fixed_point;
 pub mod ingress;
 pub mod mechanism;
 pub mod parameters;
