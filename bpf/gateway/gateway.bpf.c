@@ -29,6 +29,7 @@ struct settings {
 	__u64 ipv6_mask;		/* of the first eight bytes of a customer's address, as they lie in memory */
 	__u64 has_prefixes;		/* only addresses in `prefixes` are customers' */
 	__u64 has_exempt;
+	__u64 notes[4];			/* the control loop's own */
 };
 
 struct signal {
@@ -185,13 +186,14 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	struct tg_address key;
 	struct link *link;
 	__u64 now_ns, activity_q24, average_q36, minus_log2_q24;
-	__u32 zero = 0;
+	/* Its address is taken, and `direction` stays a constant for the verifier. */
+	__u32 zero = 0, place = direction;
 
 	outcome->packets = 1;
 	outcome->bytes = skb->len;
 	by = bpf_map_lookup_elem(&settings, &zero);
-	link = bpf_map_lookup_elem(&links, &direction);
-	signal = bpf_map_lookup_elem(&signals, &direction);
+	link = bpf_map_lookup_elem(&links, &place);
+	signal = bpf_map_lookup_elem(&signals, &place);
 	if (!by || !by->ready || !link || !signal) {
 		outcome->reason = TG_NOT_READY;
 		return;
