@@ -37,6 +37,7 @@ mod reference;
 mod resolve;
 mod routes;
 mod schema;
+pub mod settings;
 mod sweep;
 mod table;
 mod toml_text;

@@ -136,7 +136,13 @@ impl Abc {
         drawn < bounds(low).0 || drawn < self.adapt(p, log2_p, activity)
     }
 
-    /// Returns A_avg.
+    /// The same with this A_avg.
+    #[cfg(test)]
+    pub(crate) fn with_average(self, average: f64) -> Self {
+        Abc { average, ..self }
+    }
+
+    /// A_avg.
     pub fn average(&self) -> f64 {
         self.average
     }

@@ -19,6 +19,7 @@ pub mod icp;
 pub mod pc1;
 pub mod pc2;
 pub mod pc3;
+pub mod pi2;
 pub mod pie;
 pub mod piecewise_linear;
 pub mod red;

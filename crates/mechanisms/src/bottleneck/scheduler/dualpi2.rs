@@ -39,6 +39,7 @@
 //! formulas above give 15 ms, 0.15 and 3.
 
 use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
+use crate::bottleneck::pi2::Pi2;
 use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
@@ -87,13 +88,12 @@ impl DualPi2Params {
 
     /// Returns α, in Hz: gain of the distance to the target.
     pub fn alpha_hz(&self) -> f64 {
-        let rtt_s = self.max_rtt.as_secs();
-        0.1 * self.update_interval().as_secs() / (rtt_s * rtt_s)
+        Pi2::alpha_hz(self.update_interval(), self.max_rtt)
     }
 
     /// Returns β, in Hz: gain of the change since the last update.
     pub fn beta_hz(&self) -> f64 {
-        0.3 / self.max_rtt.as_secs()
+        Pi2::beta_hz(self.max_rtt)
     }
 }
 
@@ -134,15 +134,10 @@ impl Half {
 pub struct DualPi2 {
     params: DualPi2Params,
     interval: Span,
-    alpha_hz: f64,
-    beta_hz: f64,
     capacity: Capacity,
     scalable: Half,
     classic: Half,
-    /// Base probability p′.
-    base: f64,
-    /// Delay q at the last update, seconds.
-    delay_s: f64,
+    controller: Pi2,
     next_update: Time,
     /// Weighted balance of the bytes that each queue has sent while the other waited.
     credit: f64,
@@ -165,13 +160,10 @@ impl Discipline for DualPi2 {
         assert!(interval > Span::ZERO, "updates are some time apart");
         DualPi2 {
             interval,
-            alpha_hz: params.alpha_hz(),
-            beta_hz: params.beta_hz(),
             capacity: place.capacity,
             scalable: Half::default(),
             classic: Half::default(),
-            base: 0.0,
-            delay_s: 0.0,
+            controller: Pi2::new(params.alpha_hz(), params.beta_hz()),
             next_update: Time::ZERO + interval,
             credit: first_credit(&params),
             params,
@@ -241,12 +233,12 @@ impl Discipline for DualPi2 {
 impl DualPi2 {
     /// Returns p_C: signal probability in the classic queue.
     pub fn classic_probability(&self) -> f64 {
-        self.base * self.base
+        self.controller.probability()
     }
 
     /// Returns p_CL: marking probability in L coupled to the classic queue.
     pub fn coupled_probability(&self) -> f64 {
-        f64::from(self.params.coupling) * self.base
+        f64::from(self.params.coupling) * self.controller.base()
     }
 
     fn scalable_is_next(&self) -> bool {
@@ -268,8 +260,8 @@ impl DualPi2 {
     fn judge(&mut self, packet: &Queued, now: Time) -> Verdict {
         let coupled = self.coupled_probability();
         if coupled >= MAX_COUPLED {
-            // Senders do not react: marks would only add to the queue.
-            if self.scalable.drops.recur(self.base * self.base) {
+            // Senders do not answer: marks would only add to the queue.
+            if self.scalable.drops.recur(self.controller.probability()) {
                 return DROP;
             }
             return mark_if(self.scalable.signals.recur(MAX_COUPLED));
@@ -306,22 +298,13 @@ impl DualPi2 {
         while self.next_update <= now {
             let at = self.next_update;
             let longest = self.scalable.delay(at).max(self.classic.delay(at));
-            self.update(longest.as_secs());
+            self.controller.update(longest.as_secs(), self.params.target.as_secs());
             self.next_update += self.interval;
-            let settled = self.base == 0.0 && self.delay_s == 0.0;
-            if settled && self.backlog().0 == 0 {
+            if self.controller.is_at_rest() && self.backlog().0 == 0 {
                 let passed = now.since(self.next_update).as_nanos() / self.interval.as_nanos();
                 self.next_update += Span::from_nanos(passed * self.interval.as_nanos());
             }
         }
-    }
-
-    /// Updates the controller, with q in seconds.
-    fn update(&mut self, delay_s: f64) {
-        let error_s = delay_s - self.params.target.as_secs();
-        let change = self.alpha_hz * error_s + self.beta_hz * (delay_s - self.delay_s);
-        self.base = (self.base + change).clamp(0.0, 1.0);
-        self.delay_s = delay_s;
     }
 }
 

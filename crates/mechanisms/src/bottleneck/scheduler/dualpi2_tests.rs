@@ -70,7 +70,11 @@ fn the_controller_follows_its_equation() {
     for (ms, q_s, prev_s) in [(15, 0.015, 0.0), (30, 0.030, 0.015), (45, 0.045, 0.030)] {
         dual.catch_up(at(1000 * ms));
         p += 0.15 * (q_s - 0.015) + 3.0 * (q_s - prev_s);
-        assert!((dual.base - p).abs() < 1e-12, "{} at {ms} ms, expected {p}", dual.base);
+        assert!(
+            (dual.controller.base() - p).abs() < 1e-12,
+            "{} at {ms} ms, expected {p}",
+            dual.controller.base()
+        );
     }
     assert!((p - 0.141_75).abs() < 1e-12);
     assert!((dual.classic_probability() - p * p).abs() < 1e-12);
@@ -78,21 +82,21 @@ fn the_controller_follows_its_equation() {
     assert_eq!(take(&mut dual, at(50_000)).1, 0, "one in 1/p² is lost, not the first");
     dual.catch_up(at(60_000));
     p += 0.15 * (0.0 - 0.015) + 3.0 * (0.0 - 0.045);
-    assert!((dual.base - p).abs() < 1e-12);
+    assert!((dual.controller.base() - p).abs() < 1e-12);
 }
 
 /// Skipped updates are made up for, and a very long silence takes no computing time.
 #[test]
 fn a_silence_ends_all_signals() {
     let mut dual = dual();
-    dual.base = 0.4;
+    dual.controller.set_base(0.4);
     offer(&mut dual, classic(1, 1_000));
     take(&mut dual, at(2_000));
-    let before = dual.base;
+    let before = dual.controller.base();
     dual.catch_up(at(32_000));
-    assert!((dual.base - (before - 2.0 * 0.15 * 0.015)).abs() < 1e-12);
+    assert!((dual.controller.base() - (before - 2.0 * 0.15 * 0.015)).abs() < 1e-12);
     dual.catch_up(Time::from_nanos(3_600_000_000_000_000));
-    assert_eq!(dual.base, 0.0);
+    assert_eq!(dual.controller.base(), 0.0);
     let late = dual.next_update.since(Time::from_nanos(3_600_000_000_000_000));
     assert!(late > Span::ZERO && late <= Span::from_millis(15));
     assert_eq!(dual.next_update.as_nanos() % 15_000_000, 0, "in step with the clock as before");
@@ -127,7 +131,8 @@ fn signals_come_as_often_as_their_probability_says() {
     for (kind, want_lost, want_marked) in [("classic", 40, 0), ("ecn", 0, 40), ("scalable", 0, 400)]
     {
         let mut dual = dual();
-        (dual.base, dual.next_update) = (0.2, Time::NEVER);
+        dual.controller.set_base(0.2);
+        dual.next_update = Time::NEVER;
         let (mut lost, mut marked) = (0, 0);
         for handle in 0..1000 {
             let packet = match kind {
@@ -151,7 +156,8 @@ fn under_overload_marks_yield_to_drops() {
     for (base, drops) in [(0.499, false), (0.5, true), (0.7, true)] {
         for scalable_packets in [false, true] {
             let mut dual = dual();
-            (dual.base, dual.next_update) = (base, Time::NEVER);
+            dual.controller.set_base(base);
+            dual.next_update = Time::NEVER;
             let (mut lost, mut marked) = (0.0, 0.0);
             for handle in 0..1000 {
                 let packet = Queued { may_mark: true, ..scalable(handle, 0) };
@@ -305,7 +311,7 @@ proptest! {
                 let out = dual.dequeue(now, || 0.0, |packet, _| dropped.push(packet.handle));
                 let got = (out.map(|packet| (packet.handle, packet.marked)), dropped);
                 prop_assert_eq!(got, oracle.dequeue(now));
-                prop_assert!((dual.base - oracle.p).abs() < 1e-9);
+                prop_assert!((dual.controller.base() - oracle.p).abs() < 1e-9);
             }
         }
     }
