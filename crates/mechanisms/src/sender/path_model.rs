@@ -203,7 +203,7 @@ impl Draws {
 
     /// Returns a uniform number in `0..count`.
     pub fn below(&mut self, count: u32) -> u32 {
-        ((self.word() >> 32) * u64::from(count) >> 32) as u32
+        (((self.word() >> 32) * u64::from(count)) >> 32) as u32
     }
 
     /// Returns a uniform number in `[0, 1)`.
