@@ -191,8 +191,8 @@ class Box:
     ) -> None:
         """Make a device a bottleneck, or change its rate without telling anybody.
 
-        A bucket that gets smaller would hold on to a merged packet that is in the queue for ever, so
-        that it is as large as the slowest rate of a run has it.
+        A bucket that gets smaller would hold on for ever to a merged packet in the queue, so it is
+        as large as the slowest rate of a run has it.
         """
         limit = max(int(mbps * 1e6 / 8 * buffer_ms / 1e3), 20_000)
         # What comes in a tick of a slow clock, and a packet.
@@ -211,6 +211,19 @@ class Box:
         number = CUSTOMERS[customer]
         return f"10.1.0.{number}" if family == "ipv4" else f"fd01:0:0:{number}::2"
 
+    def await_listeners(self, place: str, ports: list[int]) -> None:
+        """Wait until somebody listens at these ports."""
+        wanted = {f":{port:04X}" for port in ports}
+        for _ in range(200):
+            rows = [
+                row.split() for row in self.inside(place, "cat", "/proc/self/net/tcp6").splitlines()
+            ]
+            listening = {row[1][-5:] for row in rows if len(row) > 3 and row[3] == "0A"}
+            if wanted <= listening:
+                return
+            time.sleep(0.05)
+        raise RuntimeError("iperf3 does not listen")
+
     @contextmanager
     def duel(
         self, seconds: int, *, family: str = "ipv4", download: bool = False, flows: int = 10
@@ -225,7 +238,7 @@ class Box:
             for customer, port in PORTS.items():
                 server = self.command("s", "iperf3", "-s", "-1", "-J", "-p", str(port))
                 receivers[customer] = stack.enter_context(_process(server))
-            time.sleep(0.3)
+            self.await_listeners("s", list(PORTS.values()))
             for customer, port in PORTS.items():
                 client = self.command(
                     "c", "iperf3", "-J", "-c", SERVER[family], "-p", str(port),
@@ -234,7 +247,6 @@ class Box:
                 )  # fmt: skip
                 process = stack.enter_context(_process(client))
                 if download:
-                    stack.callback(receivers[customer].wait)
                     receivers[customer] = process
             yield result
             for customer, process in receivers.items():

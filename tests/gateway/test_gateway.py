@@ -77,7 +77,7 @@ def test_killing_the_control_loop_loses_no_packet_and_a_restart_adopts(box: Box)
         with subprocess.Popen(
             box.command("s", "iperf3", "-s", "-1", "-p", "5301"), stdout=subprocess.DEVNULL
         ):
-            time.sleep(0.3)
+            box.await_listeners("s", [5301])
             came, went = (box.packets("g", "c0", "rx"), box.packets("g", "u0", "tx"))
             with subprocess.Popen(flood, stdout=subprocess.DEVNULL):
                 time.sleep(1)

@@ -11,6 +11,9 @@
 //! While only observing, nothing answers to p, and PI2 would take it to 1. So p is then what the queue itself drops, as the
 //! average of two seconds; where PI2 takes over it begins there.
 //!
+//! A target below the time of a few packets leaves a slow link idle, since no window is smaller than a packet. So the target is
+//! at least the time of 3 full packets at the rate r (CAKE and CoDel have such bounds, of 1.5 packets for each flow's own queue).
+//!
 //! A queue out of which nothing comes although packets wait is no congestion but a link that is down, or a qdisc that
 //! counts elsewhere: it gives no probability.
 
@@ -24,6 +27,8 @@ const RATE_MEMORY_NS: f64 = 1e8;
 const LOSS_MEMORY_NS: f64 = 2e9;
 /// A queue that has not moved for so long is stalled.
 const STALL_NS: u64 = 500_000_000;
+/// So many bytes wait at the target at least: 3 full packets.
+const LEAST_TARGET_BYTES: f64 = 3.0 * 1514.0;
 /// No delay counts as longer, in seconds.
 const MAX_DELAY_S: f64 = 2.0;
 /// Updates that are further apart than this do not belong together.
@@ -162,7 +167,8 @@ impl OwnQueue {
         };
         self.learn_loss(&last, &now);
         if acts {
-            self.controller.update(delay_s, self.target_s);
+            let least_s = if self.rate > 0.0 { LEAST_TARGET_BYTES / self.rate } else { 0.0 };
+            self.controller.update(delay_s, self.target_s.max(least_s.min(MAX_DELAY_S)));
         } else {
             self.controller.set_base(libm::sqrt(self.loss));
         }
