@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from tidegate.laboratory.process import Children
 
 QEMU = "qemu-system-x86_64"
-ICOUNT_SHIFT = 1
-"""An instruction of the guest takes 2^1 ns."""
+ICOUNT_SHIFT, FAST_ICOUNT_SHIFT = 1, 0
+"""An instruction of the guest takes 2^1 ns, or 2^0 where its links are fast."""
+FAST_BPS = 50e6
+"""A processor with 2^1 ns does not keep up with 100 Mb/s through the forwarder."""
 MEMORY_MB = 768
 
 MISSING = 77
@@ -144,7 +146,13 @@ def file_system(kernel: Kernel, task: Task) -> int:
     return descriptor
 
 
-def command(kernel: Kernel, file_system: int, seed: int) -> list[str]:
+def icount_shift(scenario: Scenario) -> int:
+    """Return the time of an instruction that the guest of a scenario needs, log2 of ns."""
+    rate_bps = sum(rate_bps for _, rate_bps, _ in scenario.bottlenecks)
+    return FAST_ICOUNT_SHIFT if rate_bps > FAST_BPS else ICOUNT_SHIFT
+
+
+def command(kernel: Kernel, file_system: int, seed: int, shift: int = ICOUNT_SHIFT) -> list[str]:
     """Return how qemu is called; results are its standard output, all else its standard error.
 
     The seed is that of the guest's processor, whose random numbers are all that its kernel has.
@@ -152,7 +160,7 @@ def command(kernel: Kernel, file_system: int, seed: int) -> list[str]:
     return [
         QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-monitor", "none", "-accel", "tcg,thread=single",
-        "-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-seed", str(seed % 2**32),
+        "-icount", f"shift={shift},sleep=off", "-seed", str(seed % 2**32),
         "-rtc", "base=2024-01-01,clock=vm", "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MB),
         "-kernel", str(kernel.folder / "vmlinuz"), "-initrd", f"/proc/self/fd/{file_system}",
         "-append", _COMMAND_LINE,
