@@ -288,8 +288,10 @@ fn the_long_term_bound_grows_ever_faster() {
         }
         steps.push((bench.model.bounds.inflight_longterm - before).round() as u32);
     }
-    assert!((14..=18).contains(&steps[4]) && steps.is_sorted(), "{steps:?}");
-    assert!((28..=36).contains(&steps.iter().sum::<u32>()), "1 + 2 + 4 + 8 + 16: {steps:?}");
+    // The round trip of a single segment has begun before.
+    let doubling = [2_u32, 4, 8, 16, 32];
+    let near = |(got, want): (&u32, u32)| got.abs_diff(want) <= 1 + want / 8;
+    assert!(steps.iter().zip(doubling).all(near), "{steps:?}");
     assert_eq!(bench.model.state, State::Up, "a bound is no plateau");
 }
 
