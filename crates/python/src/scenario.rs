@@ -96,7 +96,7 @@ impl Scenario {
         seed: u64,
         files: Vec<(String, PathBuf)>,
         most: u64,
-    ) -> PyResult<(String, Vec<(u64, u64)>, u64)> {
+    ) -> PyResult<CaptureRow> {
         self.check_simulator()?;
         let target = |(name, path): (String, PathBuf)| {
             let link = self.plan.links.iter().position(|link| link.name == name);
@@ -283,6 +283,9 @@ fn refused(issues: &[Diagnostic]) -> PyErr {
     let rows: Vec<Row> = issues.iter().map(row).collect();
     ScenarioError::new_err((rows,))
 }
+
+/// Digest, for each file the packets written and those beyond the limit, and the packets left out in tunnels.
+type CaptureRow = (String, Vec<(u64, u64)>, u64);
 
 /// Line, column, key, message, suggestion, and all of it in one line.
 type Row = (Option<usize>, Option<usize>, String, String, Option<String>, String);
