@@ -80,11 +80,9 @@ impl Model {
                 self.bounds.is_bw_probe_sample = true;
                 self.start_up(window, rs);
             }
-            State::Up => {
-                if self.is_time_to_go_down(window, rs) {
-                    self.bounds.prev_probe_too_high = false;
-                    self.start_down();
-                }
+            State::Up if self.is_time_to_go_down(window, rs) => {
+                self.bounds.prev_probe_too_high = false;
+                self.start_down();
             }
             _ => {}
         }
