@@ -59,7 +59,7 @@ def explore(
     if scenario is not None:
         parsed = load_scenario(scenario, set=set, add=add)
         changed = ";".join(f" {key}={value}" for key, value in (against or {}).items()).strip()
-        text = parsed.to_toml() if set or add else _own_text(scenario, parsed)
+        text = parsed.to_toml() if set or add else page_text(scenario, parsed)
         page = page.replace(_NOTHING, _given({"text": text, "against": changed}))
         name = _file_name(parsed.name)
     path = Path(out) / f"{name}.html"
@@ -71,8 +71,8 @@ def explore(
     return path
 
 
-def _own_text(source: Source, parsed: Scenario) -> str:
-    """The file with its comments, unless it names further files, which a page cannot read."""
+def page_text(source: Source, parsed: Scenario) -> str:
+    """Return the file with its comments, unless it names files, which a page cannot read."""
     from tidegate._native import Scenario
 
     text, _, _ = text_of(source)

@@ -39,7 +39,7 @@ function names(variants: Variant[], row: { metric: string; kind: string }): stri
 
 /** All numbers: metric, name, unit, and a value for each variant. */
 export function* cells(variants: Variant[]): Generator<{ row: Row; name: string; values: (Estimate | null)[] }> {
-  const rows = [...ROWS, ...told(variants)];
+  const rows = [...ROWS, ...ofApplications(variants)];
   for (const row of rows) {
     for (const name of names(variants, row)) {
       yield { row, name, values: variants.map((variant) => value(variant, row.metric, name)) };
@@ -48,7 +48,7 @@ export function* cells(variants: Variant[]): Generator<{ row: Row; name: string;
 }
 
 /** What applications say of themselves. */
-function told(variants: Variant[]): Row[] {
+function ofApplications(variants: Variant[]): Row[] {
   const known = new Set(ROWS.map((row) => row.metric).concat("mean_backlog_packets"));
   const metrics = variants.flatMap(({ outcomes }) => [...outcomes.values()].flatMap(({ measures }) => measures.map((one) => one.metric)));
   const more = [...new Set(metrics)].filter((metric) => !known.has(metric));

@@ -84,10 +84,10 @@ function ofLinks(tables: Tables): Measure[] {
 }
 
 function ofApplications(tables: Tables): Measure[] {
-  const told = tables.applications;
+  const reported = tables.applications;
   const found = new Map<string, number[]>();
-  numbers(told?.amount).forEach((amount, row) => {
-    const key = `${told!.what![row]}\n${told!.group![row]}`;
+  numbers(reported?.amount).forEach((amount, row) => {
+    const key = `${reported!.what![row]}\n${reported!.group![row]}`;
     if (!Number.isNaN(amount)) found.set(key, [...(found.get(key) ?? []), amount]);
   });
   return [...found].map(([key, amounts]) => {

@@ -121,7 +121,7 @@ fn what_makes_no_sense_is_a_sentence() {
 }
 
 #[test]
-fn schema_and_columns_are_told() {
+fn schema_and_columns_are_answered() {
     assert!(ask(&json!({ "ask": "schema" }))["schema"]["$defs"].is_object());
     let columns = ask(&json!({ "ask": "columns" }));
     assert_eq!(columns["columns"]["flows"]["throughput_bps"]["unit"], "bit/s");
