@@ -201,7 +201,7 @@ impl Draws {
 
     /// Uniform in `0..count`.
     pub fn below(&mut self, count: u32) -> u32 {
-        ((self.word() >> 32) * u64::from(count) >> 32) as u32
+        (((self.word() >> 32) * u64::from(count)) >> 32) as u32
     }
 
     /// Uniform in `[0, 1)`.

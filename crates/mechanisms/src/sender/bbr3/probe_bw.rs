@@ -73,18 +73,17 @@ impl Model {
         if !self.full_bw_reached || self.adapt_long_term_model(window, rs) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(window) => self.start_refill(),
             State::Down if self.is_time_to_cruise(rs) => self.state = State::Cruise,
             State::Refill if self.round_start => {
                 self.bounds.is_bw_probe_sample = true;
                 self.start_up(window, rs);
             }
-            State::Up => {
-                if self.is_time_to_go_down(window, rs) {
-                    self.bounds.prev_probe_too_high = false;
-                    self.start_down();
-                }
+            State::Up if self.is_time_to_go_down(window, rs) => {
+                self.bounds.prev_probe_too_high = false;
+                self.start_down();
             }
             _ => {}
         }
