@@ -11,6 +11,7 @@ RUNTIME := .venv/.runtime
 TOOLS := .venv/.tools
 NATIVE := .venv/.native
 BPF := .venv/.bpf
+GATEWAY := .venv/.gateway
 # Programs that look at the lock files alone, in an environment of their own.
 AUDIT := target/audit-tools
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -21,13 +22,13 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill readme pages docs lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars readme pages page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 16
 
-setup: $(TOOLS) $(NATIVE) $(BPF) ## install everything that the other targets need into .venv
+setup: $(TOOLS) $(NATIVE) $(BPF) $(GATEWAY) ## install everything that the other targets need into .venv
 	@echo "ready: $(BIN)/tidegate --help"
 
 $(RUNTIME): requirements.lock tools/setup.sh
@@ -44,6 +45,11 @@ $(NATIVE): $(ENGINE) $(RUNTIME)
 
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
+	@touch $@
+
+$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/* crates/gateway/src/*) $(ENGINE) tools/setup.sh
+	@mkdir -p .venv
+	@tools/setup.sh gateway
 	@touch $@
 
 $(AUDIT)/.installed: requirements-audit.lock $(RUNTIME)
@@ -64,17 +70,26 @@ test-rust:
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release
 	! test -x $(BIN)/tidegate-bpf || cargo test --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --release --locked --quiet
+	! test -x $(BIN)/tidegate-gateway || PROPTEST_RNG_SEED=$(SEED) cargo test \
+		--manifest-path crates/gateway/Cargo.toml --target-dir target/gateway --release --locked --quiet
 
-test-python: $(TOOLS) $(NATIVE) $(BPF)
+test-guest: $(NATIVE) ## run the lab's tests as root in a stock kernel, without root; error 77 without target/kernels
+	cargo test --package tidegate-lab --test main --locked --profile dev-release \
+		--config "target.'cfg(all())'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/in_guest.py']"
+
+test-python: $(TOOLS) $(NATIVE) $(BPF) $(GATEWAY)
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-seed=$(SEED)
 
 lint: $(TOOLS) $(NATIVE) ## check formatting, clippy, ruff, mypy, stubs and spelling
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path crates/bpf/Cargo.toml --check
+	cargo fmt --manifest-path crates/gateway/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	! test -x $(BIN)/tidegate-bpf || cargo clippy --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --all-targets --release --locked --quiet -- --deny warnings
+	! test -x $(BIN)/tidegate-gateway || cargo clippy --manifest-path crates/gateway/Cargo.toml \
+		--target-dir target/gateway --all-targets --release --locked --quiet -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -85,6 +100,7 @@ format: $(TOOLS) ## format the sources as lint asks for
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path crates/bpf/Cargo.toml
+	cargo fmt --manifest-path crates/gateway/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -123,6 +139,18 @@ oracle: $(NATIVE) ## compare AQMs with the kernel's, packet by packet (tools/lin
 packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=FOLDER)
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
 		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
+
+page: ## build the page of `tidegate explore` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
+	@python3 tools/page.py
+
+web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all scenarios; error 77 as above
+	@$(BIN)/python tools/web_digests.py $(ARGS)
+
+gateway: $(GATEWAY) ## build .venv/bin/tidegate-gateway, where clang is there
+	@test -x $(BIN)/tidegate-gateway && echo "$(BIN)/tidegate-gateway"
+
+gateway-bars: $(TOOLS) $(GATEWAY) ## measure the gateway in network namespaces (root, minutes; ARGS=--help)
+	PYTHONPATH=tests $(BIN)/python -m gateway.bars $(ARGS)
 
 readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
@@ -165,5 +193,5 @@ lock: $(TOOLS) ## update the Python lock files to the newest versions that pypro
 	$(COMPILE) --upgrade --group audit --output-file requirements-audit.lock
 
 clean: ## remove everything built or installed (not results/)
-	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so
+	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so python/tidegate/data/page web/node_modules
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the congestion controls here keep of a socket, and how a flow is told what to pay and asked what it pays.
+ * Per-socket state of the congestion controls, and the socket options that set and read a flow's parameters.
  */
 #ifndef TG_FLOW_H
 #define TG_FLOW_H
@@ -13,10 +13,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* A level of setsockopt() that no protocol uses, and the option on it that all have. */
+/* A level of setsockopt() that no protocol uses, and the option on it that all congestion controls have. */
 #define TG_SBRM_LEVEL 0xCE
 #define TG_SBRM_PARAMETERS 1
-/* The other option on it, of tg_vegascp alone. */
+/* The second option on this level, for tg_vegascp only. */
 #define TG_VEGASCP_PARAMETERS 2
 
 struct tg_sbrm_flow {
@@ -24,17 +24,17 @@ struct tg_sbrm_flow {
 	struct tg_vegascp_parameters price;
 	struct tg_vegascp_marks marks;
 	__u64 cwnd_q20;
-	__u32 delivered;		/* tcp_sock's counters, as of the last ACK */
+	__u32 delivered;		/* tcp_sock's counters at the last ACK */
 	__u32 delivered_ce;
-	__u32 allowed;			/* packets: the kernel's window, as we have left it */
+	__u32 allowed;			/* packets: the kernel's window, as last set here */
 	__u32 cwnd_before_loss;
 	__u32 round_end;		/* sequence number that ends the round trip */
-	__u32 acked_up_to;		/* receiver: rcv_nxt before the packet at hand */
+	__u32 acked_up_to;		/* receiver: rcv_nxt before the current packet */
 	__u8 ca_state;
 	__u8 ce;			/* receiver: the last packet was marked */
 };
 
-/* Cloned, so that what was set on a listening socket holds for the connections that it accepts. */
+/* Cloned, so that connections inherit the options of the listening socket that accepts them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -52,7 +52,7 @@ static __always_inline struct tg_sbrm_flow *flow_of(void *sk)
 	return bpf_sk_storage_get(&tg_sbrm_flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* A window that is not used up says nothing about the path, so it does not grow (RFC 7661's aim). */
+/* Whether the window may grow: an unused window does not validate the path (the aim of RFC 7661). */
 static __always_inline bool may_grow(struct tcp_sock *tp)
 {
 	if (tp->snd_cwnd < tp->snd_ssthresh)
@@ -60,7 +60,7 @@ static __always_inline bool may_grow(struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
-/* What the kernel asks before it goes to any state: the window after a loss. */
+/* Returns the window after a loss, which the kernel requests before it enters any state. */
 static __always_inline __u32 threshold_of(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -71,7 +71,7 @@ static __always_inline __u32 threshold_of(struct sock *sk)
 	return tg_sbrm_after_loss(tp->snd_cwnd);
 }
 
-/* The window that there was before a loss that was none. */
+/* Returns the window before a loss that turned out to be spurious. */
 static __always_inline __u32 window_before_loss(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -83,8 +83,8 @@ static __always_inline __u32 window_before_loss(struct sock *sk)
 }
 
 /*
- * After a time-out the kernel has set the window already. Recovery is ours: the kernel may have
- * asked for the threshold earlier, when a mark came, and not ask again.
+ * Reduces the window on entry to recovery. After a time-out the kernel has already set the window; in recovery it may
+ * have requested the threshold earlier, at a mark, and does not request it again.
  */
 static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
 {
@@ -92,6 +92,48 @@ static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_f
 	tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
 	tp->snd_cwnd = tp->snd_ssthresh;
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+}
+
+/* Initializes the counters and states of a new connection. */
+static __always_inline void init_flow(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
+{
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	flow->cwnd_before_loss = 0;
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ca_state = 0;
+	flow->ce = 0;
+}
+
+/* Follows the kernel's state; a loss reported by duplicate ACKs or SACK reduces the window. */
+static __always_inline void enter_state(struct sock *sk, __u8 new_state)
+{
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY)
+		enter_recovery((struct tcp_sock *)sk, flow);
+	flow->ca_state = new_state;
+}
+
+/* Number of packets newly acknowledged by an ACK, and of the marked ones among them. */
+struct tg_acked {
+	__u32 packets, marked;
+};
+
+static __always_inline struct tg_acked count_acked(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
+{
+	struct tg_acked acked = {
+		.packets = tp->delivered - flow->delivered,
+		.marked = tp->delivered_ce - flow->delivered_ce,
+	};
+
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	if (acked.marked > acked.packets)
+		acked.marked = acked.packets;
+	return acked;
 }
 
 static __always_inline void echo(struct tcp_sock *tp, bool ce)
@@ -103,8 +145,8 @@ static __always_inline void echo(struct tcp_sock *tp, bool ce)
 }
 
 /*
- * A receiver whose ACKs count marks exactly (RFC 8257, section 3.2): called for every packet before it is acknowledged, it
- * lets what was delayed be acknowledged first where the next packet is marked and the last was not, or the other way round.
+ * Receiver that echoes each mark exactly (RFC 8257, section 3.2). Called for every packet before it is acknowledged; if
+ * only one of this packet and the previous one is marked, sends the delayed acknowledgement first.
  */
 static __always_inline void echo_each_mark(struct sock *sk, __u32 event)
 {
@@ -130,9 +172,9 @@ static __always_inline void echo_each_mark(struct sock *sk, __u32 event)
 }
 
 /*
- * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before or after connect(), and
- * option 2 a struct tg_vegascp_parameters. Everything else passes: length 0 says that the kernel is to take the caller's own
- * buffer, however long.
+ * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before or after connect(),
+ * and option 2 a struct tg_vegascp_parameters. All other options pass: length 0 makes the kernel use the caller's
+ * buffer, whatever its length.
  */
 SEC("cgroup/setsockopt")
 int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
@@ -145,7 +187,10 @@ int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
 		ctx->optlen = 0;
 		return 1;
 	}
-	/* Refusals are EPERM: the only error that a program of this kind can give on all kernels. Both options have 8 bytes. */
+	/*
+	 * Rejections are EPERM: the only error that a program of this type can return on all kernels. Both
+	 * options have 8 bytes.
+	 */
 	if (ctx->optlen != sizeof(*given) || (void *)(given + 1) > ctx->optval_end)
 		return 0;
 	flow = flow_of(ctx->sk);
@@ -157,31 +202,31 @@ int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
 		flow->price = *price;
 	else
 		return 0;
-	ctx->optlen = -1;	/* done; not for the kernel */
+	ctx->optlen = -1;	/* handled; the kernel does not see it */
 	return 1;
 }
 
 /*
- * getsockopt(fd, 0xCE, 1, ...) gives the parameters that a flow has, whatever congestion control it goes by. The kernel
- * has said already that it knows no such option; that answer is taken back.
+ * getsockopt(fd, 0xCE, 1, ...) returns the parameters of a flow, whatever its congestion control. The kernel has
+ * already rejected the unknown option; that error is cleared.
  */
 SEC("cgroup/getsockopt")
 int tg_sbrm_getsockopt(struct bpf_sockopt *ctx)
 {
-	struct tg_sbrm_parameters *told = ctx->optval;
+	struct tg_sbrm_parameters *parameters = ctx->optval;
 	struct tg_sbrm_flow *flow;
 
 	if (ctx->level != TG_SBRM_LEVEL || !ctx->sk || ctx->sk->protocol != IPPROTO_TCP) {
-		ctx->optlen = 0;	/* the kernel's own answer stands */
+		ctx->optlen = 0;	/* the kernel's answer is unchanged */
 		return 1;
 	}
-	if (ctx->optname != TG_SBRM_PARAMETERS || (void *)(told + 1) > ctx->optval_end)
+	if (ctx->optname != TG_SBRM_PARAMETERS || (void *)(parameters + 1) > ctx->optval_end)
 		return 0;
 	flow = bpf_sk_storage_get(&tg_sbrm_flows, ctx->sk, 0, 0);
 	if (!flow)
 		return 0;
-	*told = flow->parameters;
-	ctx->optlen = sizeof(*told);
+	*parameters = flow->parameters;
+	ctx->optlen = sizeof(*parameters);
 	barrier();	/* both at once would be a write that the verifier does not know */
 	ctx->retval = 0;
 	return 1;

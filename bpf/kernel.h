@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The few kernel types that the programs here touch, with only the members that they touch.
+ * The kernel types that the programs use, with only the members that they use.
  *
- * preserve_access_index makes the compiler note every access by name; the loader then looks the
- * name up in the type information (BTF) of the running kernel and puts the true offset in. So no
- * header generated from one kernel is needed, and order and size of the members here say nothing.
+ * preserve_access_index makes the compiler record every access by name; the loader then looks the
+ * name up in the type information (BTF) of the running kernel and inserts its offset. So no header
+ * generated from one kernel is needed, and order and size of the members here are irrelevant.
  */
 #ifndef TG_KERNEL_H
 #define TG_KERNEL_H
@@ -16,7 +16,7 @@ typedef unsigned long long __u64;
 typedef signed int __s32;
 typedef signed long long __s64;
 typedef _Bool bool;
-/* Named by the declarations of libbpf's helpers. */
+/* Used in the declarations of libbpf's helpers. */
 typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
@@ -55,7 +55,7 @@ enum tg_ca_event {	/* enum tcp_ca_event */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct sock {	/* the kernel hands out a tcp_sock */
+struct sock {	/* the kernel passes a tcp_sock */
 	unsigned long sk_pacing_rate;	/* bytes/s */
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
@@ -99,7 +99,7 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-/* A program of type cgroup/setsockopt sees these two through a fixed interface: no relocation. */
+/* A program of type cgroup/setsockopt accesses these two by a fixed interface, without relocation. */
 struct bpf_sock {
 	__u32 bound_dev_if;
 	__u32 family;

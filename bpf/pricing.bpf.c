@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* One object of all congestion controls, since they share what is kept of a socket and the options that set it. */
+/* One object with all congestion controls, since they share the state of a socket and the options that set it. */
 #include "sbrm.bpf.c"
 #include "tcprm.bpf.c"
 #include "vegascp.bpf.c"

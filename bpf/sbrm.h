@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Single bit resource marking (SBRM), the window rule of a sender.
- * S. Zimmermann, dissertation, 2005: section 5.4.2, which takes (5.1.2) and (5.1.3) over.
+ * S. Zimmermann, dissertation, 2005: section 5.4.2, which adopts (5.1.2) and (5.1.3).
  *
  *	unmarked packet acknowledged:	cwnd <- cwnd + kappa * RTT / cwnd * w		(5.1.2)
  *	marked packet acknowledged:	cwnd <- cwnd - kappa				(5.1.3)
  *
- * w [packets/s] is what the flow is willing to pay, kappa [packets] its gain. In equilibrium a flow
- * at x packets/s on a path that marks with probability p has (1 - p) w = p x: rates go as w.
+ * w [packets/s] is the flow's willingness to pay, kappa [packets] its gain. In equilibrium a flow
+ * of x packets/s on a path that marks with probability p has (1 - p) w = p x: rates are proportional to w.
  *
  * Pure functions of integers: no kernel, no state, so that a test can drive them on a host. Windows
  * are Q44.20, parameters Q12.20: units of 2^-20 packet (or packet/s), because the kernel has no
- * floating point and its whole packets are too coarse for steps of kappa.
+ * floating point and whole packets are too coarse for steps of kappa.
  *
- * Where the paper leaves something open:
- * - One ACK may cover many packets (delayed ACKs, aggregation). The rule is applied once for each of
- *   them, the unmarked ones first and all with the window that the ACK found.
- * - Slow start is TCP's own and ends with the first mark.
- * - A window has a fraction, and TCP sends whole packets: of 1.6 packets it would send one, and a window could not fall below
- *   one. So after slow start packets are paced, at cwnd/RTT, with one more allowed out than the window has whole ones; on
- *   average that is as many out as the window says. It stays at an eighth of a packet or more.
+ * The paper leaves open:
+ * - An ACK may cover several packets (delayed ACKs, aggregation). The rule is applied once for each of
+ *   them, to the unmarked ones first and always with the window before the ACK.
+ * - Slow start is that of TCP and ends with the first mark.
+ * - A window has a fraction, and TCP sends whole packets: with 1.6 packets it would send one, and a window could not be
+ *   below one. So after slow start packets are paced at cwnd/RTT, with one more in flight than the whole packets of the
+ *   window; the average number in flight then equals the window. The minimum window is an eighth of a packet.
  */
 #ifndef TG_SBRM_H
 #define TG_SBRM_H
 
 #define TG_SBRM_ONE_Q20 (1ULL << 20)
 #define TG_SBRM_US_PER_S 1000000ULL
-/* Longer ones are taken as this, 2^24 us (17 s), so that every product below stays within 64 bits. */
+/*
+ * Maximum round-trip time, 2^24 us (17 s), to which longer ones are limited so that all products stay within 64
+ * bits.
+ */
 #define TG_SBRM_MAX_RTT_US (1ULL << 24)
-/* More packets than one ACK covers: the largest scaled window in segments of 64 bytes. */
+/* Maximum number of packets of one ACK: the largest scaled window in segments of 64 bytes. */
 #define TG_SBRM_MAX_ACKED (1U << 24)
-/* A packet every eight round trips. */
+/* Minimum window: a packet every eight round trips. */
 #define TG_SBRM_LEAST_Q20 (TG_SBRM_ONE_Q20 / 8)
 /* The largest scaled window (RFC 7323), bytes. */
 #define TG_SBRM_MAX_BYTES (1ULL << 30)
@@ -50,13 +53,13 @@ static inline int tg_sbrm_valid(struct tg_sbrm_parameters p)
 }
 
 /*
- * What one unmarked packet adds to the window, (5.1.2). RTT * w < 2^36 and kappa <= 2^20 bound the
- * product by 2^56; the two divisions round down by less than kappa/cwnd + 1 units of 2^-20 packet. A window of an eighth of
- * a packet and the most packets of an ACK bring 2^63.
+ * Returns the window increase for one unmarked packet, (5.1.2). RTT * w < 2^36 and kappa <= 2^20 bound the product by
+ * 2^56; the two divisions round down by less than kappa/cwnd + 1 units of 2^-20 packet. With the minimum window and the
+ * maximum number of packets of an ACK the increase is at most 2^63.
  */
 static inline __u64 tg_sbrm_step_q20(__u64 cwnd_q20, struct tg_sbrm_parameters p, __u64 rtt_us)
 {
-	__u64 offered_q20;	/* RTT * w, packets offered for one round trip */
+	__u64 offered_q20;	/* RTT * w, packets */
 
 	if (rtt_us > TG_SBRM_MAX_RTT_US)
 		rtt_us = TG_SBRM_MAX_RTT_US;
@@ -64,7 +67,7 @@ static inline __u64 tg_sbrm_step_q20(__u64 cwnd_q20, struct tg_sbrm_parameters p
 	return p.kappa_q20 * offered_q20 / cwnd_q20;
 }
 
-/* The window after an ACK of so many unmarked and marked packets, (5.1.2) and (5.1.3). */
+/* Returns the window after an ACK of these numbers of unmarked and marked packets, (5.1.2) and (5.1.3). */
 static inline __u64 tg_sbrm_on_ack(__u64 cwnd_q20, struct tg_sbrm_parameters p, __u64 rtt_us,
 				   __u32 unmarked, __u32 marked)
 {
@@ -79,16 +82,16 @@ static inline __u64 tg_sbrm_on_ack(__u64 cwnd_q20, struct tg_sbrm_parameters p, 
 	return cwnd_q20 - down_q20;
 }
 
-/* Packets that may be out where they are paced: a window's fraction needs one more than it has whole ones. */
+/* Returns the number of packets allowed in flight with pacing: one more than the whole packets of the window. */
 static inline __u32 tg_sbrm_allowed(__u64 cwnd_q20)
 {
 	return cwnd_q20 / TG_SBRM_ONE_Q20 + 1;
 }
 
 /*
- * What the window comes to in bytes per second, cwnd/RTT. A window of 2^30 bytes at most, with ten bits of its fraction,
- * and 10^6 bound the product by 2^60; all is rounded down, by less than 2^-10 byte per RTT and 1 byte/s. Never 0, which the
- * kernel would take for no pacing.
+ * Returns the pacing rate cwnd/RTT, bytes per second. A window of at most 2^30 bytes, with ten bits of its fraction,
+ * and 10^6 bound the product by 2^60; the result is rounded down by less than 2^-10 byte per RTT and 1 byte/s. Never 0,
+ * which the kernel would take for no pacing.
  */
 static inline __u64 tg_sbrm_pacing_rate(__u64 cwnd_q20, __u32 packet_bytes, __u32 rtt_us)
 {
@@ -102,7 +105,7 @@ static inline __u64 tg_sbrm_pacing_rate(__u64 cwnd_q20, __u32 packet_bytes, __u3
 	return rate ? rate : 1;
 }
 
-/* TCP's slow start: a packet more for each one acknowledged, up to the threshold (RFC 5681). */
+/* Slow start of TCP: one packet more for each one acknowledged, up to the threshold (RFC 5681). */
 static inline __u64 tg_sbrm_slow_start(__u64 cwnd_q20, __u32 ssthresh_packets, __u32 acked)
 {
 	__u64 grown_q20 = cwnd_q20 + acked * TG_SBRM_ONE_Q20;
@@ -111,7 +114,7 @@ static inline __u64 tg_sbrm_slow_start(__u64 cwnd_q20, __u32 ssthresh_packets, _
 	return grown_q20 < limit_q20 ? grown_q20 : limit_q20;
 }
 
-/* TCP's answer to a loss: half the window, two packets or more (RFC 5681, equation 4). */
+/* Reaction of TCP to a loss: half the window, at least two packets (RFC 5681, equation 4). */
 static inline __u32 tg_sbrm_after_loss(__u32 cwnd_packets)
 {
 	return cwnd_packets > 4 ? cwnd_packets / 2 : 2;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * TCP congestion control "tg_tcprm": the window rule of tcprm.h inside the kernel, at the sender alone. The receiver is
- * any that has classic ECN (RFC 3168), so that net.ipv4.tcp_ecn decides whether there is ECN at all.
+ * TCP congestion control "tg_tcprm": the window rule of tcprm.h in the kernel, at the sender only. Any receiver with
+ * classic ECN (RFC 3168) is supported, so that net.ipv4.tcp_ecn determines whether ECN is used.
  *
- * The kernel itself counts round trips with ECE: it goes to the state CWR with the first one, tells the receiver, and
- * leaves that state when all is acknowledged that was out then. Meanwhile the window stays (5.6.3).
+ * The kernel itself detects round trips with ECE: it enters the state CWR at the first ECE, sends CWR to the receiver,
+ * and leaves that state when all data then in flight are acknowledged. Until then the window is constant (5.6.3).
  */
 #include "flow.bpf.h"
 #include "tcprm.h"
@@ -23,7 +23,7 @@ void BPF_PROG(tg_tcprm_init, struct sock *sk)
 	flow->ca_state = 0;
 }
 
-/* What the kernel asks before it goes to any state; the next function says what it is about. */
+/* The kernel requests the threshold before it enters any state; the reaction is in tg_tcprm_set_state. */
 SEC("struct_ops")
 __u32 BPF_PROG(tg_tcprm_ssthresh, struct sock *sk)
 {
@@ -47,7 +47,7 @@ void BPF_PROG(tg_tcprm_set_state, struct sock *sk, __u8 new_state)
 	if (new_state == TG_CA_CWR && flow->ca_state != TG_CA_CWR) {
 		flow->cwnd_q20 = tg_tcprm_after_mark(flow->cwnd_q20, flow->parameters);
 		tp->snd_cwnd = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
-		/* A mark ends slow start, and a window below the threshold would begin it again. */
+		/* A mark ends slow start, and a window below the threshold would start it again. */
 		tp->snd_ssthresh = tp->snd_cwnd;
 	} else if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
 		enter_recovery(tp, flow);
@@ -68,7 +68,7 @@ void BPF_PROG(tg_tcprm_cong_control, struct sock *sk)
 	flow->delivered = tp->delivered;
 	if (flow->ca_state == TG_CA_RECOVERY || flow->ca_state == TG_CA_CWR || !may_grow(tp))
 		return;
-	/* The kernel moves the window as well: after a time-out, when idle, and to undo both. */
+	/* The kernel changes the window as well: after a time-out, when idle, and to undo both. */
 	if (flow->cwnd_q20 / TG_SBRM_ONE_Q20 != tp->snd_cwnd)
 		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 	if (tp->snd_cwnd < tp->snd_ssthresh)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * TCP/RM, the window rule of a sender behind receivers as they are.
+ * TCP/RM, the window rule of a sender that works with unmodified receivers.
  * S. Zimmermann, dissertation, 2005: section 5.6.3.
  *
  *	ACK without ECE:			cwnd <- cwnd + kappa * RTT / cwnd * w		(5.6.1)
  *	first ACK with ECE in a round trip:	cwnd <- cwnd - kappa * cwnd			(5.6.2)
  *
- * The first rule is SBRM's (sbrm.h), and so are units and parameters: windows are Q44.20, kappa is a share here.
+ * The first rule, units and parameters are those of SBRM (sbrm.h): windows are Q44.20, and kappa is a fraction here.
  * Pure functions of integers, so that a test can drive them on a host.
  */
 #ifndef TG_TCPRM_H
@@ -15,8 +15,8 @@
 #include "sbrm.h"
 
 /*
- * The window after the first ACK with ECE, (5.6.2). Whole packets and the rest apart, so that the products stay within
- * 64 bits; rounded down by less than 2^-20 packet.
+ * Returns the window after the first ACK with ECE, (5.6.2). Computed separately for whole packets and the rest, so that
+ * the products stay within 64 bits; the reduction is rounded down by less than 2^-20 packet.
  */
 static inline __u64 tg_tcprm_after_mark(__u64 cwnd_q20, struct tg_sbrm_parameters p)
 {

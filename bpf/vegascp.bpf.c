@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * TCP congestion control "tg_vegascp": the window rule of vegascp.h inside the kernel. Marks have to be told one by one, as
- * for tg_sbrm, so that both ends go by it, and net.ipv4.tcp_backlog_ack_defer is 0 at the receiver. There is no slow start:
- * the window begins as the kernel has it and moves by a packet a round trip. A round trip is TCP's smoothed one. Losses are
- * answered as by Reno.
+ * TCP congestion control "tg_vegascp": the window rule of vegascp.h in the kernel. As for tg_sbrm, each mark must be
+ * reported, so that both ends must use it and net.ipv4.tcp_backlog_ack_defer must be 0 at the receiver. There is no
+ * slow start: the window begins with the kernel's initial window and changes by one packet per round trip. The
+ * round-trip time is TCP's smoothed one. The reaction to losses is that of Reno.
  */
 #include "flow.bpf.h"
 
@@ -17,16 +17,14 @@ void BPF_PROG(tg_vegascp_init, struct sock *sk)
 		return;
 	flow->marks.bits = 0;
 	flow->marks.known = 0;
-	flow->delivered = tp->delivered;
-	flow->delivered_ce = tp->delivered_ce;
-	flow->cwnd_before_loss = 0;
+	init_flow(tp, flow);
 	flow->round_end = tp->snd_nxt;
-	flow->acked_up_to = tp->rcv_nxt;
-	flow->ca_state = 0;
-	flow->ce = 0;
 }
 
-/* Asked once per round trip with ECE as well, which changes nothing: with cong_control() the window is ours alone. */
+/*
+ * Requested once per round trip with ECE as well, without effect: with cong_control() the kernel does not
+ * change the window.
+ */
 SEC("struct_ops")
 __u32 BPF_PROG(tg_vegascp_ssthresh, struct sock *sk)
 {
@@ -42,14 +40,7 @@ __u32 BPF_PROG(tg_vegascp_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(tg_vegascp_set_state, struct sock *sk, __u8 new_state)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (!flow)
-		return;
-	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY)
-		enter_recovery(tp, flow);
-	flow->ca_state = new_state;
+	enter_state(sk, new_state);
 }
 
 SEC("struct_ops")
@@ -57,17 +48,13 @@ void BPF_PROG(tg_vegascp_cong_control, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct tg_sbrm_flow *flow = flow_of(sk);
-	__u32 acked, marked, cwnd;
+	struct tg_acked acked;
+	__u32 cwnd;
 
 	if (!flow)
 		return;
-	acked = tp->delivered - flow->delivered;
-	marked = tp->delivered_ce - flow->delivered_ce;
-	flow->delivered = tp->delivered;
-	flow->delivered_ce = tp->delivered_ce;
-	if (marked > acked)
-		marked = acked;
-	flow->marks = tg_vegascp_told(flow->marks, flow->price, acked, marked);
+	acked = count_acked(tp, flow);
+	flow->marks = tg_vegascp_count_marks(flow->marks, flow->price, acked.packets, acked.marked);
 	if (flow->ca_state == TG_CA_RECOVERY || (__s32)(tp->snd_una - flow->round_end) < 0)
 		return;
 	flow->round_end = tp->snd_nxt;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Vegas/CP, REM's source, the window rule of a sender that reads the price of its path from marks.
+ * Vegas/CP, the source algorithm of REM: the window rule of a sender that estimates the price of its path from marks.
  * S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from
  * S. Zimmermann, dissertation, 2005, section 5.2.1.
  *
- *	p = -log_phi(1 - m)			m the share of marks among the last packets	(5.2.2)
+ *	p = -log_phi(1 - m)			m the fraction of marks in the last packets	(5.2.2)
  *	once per round trip:	p x < w		cwnd <- cwnd + 1				(5.2.7)
  *				p x > w		cwnd <- cwnd - 1		x = cwnd/RTT
  *
- * With p x < w as -ln(1 - m) cwnd < w ln(phi) RTT there is one logarithm, and that of a quotient of small whole numbers: of
- * the packets remembered and those of them without a mark. So a table of ln(1) to ln(64) is all that it takes.
+ * Written as -ln(1 - m) cwnd < w ln(phi) RTT, p x < w needs one logarithm of a quotient of small integers: the number
+ * of packets in the history and the number of unmarked ones among them. So a table of ln(1) to ln(64) suffices.
  *
  * Pure functions of integers, so that a test can drive them on a host. w is Q12.20 as in sbrm.h, logarithms are Q8.24.
  */
@@ -18,7 +18,7 @@
 
 #include "sbrm.h"
 
-/* Marks that are remembered: as many as a word has bits. */
+/* Maximum number of packets in the history: one per bit of a word. */
 #define TG_VEGASCP_MOST 64
 
 /* Base 1.06 and 50 packets, as in the dissertation. */
@@ -28,11 +28,11 @@
 #define TG_LN2_Q24 11629080U
 
 struct tg_vegascp_parameters {
-	__u32 ln_base_q24;	/* ln(phi); more than 0, below 16 */
+	__u32 ln_base_q24;	/* ln(phi); above 0, below 16 */
 	__u32 history;		/* packets, 1 to 64 */
 };
 
-/* Marks of the last packets, the newest in the lowest bit. */
+/* Marks of the last packets, the newest in the lowest bit, and the number of packets. */
 struct tg_vegascp_marks {
 	__u64 bits;
 	__u32 known;
@@ -43,8 +43,8 @@ static inline int tg_vegascp_valid(struct tg_vegascp_parameters p)
 	return p.ln_base_q24 > 0 && p.ln_base_q24 < 1U << 28 && p.history > 0 && p.history <= TG_VEGASCP_MOST;
 }
 
-/* An ACK tells of so many packets, of which some were marked; the marked ones count as the last of them. */
-static inline struct tg_vegascp_marks tg_vegascp_told(struct tg_vegascp_marks m,
+/* Adds the packets of an ACK to the history; the marked ones count as the last of them. */
+static inline struct tg_vegascp_marks tg_vegascp_count_marks(struct tg_vegascp_marks m,
 						      struct tg_vegascp_parameters p,
 						      __u32 delivered, __u32 marked)
 {
@@ -61,14 +61,14 @@ static inline __u32 tg_vegascp_marked(struct tg_vegascp_marks m)
 {
 	__u64 x = m.known >= TG_VEGASCP_MOST ? m.bits : m.bits & ((1ULL << m.known) - 1);
 
-	/* Bits of pairs, of fours, of eights, and their sum: there is no instruction for it. */
+	/* Population count by pairs, fours, eights, and their sum: BPF has no instruction for it. */
 	x -= x >> 1 & 0x5555555555555555ULL;
 	x = (x & 0x3333333333333333ULL) + (x >> 2 & 0x3333333333333333ULL);
 	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
 	return x * 0x0101010101010101ULL >> 56;
 }
 
-/* ln(n), rounded, for n from 1 to 64. */
+/* Returns ln(n), rounded, for n from 1 to 64. */
 static inline __u32 tg_ln_q24(__u32 n)
 {
 	static const __u32 table[TG_VEGASCP_MOST] = {
@@ -86,8 +86,8 @@ static inline __u32 tg_ln_q24(__u32 n)
 }
 
 /*
- * p ln(phi) = -ln(1 - m). Where all are marked it is as if half a packet was not, since no share of marks stands for a
- * price without end. Of none known: 0.
+ * Returns p ln(phi) = -ln(1 - m). If all packets are marked, half a packet counts as unmarked, since the price would be
+ * infinite. Returns 0 for an empty history.
  */
 static inline __u32 tg_vegascp_price_q24(struct tg_vegascp_marks m)
 {
@@ -101,8 +101,8 @@ static inline __u32 tg_vegascp_price_q24(struct tg_vegascp_marks m)
 }
 
 /*
- * The window after a round trip, (5.2.7). A price is below 2^27 and a window below 2^30 packets; w RTT is below 2^36 in Q20,
- * and ln(phi) below 2^28, which any base up to 8.8 million has.
+ * Returns the window after a round trip, (5.2.7). The price is below 2^27 and the window below 2^30 packets; w RTT is
+ * below 2^36 in Q20, and ln(phi) below 2^28, which allows bases up to 8.8 million.
  */
 static inline __u32 tg_vegascp_after_round_trip(__u32 cwnd, struct tg_vegascp_marks m,
 						struct tg_vegascp_parameters p, __u32 willingness_q20,

@@ -12,7 +12,7 @@ import pytest
 from command_server import COMMAND
 
 import tidegate
-from tidegate.laboratory import bpf, process
+from tidegate.laboratory import bpf, guest, process
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,10 +88,33 @@ def comes(condition, patience_s=PATIENCE_S):
     return condition()
 
 
+def lab_lacking():
+    """What keeps the lab from running here, on this kernel and in a guest; empty: it runs.
+
+    Without root it runs on a stock kernel, where `make kernels` has fetched one.
+    """
+    lacking = process.missing()
+    if lacking and not guest_lacking():
+        return []
+    return [*lacking, *guest_lacking()] if lacking else []
+
+
+def guest_lacking():
+    """What keeps the lab from running in a guest."""
+    if not guest.kernels():
+        return [f"no kernels in {guest.folder()}: make kernels"]
+    return process.missing(kernel=guest.chosen("auto"))
+
+
+def where_the_lab_runs():
+    """Whether `tidegate.lab` is to be told a kernel here."""
+    return {"kernel": "auto"} if process.missing() else {}
+
+
 def lab_that_counts(scenario, **how):
     """Run a lab; where the machine is too busy for it thrice, that is no failure of ours."""
     for _ in range(3):
-        result = tidegate.lab(scenario, replications=1, **how)
+        result = tidegate.lab(scenario, replications=1, **where_the_lab_runs(), **how)
         if not result.invalid:
             return result
     return pytest.skip(f"the machine is too busy: {result.invalid[0][1]}")

@@ -24,6 +24,8 @@ COMMANDS = (
     "validate",
     "schema",
     "plot",
+    "trace",
+    "capture",
     "probe",
     "price",
     "doctor",

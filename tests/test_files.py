@@ -12,7 +12,7 @@ from support import COMMAND, PATIENCE_S
 
 import tidegate
 from tidegate.files import UnreadableError, read_text
-from tidegate.scenarios.video_traces import MAX_BYTES
+from tidegate.scenarios.data_files import MAX_BYTES
 
 SCENARIO = """
 version = 1

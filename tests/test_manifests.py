@@ -47,4 +47,5 @@ def test_a_checkout_says_its_revision_whatever_the_environment(tmp_path, monkeyp
     assert revision
     assert output.startswith(revision)
     monkeypatch.setenv("GIT_DIR", str(theirs / ".git"))
+    manifests._describe.cache_clear()
     assert manifests.git_revision() == revision

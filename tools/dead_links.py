@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-SKIPPED = {".git", ".venv", "target", "results", "_build", ".pytest_cache"}
+SKIPPED = {".git", ".venv", "target", "results", "_build", ".pytest_cache", "node_modules"}
 # What another file is written from: its links are meant from there.
 TEMPLATES = {path for folder in ("studies", "tools") for path in (ROOT / folder).rglob("page.md")}
 FENCED = re.compile(r"^(```+|~~~+|:::+).*?^\1", re.MULTILINE | re.DOTALL)

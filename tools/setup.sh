@@ -6,6 +6,7 @@
 #   tools/setup.sh audit      those that look at the lock files, in target/audit-tools
 #   tools/setup.sh native     compile the engine into .venv and install the command
 #   tools/setup.sh bpf        and tidegate-bpf, where there is what it takes (never fails)
+#   tools/setup.sh gateway    and tidegate-gateway, where there is clang (never fails)
 #
 # Needs no root and writes only below the checkout (and cargo's and pip's caches).
 set -euo pipefail
@@ -107,11 +108,25 @@ build_bpf() {
     fi
 }
 
+build_gateway() {
+    [[ $(uname -s) == Linux ]] || return 0
+    check_rust
+    if ! command -v "${CLANG:-clang}" >/dev/null; then
+        say "without the gateway; it takes (on Debian): apt-get install clang"
+    elif cargo build --manifest-path crates/gateway/Cargo.toml --target-dir target/gateway --release \
+        --locked --quiet; then
+        install target/gateway/release/tidegate-gateway "$VENV/bin/"
+    else
+        say "without the gateway: crates/gateway did not compile"
+    fi
+}
+
 case ${1:-} in
     runtime) make_venv && install_locked requirements.lock ;;
     tools) make_venv && install_locked requirements-dev.lock ;;
     audit) new_venv "$AUDIT" && install_locked requirements-audit.lock "$AUDIT" ;;
     native) build_native ;;
     bpf) build_bpf ;;
-    *) die "which step: runtime, tools, audit, native or bpf?" ;;
+    gateway) build_gateway ;;
+    *) die "which step: runtime, tools, audit, native, bpf or gateway?" ;;
 esac

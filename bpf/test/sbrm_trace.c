@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Drives the arithmetic of sbrm.h, tcprm.h and vegascp.h on a host. Each line of standard input is a function's name and
- * its arguments, each line of standard output what the function gives.
+ * Runs the arithmetic of sbrm.h, tcprm.h and vegascp.h on a host. Each line of standard input is a function's name and
+ * its arguments, each line of standard output the result.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ typedef unsigned long long __u64;
 #include "../tcprm.h"
 #include "../vegascp.h"
 
-/* ACKs that tell of marks, and the window after the round trip that they end; 0 if the line has no such. */
+/* Reads ACKs with marks and prints the window after their round trip. Returns 0 if the line is invalid. */
 static int vegascp(void)
 {
 	struct tg_vegascp_marks marks = { 0, 0 };
@@ -26,7 +26,7 @@ static int vegascp(void)
 	while (acks--) {
 		if (scanf("%u %u", &delivered, &marked) != 2)
 			return 0;
-		marks = tg_vegascp_told(marks, p, delivered, marked);
+		marks = tg_vegascp_count_marks(marks, p, delivered, marked);
 	}
 	printf("%u\n", tg_vegascp_after_round_trip(cwnd, marks, p, willingness_q20, rtt_us, may_grow));
 	return 1;

@@ -1,4 +1,4 @@
-//! Compiles the programs in `bpf/` for the kernel's virtual machine, with $CLANG or clang.
+//! Compiles the programs in `bpf/` to BPF, with $CLANG or clang.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn main() {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let compiled = Command::new(&clang)
         .args(["-g", "-O2", "-mcpu=v3", "-target", "bpf", "-Wall", "-Wextra", "-Werror"])
-        // libbpf's macros pass the kernel's whole argument list on, used or not.
+        // libbpf's macros pass on all arguments of a kernel function, used or not.
         .args(["-Wno-unused-parameter", "-isystem"])
         .arg(variable("DEP_BPF_INCLUDE"))
         .arg("-c")

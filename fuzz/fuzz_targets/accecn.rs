@@ -1,5 +1,5 @@
-//! Accurate ECN: no bytes make the option's reader panic, counters come out of an option as they went
-//! in, and writing the field ACE touches it and the checksum alone.
+//! AccECN: no bytes make the option's reader panic, counters survive the round trip through an option, and writing ACE
+//! changes only that field and the checksum.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The activity option of IPv4: no bytes make it panic, and writing is undone by writing.
+//! Activity option of IPv4: no bytes cause a panic, and writing is undone by writing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use tidegate_wire::activity::ipv4;
 
 fuzz_target!(|data: &[u8]| {
     let mut bytes = data.to_vec();
-    // A right checksum: one of the two zeros of its arithmetic would not come back otherwise.
+    // A correct checksum: one of the two zeros of its arithmetic would not be restored otherwise.
     if bytes.len() >= 20 {
         repair_checksum(&mut bytes);
     }

@@ -1,4 +1,4 @@
-//! The activity option of IPv6: no bytes make it panic, and writing is undone by writing.
+//! Activity option of IPv6: no bytes cause a panic, and writing is undone by writing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

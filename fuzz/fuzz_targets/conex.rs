@@ -1,5 +1,5 @@
-//! The ConEx option: no bytes make it panic, and writing touches its four bits and is undone by
-//! writing. The first byte is the option's type, mostly that of RFC 7837.
+//! ConEx option: no bytes cause a panic, and writing changes its four bits and is undone by writing. The first byte is
+//! the option's type, mostly that of RFC 7837.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

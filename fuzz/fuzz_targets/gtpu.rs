@@ -1,6 +1,5 @@
-//! Tunnels of a mobile network: no bytes make the readers of messages and reports panic, places lie
-//! within the message, and what was read is written again as it was. The first byte decides whether
-//! version and length are put right before.
+//! Tunnels of a mobile network: no bytes make the readers of messages and reports panic, ranges lie within the message,
+//! and what was read is written identically. The first byte decides whether version and length are corrected before.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

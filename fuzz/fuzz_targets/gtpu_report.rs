@@ -1,12 +1,12 @@
-//! What a tunnel's end reports, among the elements of an echo request: no bytes make the reader panic, and what was read
-//! is written again as it was. The first byte decides whether the headers of an element of ours are put before the rest,
-//! which random bytes hardly ever hit, and how many entries they state.
+//! Report of a tunnel's end, among the elements of an echo request: no bytes make the reader panic, and what was read
+//! is written identically. The first byte decides whether the headers of our element precede the rest, which random
+//! bytes hardly ever match, and how many entries they state.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tidegate_wire::gtpu::report::{self, ENTERPRISE, MAX_ENTRIES};
 
-/// What the element has before its numbers: type, length, enterprise, format.
+/// Length of the element before its numbers: type, length, enterprise, format.
 const FRONT_LEN: usize = 7;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,6 +1,6 @@
-//! A user's packet in a tunnel, with IP and UDP around: no bytes make the reader panic, places lie within the packet, and
-//! what is re-inserted changes its own byte and UDP's checksum. The first byte decides whether lengths, protocol, port and checksum
-//! are put right before.
+//! A user's packet in a tunnel, with outer IP and UDP: no bytes make the reader panic, ranges lie within the packet,
+//! and re-insertion changes its own byte and UDP's checksum. The first byte decides whether lengths, protocol, port and
+//! checksum are corrected before.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use tidegate_fuzz::repair;
 use tidegate_wire::conex::Conex;
 use tidegate_wire::gtpu::{PORT, tunnel};
 
-/// IPv4 without options, UDP, and a message without optional fields.
+/// Length of IPv4 without options, UDP, and a message without optional fields.
 const LEAST: usize = 20 + 8 + 8;
 
 fuzz_target!(|data: &[u8]| {

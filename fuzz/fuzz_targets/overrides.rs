@@ -1,4 +1,4 @@
-//! What people give with `--set` and `--add`, a line each, over a file that the first byte chooses.
+//! Overrides as for `--set` and `--add`, one per line, of a file selected by the first byte.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

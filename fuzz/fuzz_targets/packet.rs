@@ -1,5 +1,5 @@
-//! Whole packets: no bytes make it panic, places lie within the packet, and the edits touch nothing
-//! but what they say. The first byte decides whether length and checksum are put right before.
+//! Whole packets: no bytes cause a panic, ranges lie within the packet, and edits change only their own fields. The
+//! first byte decides whether length and checksum are corrected before.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         |bytes| packet::read_activity(bytes, &view),
         |bytes, activity| {
             let result = packet::write_activity(bytes, &view, activity);
-            // Checksum included: a packet with a wrong one is refused.
+            // Checksum included: a packet with a wrong one is an error.
             assert_eq!(packet::parse(bytes), Ok(view));
             result
         },

@@ -1,4 +1,4 @@
-//! Scripts: no text makes reading or playing one panic, and playing it again ends alike.
+//! Scripts: no text makes reading or playing panic, and playing is reproducible.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

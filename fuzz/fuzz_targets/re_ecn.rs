@@ -1,5 +1,5 @@
-//! Re-ECN in IPv4: no bytes make it panic, and writing touches its three bits and the checksum, and is
-//! undone by writing.
+//! Re-ECN in IPv4: no bytes cause a panic, and writing changes its three bits and the checksum, and is undone by
+//! writing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(codepoint) = found {
         assert_eq!(re_ecn::write(&mut bytes, codepoint), Ok(()));
-        // A checksum of 0xFFFF and one of 0 are the same number; updates give one of them.
+        // Checksums of 0xFFFF and 0 are the same number; updates give one of them.
         let same = |sum: &[u8]| u16::from_be_bytes([sum[10], sum[11]]) % 0xFFFF;
         assert_eq!(same(&bytes), same(data));
         bytes[10..12].copy_from_slice(&data[10..12]);

@@ -1,4 +1,4 @@
-//! Scenario files: whatever the text, the answer is a scenario with a plan, or a short list of errors.
+//! Scenario files: for any text, the answer is a scenario with a plan, or a short list of errors.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,15 +1,15 @@
-//! What the targets share.
+//! Helpers of the fuzz targets.
 
 pub mod scenario;
 
 use tidegate_wire::WireError;
 use tidegate_wire::activity::Activity;
 
-/// Two activities no bit of which is the same, so that writing the one over the other changes all.
+/// Two activities that differ in every bit, so that writing one over the other changes all bits.
 pub const PATTERNS: [Activity; 2] = [Activity::from_bits(0xA55A), Activity::from_bits(0x5AA5)];
 
-/// Writes activities into `bytes` and puts back what was there before: `read` must find each, and
-/// the end must equal the beginning, checksum included.
+/// Writes activities into `bytes` and restores the original: `read` must return each, and the end must equal the
+/// beginning, checksum included.
 pub fn write_and_restore(
     bytes: &mut [u8],
     read: impl Fn(&[u8]) -> Result<Option<Activity>, WireError>,
@@ -27,8 +27,8 @@ pub fn write_and_restore(
     assert_eq!(bytes, before);
 }
 
-/// Lets a packet state its true length and, in IPv4, its true checksum: two numbers that random
-/// bytes hardly ever hit, behind which everything else lies.
+/// Corrects a packet's length and, in IPv4, its checksum: two numbers that random bytes hardly ever match, and without
+/// which nothing else is reached.
 pub fn repair(bytes: &mut [u8]) {
     let len = bytes.len();
     match bytes.first().map(|first| first >> 4) {
@@ -41,7 +41,7 @@ pub fn repair(bytes: &mut [u8]) {
     }
 }
 
-/// The checksum of an IPv4 header, summed up anew (RFC 1071).
+/// Computes the checksum of an IPv4 header (RFC 1071).
 pub fn repair_checksum(bytes: &mut [u8]) {
     let header_len = usize::from(bytes[0] & 0xF) * 4;
     if header_len < 20 || bytes.len() < header_len {

@@ -1,12 +1,11 @@
-//! What must hold for any scenario file and any overrides. The fuzz targets and the tests of
-//! `crates/scenario` share it.
+//! Properties of any scenario file with any overrides, shared by the fuzz targets and the tests of `crates/scenario`.
 
 use tidegate_scenario::Scenario;
 
-/// More characters of an error than anybody reads.
+/// Maximum length of an error, characters.
 const MAX_SHOWN: usize = 1_700;
 
-/// The answer is a scenario with a plan, or errors that can be read.
+/// The answer is a scenario with a plan, or readable errors.
 pub fn survives(text: &str, overrides: &[(String, String)]) {
     match Scenario::parse(text, overrides) {
         Ok(scenario) => resolves(&scenario),
@@ -20,7 +19,7 @@ pub fn survives(text: &str, overrides: &[(String, String)]) {
     }
 }
 
-/// What it resolves to is a scenario, and the same one.
+/// The scenario written with all defaults is a scenario, and the same one.
 fn resolves(scenario: &Scenario) {
     let resolved = scenario.to_toml();
     let again = Scenario::parse(&resolved, &[]);

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Diagnostic,
         LabError,
         MissingError,
+        MissingPageError,
         OverloadError,
         ResultError,
         RunError,
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
         TidegateError,
         UsageError,
     )
+    from tidegate.exploring import explore
     from tidegate.laboratory.running import lab
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
+    from tidegate.runs.captures import Capture, capture
     from tidegate.runs.simulation import compare, simulate
     from tidegate.runs.sweeping import sweep
     from tidegate.runs.sweeps import Sweep, load_sweep
@@ -37,10 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysis",
+    "Capture",
     "Comparison",
     "Diagnostic",
     "LabError",
     "MissingError",
+    "MissingPageError",
     "OverloadError",
     "Result",
     "ResultError",
@@ -53,8 +58,10 @@ __all__ = [
     "UsageError",
     "__version__",
     "analyse",
+    "capture",
     "compare",
     "compare_results",
+    "explore",
     "lab",
     "list_mechanisms",
     "list_traffic",
@@ -72,10 +79,12 @@ __all__ = [
 # imported here is imported before the command can handle an interruption.
 _LAZY = {
     "Analysis": "analysis.analyse",
+    "Capture": "runs.captures",
     "Comparison": "results.result",
     "Diagnostic": "errors",
     "LabError": "errors",
     "MissingError": "errors",
+    "MissingPageError": "errors",
     "OverloadError": "errors",
     "Result": "results.result",
     "ResultError": "errors",
@@ -88,8 +97,10 @@ _LAZY = {
     "UsageError": "errors",
     "__version__": "_native",
     "analyse": "analysis.analyse",
+    "capture": "runs.captures",
     "compare": "runs.simulation",
     "compare_results": "results.comparing",
+    "explore": "exploring",
     "lab": "laboratory.running",
     "list_mechanisms": "scenarios.mechanisms",
     "list_traffic": "scenarios.mechanisms",

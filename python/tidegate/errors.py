@@ -124,6 +124,24 @@ class MissingError(TidegateError):
         return "\n  ".join(["the lab cannot run here:", *self.missing])
 
 
+class MissingPageError(TidegateError):
+    """The page of `tidegate explore` is not built."""
+
+    exit_code = 77
+
+    def __str__(self) -> str:
+        return (
+            "the page is not built: `make page` in a checkout builds it, which takes node, npm and"
+            " Rust's target wasm32-unknown-unknown"
+        )
+
+
+class TraceError(TidegateError):
+    """A trace of a link cannot be read; the message says why, by line."""
+
+    exit_code = 3
+
+
 class ResultError(TidegateError):
     """A result folder cannot be read or written."""
 

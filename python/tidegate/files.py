@@ -1,6 +1,6 @@
 """Files that somebody names: regular ones alone, and no more of them than is wanted.
 
-A name may lead anywhere: to a device without end, to a pipe into which nobody writes, to a folder.
+A name may lead anywhere: to a device without end, to a pipe without a writer, to a folder.
 Nothing here waits for anybody, and nothing reads on beyond a limit.
 """
 
@@ -24,7 +24,7 @@ class UnreadableError(Exception):
 
 
 def read_text(path: Path, limit: int) -> str:
-    """The text of a regular file of at most so many bytes, in UTF-8.
+    """The text of a regular file with a limit on its size, in UTF-8.
 
     Raises
     ------

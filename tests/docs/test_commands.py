@@ -20,7 +20,7 @@ PAGES = sorted({
 })  # fmt: skip
 COMMANDS = typer.main.get_command(app).commands
 BLOCK = re.compile(r"^[ ]*```(?:sh|bash|console)\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
-READS_A_SCENARIO = {"simulate", "analyse", "lab", "sweep", "validate"}
+READS_A_SCENARIO = {"simulate", "explore", "analyse", "lab", "sweep", "validate"}
 # Files that a page asks its reader to write.
 READERS_OWN = {"scenarios/blue.toml"}
 

@@ -1,14 +1,13 @@
-"""Videos and calls over real UDP sockets: short, and only with root."""
+"""Videos and calls over real UDP sockets: short, and with root or in a guest."""
 
 from pathlib import Path
 
 import pytest
-from support import lab_that_counts
+from support import lab_lacking, lab_that_counts
 
 import tidegate
-from tidegate.laboratory import process
 
-LACKING = process.missing()
+LACKING = lab_lacking()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),

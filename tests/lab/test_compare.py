@@ -1,8 +1,9 @@
-"""Two results side by side."""
+"""Results side by side."""
 
 import csv
 import json
 import math
+import re
 
 import pytest
 from support import SMALL
@@ -46,6 +47,27 @@ def test_json_and_csv_have_the_same_numbers(results):
     rows = list(csv.DictReader(done.stdout.splitlines()))
     assert len(rows) == len(found["differences"])
     assert done.stderr == ""
+
+
+def test_three_results_stand_side_by_side_each_against_the_first(results):
+    setting = "bottleneck.differentiation.gamma=1"
+    assert results("simulate", "small.toml", "--set", setting, "--out", "one").returncode == 0
+    done = results("compare", "three", "none", "one", "--out", "drawn")
+    assert done.returncode == 0, done.stderr
+    assert "bottleneck.differentiation.gamma: 3.0 | 0.0 | 1.0" in done.stderr
+    heading = next(line for line in done.stdout.splitlines() if "metric" in line)
+    assert re.findall(r"three|none|one|relative", heading) == [
+        "three", "none", "relative", "one", "relative",
+    ]  # fmt: skip
+    assert (results.folder / "drawn/compare.png").stat().st_size > 10_000
+    found = results.json("compare", "three", "none", "one", "--no-save")
+    assert [found[side]["name"] for side in "abc"] == ["three", "none", "one"]
+    assert found["settings"][0] == {
+        "key": "bottleneck.differentiation.gamma", "a": "3.0", "b": "0.0", "c": "1.0",
+    }  # fmt: skip
+    alone = results.json("compare", "three", "one", "--no-save")["differences"]
+    of_one = [row for row in found["differences"] if row.pop("result") == "one"]
+    assert of_one == alone
 
 
 def test_equal_results_do_not_differ():

@@ -9,6 +9,7 @@ import pytest
 
 from tidegate.data import data_folder
 from tidegate.errors import MissingError, ResultError, UsageError
+from tidegate.laboratory import running
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies import load as loading
 from tidegate.studies import reproduce as reproduction
@@ -111,6 +112,27 @@ def test_the_lab_is_read_as_the_simulator_is_and_invalid_runs_do_not_count(small
     halves = [one["part_first_mbps"].mean for one in parts]
     assert sum(halves) / 2 * 1e6 == pytest.approx(found["first_bps"].mean, rel=1e-4)
     assert halves[0] != halves[1]
+
+
+def test_a_series_of_a_stock_kernel_names_it(small, monkeypatch):
+    asked = []
+
+    real = running.lab_all
+
+    def lab_all(scenarios, *, kernel, **how):
+        asked.append(kernel)
+        return real(scenarios, **how)
+
+    lab, stock = (
+        f'side = "{side}"\nmeasured = "measured/{name}'
+        for side, name in (("lab", "lab"), ("kernel", "stock"))
+    )
+    one = EXPERIMENT.replace(lab, f'kernel = "6.12"\n{stock}')
+    (small / "experiments/one.toml").write_text(one)
+    monkeypatch.setattr("tidegate.laboratory.running.lab_all", lab_all)
+    (table,) = reproduction.measure("small", "kernel")
+    assert (table.name, asked) == ("stock.csv", ["6.12"])
+    assert measured(table, {"case": "small"})["ratio"].runs == 3
 
 
 def test_without_a_machine_the_remedy_is_named_and_no_table_is_written(small, monkeypatch):

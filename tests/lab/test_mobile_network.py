@@ -1,4 +1,4 @@
-"""Tunnels of a mobile network between real namespaces. Short, and only with root."""
+"""Tunnels of a mobile network between real namespaces. Short, with root or in a guest."""
 
 import contextlib
 import json
@@ -9,17 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import lab_that_counts
+from support import lab_lacking, lab_that_counts
 
 import tidegate
 from tidegate.laboratory import process
 from tidegate.scenarios.reading import load_scenario
 
-LACKING = process.missing()
+LACKING = lab_lacking()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
 ]
+HERE = process.missing()
+on_this_kernel = pytest.mark.skipif(bool(HERE), reason=f"not on this kernel: {'; '.join(HERE)}")
 DECODERS = ["tcpdump", "tshark"]
 PEER = Path(__file__).with_name("enodeb_by_scapy.py")
 IN_TUNNEL = Path(__file__).with_name("tunnel_by_scapy.py")
@@ -130,6 +132,7 @@ def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulatio
         assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.15)
 
 
+@on_this_kernel
 @pytest.mark.skipif(
     not all(map(shutil.which, DECODERS)), reason=f"one of {DECODERS} is not installed"
 )
@@ -323,6 +326,7 @@ def told_of_messages(output):
     return {what: int(count) for what, count in pairs}
 
 
+@on_this_kernel
 def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understood(tmp_path):
     # Scapy takes seconds to begin, on a busy machine many: the run waits for it.
     values, output = {**SHORT, "duration": "15 s"}, tmp_path / "run.json"
@@ -370,6 +374,7 @@ LIGHT = {
 }
 
 
+@on_this_kernel
 def test_what_scapy_sends_in_a_tunnel_in_use_is_taken_and_goes_on_to_its_server(tmp_path):
     values, output = {**LIGHT, "warm_up": "1 s", "duration": "15 s"}, tmp_path / "run.json"
     port, last = 10_008, "n3-r1.ingress.0"

@@ -1,4 +1,4 @@
-"""The lab with the real program, a real kernel and real packets: short, and only with root."""
+"""The lab with the real program, a real kernel and real packets: short, with root or in a guest."""
 
 import json
 import os
@@ -10,16 +10,25 @@ import time
 from pathlib import Path
 
 import pytest
-from support import PATIENCE_S, SMALL, comes, lab_that_counts
+from support import (
+    PATIENCE_S,
+    SMALL,
+    comes,
+    lab_lacking,
+    lab_that_counts,
+    where_the_lab_runs,
+)
 
 import tidegate
 from tidegate.laboratory import process
 
-LACKING = process.missing()
+LACKING = lab_lacking()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
 ]
+HERE = process.missing()
+on_this_kernel = pytest.mark.skipif(bool(HERE), reason=f"not on this kernel: {'; '.join(HERE)}")
 
 
 def held_by(pid):
@@ -105,6 +114,7 @@ def test_simulated_and_real_can_be_compared():
     assert full.b.mean == pytest.approx(full.a.mean, abs=0.1)
 
 
+@on_this_kernel
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_nothing_is_left_however_it_ends(tidegate_command, how):
     process = tidegate_command.start("lab", "small.toml", "--set", "duration=600 s", "-r", "1")
@@ -118,6 +128,7 @@ def test_nothing_is_left_however_it_ends(tidegate_command, how):
     assert comes(lambda: not any(alive_in_group(child)))
 
 
+@on_this_kernel
 def test_the_command_prints_tables_and_declared_shares(tidegate_command):
     done = tidegate_command("lab", "small.toml", "-r", "1", "--format", "json")
     assert done.returncode in {0, 6}, done.stderr
@@ -128,10 +139,11 @@ def test_the_command_prints_tables_and_declared_shares(tidegate_command):
 
 def test_a_scenario_that_only_a_kernel_can_run(tmp_path):
     kernel = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    if "bbr" not in kernel:
+    if "bbr" not in kernel and not HERE:
         pytest.skip("this kernel has no bbr")
     scenario = tidegate.load_scenario(SMALL, set={"users.heavy.tcp.congestion_control": "bbr"})
-    assert tidegate.lab(scenario, replications=1).flows.num_rows == 6
+    result = tidegate.lab(scenario, replications=1, **where_the_lab_runs())
+    assert result.flows.num_rows == 6
 
 
 @pytest.fixture
@@ -142,6 +154,7 @@ def anyones_program():
         yield shutil.copy(process.find(), folder)
 
 
+@on_this_kernel
 def test_a_user_without_root_is_told(anyones_program):
     if subprocess.run(["id", "nobody"], capture_output=True).returncode:
         pytest.skip("there is no user nobody")
@@ -157,6 +170,7 @@ def test_a_user_without_root_is_told(anyones_program):
 def test_hosts_are_there_whose_packets_are_too_small_for_ipv6():
     """A device for less than 1,280 bytes has none, and nothing to be switched off."""
     run = tidegate.lab(
-        SMALL, set={"packet_size": "1000 B", "warm_up": "0 s", "duration": "1 s"}, replications=1
-    )
+        SMALL, set={"packet_size": "1000 B", "warm_up": "0 s", "duration": "1 s"}, replications=1,
+        **where_the_lab_runs(),
+    )  # fmt: skip
     assert sum(run.flows["throughput_bps"].to_pylist()) > 0

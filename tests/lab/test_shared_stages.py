@@ -1,11 +1,9 @@
-"""A bucket that a group shares, on real packets: short, and only with root."""
+"""A bucket that a group shares, on real packets: short, and with root or in a guest."""
 
 import pytest
-from support import lab_that_counts
+from support import lab_lacking, lab_that_counts
 
-from tidegate.laboratory import process
-
-LACKING = process.missing()
+LACKING = lab_lacking()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,24 +11,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support import COMMAND, SMALL, comes
+from support import COMMAND, ROOT, SMALL, comes, guest_lacking
 
 import tidegate
 from tidegate import errors
-from tidegate.laboratory import control, guest, process
+from tidegate.laboratory import bpf, control, guest, process
 from tidegate.laboratory.archive import Archive, shared_libraries
 
 FAKE_QEMU = Path(__file__).with_name("fake_qemu.py")
 
 
-def lacking():
-    """What keeps guests from running here, in words."""
-    if not guest.kernels():
-        return f"no kernels in {guest.folder()}: make kernels"
-    return "; ".join(process.missing(kernel=guest.chosen("auto")))
-
-
-needs_kernels = pytest.mark.skipif(bool(lacking()), reason=lacking())
+LACKING = "; ".join(guest_lacking())
+needs_kernels = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
 
 @pytest.fixture
@@ -135,6 +130,26 @@ def test_a_guest_has_no_clock_disk_or_network_of_the_host(kernels):
     assert guest.command(guest.chosen("6.12"), 9, seed=7) == words
 
 
+def test_ends_are_reported_although_congestion_control_of_ours_is_held(kernels, monkeypatch):
+    """A virtio port opens once: a process that stays behind must hold none."""
+    monkeypatch.setattr("tidegate.laboratory.bpf.found", lambda: "/bin/true")
+    scenario = tidegate.load_scenario(ROOT / "scenarios/lab/sbrm.toml")
+    (held,) = [
+        line for line in guest.lab_task("/bin/true", scenario, ["run"], "own").command.splitlines()
+        if " hold" in line
+    ]  # fmt: skip
+    assert re.fullmatch(r"\{ .*; \} >\S+ 2>&1 &", held)
+
+
+def test_a_guest_has_a_faster_processor_where_links_are_fast(kernels):
+    slow, fast = (
+        tidegate.load_scenario(SMALL, set={"bottleneck.rate": f"{mbps} Mb/s"}) for mbps in (50, 51)
+    )
+    assert (guest.icount_shift(slow), guest.icount_shift(fast)) == (1, 0)
+    words = guest.command(guest.chosen("6.12"), 9, seed=7, shift=guest.icount_shift(fast))
+    assert words[words.index("-icount") + 1] == "shift=0,sleep=off"
+
+
 def test_a_run_in_a_guest_has_the_tables_of_any_and_says_where_it_ran(lab_in_guest):
     done = lab_in_guest("lab", "small.toml", "-r", 2, "--kernel", "6.12")
     assert done.returncode == 0, done.stderr
@@ -173,7 +188,7 @@ def test_where_the_control_fails_no_run_begins(lab_in_guest):
 def test_nobody_can_look_into_a_guest(lab_in_guest):
     done = lab_in_guest("lab", "small.toml", "--kernel", "auto", "--verbose")
     assert done.returncode == 2
-    assert "nobody can enter the hosts of a guest" in done.stderr
+    assert "the hosts of a guest cannot be entered" in done.stderr
 
 
 @needs_kernels
@@ -186,6 +201,30 @@ def test_a_stock_kernel_runs_a_scenario_and_repeats_it():
     assert control.LEAST <= row["control_ratio"] <= control.MOST
     for column in ("packets_delivered", "losses", "packets_sent"):
         assert first.tables["users"][column] == second.tables["users"][column]
+
+
+@needs_kernels
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3")
+@pytest.mark.xdist_group("kernels")
+def test_iperf3_makes_the_load_in_a_guest():
+    short = {"warm_up": "0.5 s", "duration": "1 s"}
+    result = tidegate.lab(SMALL, set=short, replications=1, kernel="auto", generator="iperf3")
+    assert result.links["utilization"][0].as_py() > 0.5
+
+
+@needs_kernels
+@pytest.mark.skipif(process.find_program(bpf.PROGRAM) is None, reason=f"no {bpf.PROGRAM}")
+@pytest.mark.xdist_group("kernels")
+def test_a_kernel_takes_congestion_control_of_ours_or_is_named_as_lacking_it():
+    able = guest.abilities(guest.chosen("auto"), process.Children())
+    short = {"warm_up": "0.5 s", "duration": "1 s"}
+    scenario = tidegate.load_scenario(ROOT / "scenarios/lab/sbrm.toml", set=short)
+    if "sbrm" in able.congestion_controls:
+        assert tidegate.lab(scenario, replications=1, kernel="auto").flows.num_rows == 3
+        return
+    assert any("sbrm" in line for line in able.lines())
+    with pytest.raises(errors.MissingError):
+        tidegate.lab(scenario, replications=1, kernel="auto")
 
 
 @needs_kernels

@@ -1,5 +1,5 @@
-//! A network driven without hosts, to see what a packet costs: a fixed sequence of arrivals at the
-//! bottleneck, whatever becomes of them.
+//! A network driven without hosts, to measure the cost of a packet: a fixed sequence of arrivals at the bottleneck,
+//! independent of their outcome.
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::{ConexPolicer, Declared, StageParams};
@@ -7,14 +7,14 @@ use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{CongestionHeader, Direction, Emulation, InPacket};
 
-/// Full packets on the wire, headers included.
+/// Size of full packets on the wire, headers included.
 const PACKET_BYTES: u16 = 1500;
-/// Of a ConEx sender every so manieth packet declares a mark.
+/// Number of packets of a ConEx sender per declared mark.
 const DECLARES_ONE_IN: u64 = 64;
 
-/// Offers `packets` full packets at `load` times the rate of the first bottleneck, each of a flow
-/// chosen at random among the plan's, and serves all events in between. Returns how many were
-/// delivered meanwhile. The same plan, number and load give the same arrivals.
+/// Offers `packets` full packets at `load` times the rate of the first bottleneck, each of a flow chosen at random
+/// among the plan's, and serves all events in between. Returns the number delivered meanwhile. The same plan, number
+/// and load give the same arrivals.
 pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
     let bottleneck = plan.links.iter().find(|link| link.monitored).expect("a scenario has one");
     let gap_ns = mean_gap_ns(bottleneck.rate, load);
@@ -38,7 +38,7 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
     delivered
 }
 
-/// Memory of what stands in front of the users, meters and ConEx policers, bytes.
+/// Returns the memory of the meters and ConEx policers in front of the users, bytes.
 pub fn edge_state_bytes(plan: &Plan) -> usize {
     let bytes = |params: &StageParams| match params {
         StageParams::ActivityMeter(_) => size_of::<ActivityMeter>(),
@@ -48,7 +48,7 @@ pub fn edge_state_bytes(plan: &Plan) -> usize {
     plan.stages.iter().map(|stage| bytes(&stage.params)).sum()
 }
 
-/// What a packet of the flow says of congestion: nothing, unless its sender takes part in ConEx.
+/// Returns the declarations of a packet of the flow: none, unless its sender is ConEx-capable.
 fn declared(plan: &Plan, flow: u32, number: u64) -> Declared {
     let conex = plan.flows[flow as usize].declares();
     Declared { conex, mark: conex && number.is_multiple_of(DECLARES_ONE_IN), ..Declared::default() }
@@ -58,7 +58,7 @@ fn mean_gap_ns(rate: Rate, load: f64) -> f64 {
     f64::from(PACKET_BYTES) * 8e9 / (rate.as_bps() as f64 * load)
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): cheap, so that it does not blur what is measured.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): cheap, so that it does not affect the measurement.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -69,7 +69,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// Uniform in [0, 1).
+    /// Draws uniformly from [0, 1).
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

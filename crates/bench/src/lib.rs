@@ -1,3 +1,3 @@
-//! What packets cost: for `tidegate-bench`, and for whoever measures from Python.
+//! Cost of packets: for `tidegate-bench`, and for measurements from Python.
 
 pub mod drive;

@@ -1,9 +1,8 @@
-//! Runs one scenario once and prints one line of JSON, so that a benchmark or a profiler sees the
-//! simulator and nothing else: no interpreter, no threads, no files written.
+//! Runs one scenario once and prints one line of JSON, so that a benchmark or a profiler sees only the simulator: no
+//! interpreter, no threads, no files written.
 //!
-//! The whole run is measured, from its first moment, whatever the scenario says about a warm-up:
-//! speed is counted in packets of the whole process. `bench/run.py` takes the CPU time from the
-//! operating system; there is no clock in here.
+//! The whole run is measured, from its start, regardless of the scenario's warm-up: speed is counted in packets of the
+//! whole process. `bench/run.py` takes the CPU time from the operating system; there is no clock here.
 
 mod options;
 mod report;
@@ -42,8 +41,8 @@ fn run(options: &BenchOptions) -> Result<serde_json::Value, String> {
     Ok(report::to_json(&plan, &output))
 }
 
-/// The plan without warm-up and drain. This is done after the file is resolved, since start times
-/// may be given relative to the warm-up.
+/// Removes warm-up and drain from the plan. This is done after the file is resolved, since start times may be relative
+/// to the warm-up.
 fn measured_from_the_start(plan: Plan) -> Plan {
     Plan { warm_up: Span::ZERO, drain_limit: Span::ZERO, ..plan }
 }

@@ -8,21 +8,21 @@ use lexopt::prelude::*;
 const USAGE: &str =
     "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]...";
 
-/// What to run.
+/// Options of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct BenchOptions {
-    /// The scenario file.
+    /// Scenario file.
     pub scenario: PathBuf,
     /// Simulated seconds instead of the file's duration.
     pub time_s: Option<f64>,
     /// Seed instead of the file's.
     pub seed: Option<u64>,
-    /// Other values for keys of the file.
+    /// Overrides of keys of the file.
     pub set: Vec<(String, String)>,
 }
 
 impl BenchOptions {
-    /// Reads the arguments that follow the program's name.
+    /// Reads the arguments after the program's name.
     pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<BenchOptions, String> {
         BenchOptions::parse(lexopt::Parser::from_args(args))
             .map_err(|error| format!("{error}\n{USAGE}"))
@@ -44,8 +44,8 @@ impl BenchOptions {
         Ok(options)
     }
 
-    /// All that the scenario file is overridden with. The duration goes the same way as the rest,
-    /// so that what depends on it (the sample interval) follows.
+    /// Returns all overrides of the scenario file. The duration is one of them, so that keys that depend on it (the
+    /// sample interval) follow.
     pub fn overrides(&self) -> Vec<(String, String)> {
         let duration = self.time_s.map(|time_s| ("duration".into(), format!("\"{time_s} s\"")));
         self.set.iter().cloned().chain(duration).collect()

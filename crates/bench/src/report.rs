@@ -1,10 +1,10 @@
-//! The line that is printed.
+//! Printed line of results.
 
 use serde_json::{Map, Value, json};
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
-/// What happened in the run, and how much memory it took.
+/// Returns counts of the run, and its memory.
 pub fn to_json(plan: &Plan, output: &RunOutput) -> Value {
     let links = &output.links;
     let bottlenecks: Vec<usize> =
@@ -24,7 +24,7 @@ pub fn to_json(plan: &Plan, output: &RunOutput) -> Value {
     })
 }
 
-/// Mean over the users of each group, Mb/s on the wire.
+/// Returns the mean over the users of each group, Mb/s on the wire.
 fn throughput_per_user(plan: &Plan, output: &RunOutput) -> Value {
     let mut total_bps = vec![0.0; plan.groups.len()];
     for (&group, &bps) in output.flows.group.iter().zip(&output.flows.throughput_bps) {
@@ -49,8 +49,8 @@ fn queue(links: &LinkTable, link: usize) -> Value {
     })
 }
 
-/// The largest resident memory of this process as Linux counts it, `None` elsewhere. The counter
-/// that a parent process is given (`ru_maxrss`) starts with the parent's own memory.
+/// Returns the peak resident memory of this process as Linux counts it, `None` elsewhere. The counter available to a
+/// parent process (`ru_maxrss`) starts with the parent's own memory.
 fn peak_rss_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,11 +1,11 @@
-//! The cgroup v2 directory of this process, be the machine's mounts v2 or v1 and v2 together.
+//! cgroup v2 directory of this process, on machines with v2 or with v1 and v2 together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// The directory of this process.
+/// Returns the directory of this process.
 pub fn own() -> Result<PathBuf, Failure> {
     let read = |path: &str| {
         fs::read_to_string(path).map_err(|error| Failure::Other(format!("{path}: {error}")))
@@ -16,7 +16,7 @@ pub fn own() -> Result<PathBuf, Failure> {
     })
 }
 
-/// `0::/path` in `groups`, below the mount whose root, in `mounts`, is a part of it.
+/// Returns `0::/path` in `groups`, below the mount in `mounts` whose root is a prefix of it.
 fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {

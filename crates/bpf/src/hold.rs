@@ -1,4 +1,4 @@
-//! Into the kernel, and out of it.
+//! Loading the programs into the kernel, and removing them.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -13,25 +13,25 @@ use rustix::process::{PidfdFlags, getppid, pidfd_open};
 
 use crate::Failure;
 
-/// The object that the build script made.
+/// Object file of the build script.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pricing.bpf.o"));
-/// The congestion controls in them.
+/// Congestion controls in the object file.
 const CONTROLS: [&str; 3] = ["tg_sbrm", "tg_tcprm", "tg_vegascp"];
-/// An earlier holder that is just ending still has the name for a moment.
+/// Number of attempts: an earlier holder that is ending keeps the name for a moment.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What libbpf said; shown only if it failed.
+/// Messages of libbpf; shown only after a failure.
 static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
 
-/// The congestion controls and the programs for their parameters, in the kernel until dropped.
+/// Congestion controls and the programs for their parameters, in the kernel until dropped.
 pub struct Attached {
     _links: Vec<Link>,
     _object: Object,
 }
 
 impl Attached {
-    /// Sockets of the processes in `cgroup` and below can set parameters.
+    /// Attaches them; sockets of the processes in `cgroup` and below can set parameters.
     pub fn new(cgroup: &Path) -> Result<Self, Failure> {
         needs()?;
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
@@ -39,8 +39,8 @@ impl Attached {
         })));
         let mut object = load()?;
         let mut links = Vec::new();
-        // First, since names are taken once: a second holder must not stand before the sockets of the first, whose options
-        // would come by both.
+        // First, since names are unique: a second holder must not handle the sockets of the first, whose options would
+        // be processed twice.
         for name in CONTROLS {
             let mut ops = object.maps_mut().find(|map| map.name() == name);
             links.push(register(name, ops.as_mut().expect("bpf/pricing.bpf.c defines it"))?);
@@ -52,7 +52,7 @@ impl Attached {
     }
 }
 
-/// Waits for the end of standard input, or of the process that started this one.
+/// Waits for the end of standard input, or of the parent process.
 pub fn wait() -> io::Result<()> {
     let input = rustix::stdio::stdin();
     let parent = getppid().map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;

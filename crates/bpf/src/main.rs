@@ -1,9 +1,10 @@
-//! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel for as long as this runs.
+//! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel while this
+//! process runs.
 //!
-//! The congestion controls and the programs for their parameters hang on file descriptors of this
-//! process ("links"), and on nothing else: no pin, no file, no control group of its own. So however
-//! it ends, by the end of its standard input, of the process that started it, or by SIGKILL, the
-//! kernel takes them out. A connection that still uses the congestion control keeps it to its end.
+//! The congestion controls and the programs for their parameters are held only by file descriptors of this process
+//! ("links"): no pin, no file, no control group of its own. However it ends, by the end of its standard input, of its
+//! parent process, or by SIGKILL, the kernel removes them. A connection that still uses the congestion control keeps it
+//! until its end.
 
 mod cgroup;
 mod hold;
@@ -25,35 +26,57 @@ check   tries the same and takes them out again
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";
 
-/// Why the congestion control is not in the kernel.
+/// Reason why the congestion control is not in the kernel.
 enum Failure {
-    /// The machine lacks something; the line says what, and the remedy.
+    /// The machine lacks something; the line names it, and the remedy.
     Missing(String),
     Other(String),
 }
 
+/// Request of the command line.
+struct Arguments {
+    /// Keep the congestion controls until standard input ends.
+    keep: bool,
+    /// The cgroup v2 directory whose sockets have parameters; this process's own if not named.
+    directory: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Returns [`None`] if a text was requested, which is then printed.
+    fn parse(mut parser: lexopt::Parser) -> Result<Option<Self>, lexopt::Error> {
+        use lexopt::prelude::*;
+        let (mut keep, mut directory) = (None, None);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Value(command) if keep.is_none() && command == "hold" => keep = Some(true),
+                Value(command) if keep.is_none() && command == "check" => keep = Some(false),
+                Long("cgroup") => directory = Some(PathBuf::from(parser.value()?)),
+                Short('h') | Long("help") => {
+                    println!("{USAGE}");
+                    return Ok(None);
+                }
+                Long("version") => {
+                    println!("tidegate-bpf {}", env!("CARGO_PKG_VERSION"));
+                    return Ok(None);
+                }
+                _ => return Err(argument.unexpected()),
+            }
+        }
+        let keep = keep.ok_or("missing command: hold or check")?;
+        Ok(Some(Arguments { keep, directory }))
+    }
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (keep, directory) = match words[..] {
-        ["hold"] => (true, None),
-        ["hold", "--cgroup", directory] => (true, Some(PathBuf::from(directory))),
-        ["check"] => (false, None),
-        ["check", "--cgroup", directory] => (false, Some(PathBuf::from(directory))),
-        ["--help" | "-h"] => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        ["--version"] => {
-            println!("tidegate-bpf {}", env!("CARGO_PKG_VERSION"));
-            return ExitCode::SUCCESS;
-        }
-        _ => {
-            eprintln!("{USAGE}");
+    let arguments = match Arguments::parse(lexopt::Parser::from_env()) {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate-bpf: {error}\n\n{USAGE}");
             return ExitCode::from(2);
         }
     };
-    match run(keep, directory) {
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Missing(line)) => {
             eprintln!("{line}");
@@ -66,10 +89,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(keep: bool, directory: Option<PathBuf>) -> Result<(), Failure> {
-    let directory = directory.map_or_else(cgroup::own, Ok)?;
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let directory = arguments.directory.map_or_else(cgroup::own, Ok)?;
     let attached = hold::Attached::new(&directory)?;
-    if keep {
+    if arguments.keep {
         println!("ready");
         hold::wait().map_err(|error| Failure::Other(format!("waiting: {error}")))?;
     }

@@ -1,4 +1,4 @@
-//! The equations, with the past that they need.
+//! The equations, and the history that they need.
 
 use std::mem::take;
 
@@ -8,38 +8,38 @@ use crate::signal_law::{FluidQueue, SignalLaw, SignalState};
 use crate::trajectory::Integration;
 use crate::{FluidLink, FluidNetwork, SourceGroup};
 
-/// In packets. A window below a packet is none that any of the laws is meant for.
+/// Minimum window, packets: the laws are not meant for windows below a packet.
 const MIN_WINDOW: f64 = 1e-3;
 
-/// The state between two steps.
+/// State between two steps.
 #[derive(Clone, Default)]
 pub struct State {
-    /// Of a source of each group.
+    /// Window of a source of each group, packets.
     pub windows: Vec<f64>,
-    /// What is known of a customer of each group.
+    /// Known signal of a customer of each group.
     pub known: Vec<f64>,
-    /// Of each link.
+    /// States of the links.
     pub links: Vec<LinkState>,
 }
 
-/// A queue with what its signal remembers.
+/// State of a queue and its signal.
 #[derive(Clone, Copy)]
 pub struct LinkState {
-    /// In packets; of two queues, the classic one.
+    /// Queue, packets; of two queues, the classic one.
     pub queue: f64,
-    /// Of two, that of scalable packets.
+    /// Queue of scalable packets, if there are two, packets.
     scalable_queue: f64,
     memory: SignalState,
-    /// Mean of what is known of those whose packets arrive.
+    /// Mean of the known signals of arriving packets' customers.
     mean_known: f64,
-    /// What a packet waits in `queue`; follows from the state.
+    /// Queueing delay of `queue`, derived from the state, s.
     delay_s: f64,
-    /// What the signal says; follows as well.
+    /// Signal probability, derived from the state.
     pub probability: f64,
 }
 
 impl State {
-    /// At the beginning of an integration.
+    /// Returns the state at the beginning of an integration.
     pub fn of(network: &FluidNetwork, integration: &Integration) -> Self {
         let links = (0..network.links.len()).map(|number| begins(network, integration, number));
         State {
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// A copy in the same memory.
+    /// Copies a state into the same memory.
     fn become_as(&mut self, other: &State) {
         self.windows.clone_from(&other.windows);
         self.known.clone_from(&other.known);
@@ -82,10 +82,10 @@ fn begins(network: &FluidNetwork, integration: &Integration, number: usize) -> L
 }
 
 impl LinkState {
-    /// What the signal says.
+    /// Returns the signal probability.
     fn signalled(&self, link: &FluidLink) -> f64 {
         match (&link.signal, link.policy) {
-            // Its memory is without what goes by the delay itself.
+            // The memory of the signal does not include the part proportional to the delay itself.
             (SignalLaw::Pi2 { controller, .. }, Policy::TwoQueues(_)) => {
                 (self.memory[0] + controller.beta_hz * self.delay_s).clamp(0.0, 1.0)
             }
@@ -93,7 +93,7 @@ impl LinkState {
         }
     }
 
-    /// What a packet of such a source waits.
+    /// Returns the queueing delay of a packet of such a source, s.
     fn wait_s(&self, link: &FluidLink, scalable: bool) -> f64 {
         match link.policy {
             Policy::TwoQueues(two) if scalable => {
@@ -104,39 +104,39 @@ impl LinkState {
     }
 }
 
-/// What of a group is at the queues now.
+/// Packets of a group that arrive at the queues now.
 #[derive(Clone, Copy)]
 struct Arriving {
     rtt_s: f64,
-    /// Of one source.
+    /// Rate of one source, packets/s.
     pps: f64,
-    /// What was known of its customer as it was sent.
+    /// Known signal of its customer when they were sent.
     known: f64,
 }
 
-/// The network, and the past of what goes round in it.
+/// The network, and the history of the delayed quantities.
 pub struct NetworkEquations<'a> {
     network: &'a FluidNetwork,
     step_s: f64,
     steps_per_s: f64,
     /// Rate of a source of each group, at each step.
     rates: Vec<History>,
-    /// What is known of a customer of each group.
+    /// Known signal of a customer of each group.
     known: Vec<History>,
     /// Probability that a packet of a group is signalled at each link of its path.
     met: Vec<Vec<History>>,
-    /// Whether any link acts on what it knows of customers.
+    /// Whether any link uses known signals of customers.
     knows: bool,
     /// Whether any link has two queues.
     has_two: bool,
-    /// What a step works with.
+    /// Work space of a step.
     here: Change,
     there: Change,
     ahead: State,
 }
 
 impl<'a> NetworkEquations<'a> {
-    /// Of a network that has always been in this state.
+    /// Returns the equations of a network that has always been in this state.
     pub fn new(network: &'a FluidNetwork, step_s: f64, state: &State) -> Self {
         let any = |is: fn(&Policy) -> bool| network.links.iter().any(|l| is(&l.policy));
         let mut flow = NetworkEquations {
@@ -166,7 +166,7 @@ impl<'a> NetworkEquations<'a> {
         flow
     }
 
-    /// A step of Heun's method: the mean of the slopes at both of its ends.
+    /// Performs a step of Heun's method: the mean of the slopes at both of its ends.
     pub fn advance(&mut self, state: &mut State) {
         let (mut here, mut there) = (take(&mut self.here), take(&mut self.there));
         let mut ahead = take(&mut self.ahead);
@@ -228,7 +228,7 @@ impl<'a> NetworkEquations<'a> {
         }
     }
 
-    /// How the state changes, `ahead_s` after the last step.
+    /// Computes the slopes of the state, `ahead_s` after the last step.
     fn change(&self, state: &State, ahead_s: f64, change: &mut Change) {
         let Change { arriving, windows, known, links } = change;
         let groups = &self.network.groups;
@@ -242,7 +242,7 @@ impl<'a> NetworkEquations<'a> {
             let probability = 1.0 - passed.product::<f64>();
             let acks_pps = self.ago(&self.rates[number], rtt_s, ahead_s);
             let window = state.windows[number];
-            // An ACK adds no more than a packet, and takes no more than there is.
+            // An ACK adds at most a packet, and removes at most the window.
             let by = group.law.per_ack(window, probability, rtt_s).clamp(-window, 1.0);
             by * acks_pps
         }));
@@ -326,7 +326,7 @@ impl<'a> NetworkEquations<'a> {
         change
     }
 
-    /// Probability that a packet of a group is signalled, or dropped, at a link.
+    /// Returns the probability that a packet of a group is signalled, or dropped, at a link.
     fn met(
         &self,
         state: &State,
@@ -350,7 +350,7 @@ impl<'a> NetworkEquations<'a> {
         }
     }
 
-    /// Share of a group's packets that a link drops before they wait.
+    /// Returns the share of a group's packets that a link drops before they are queued.
     fn dropped(
         &self,
         state: &State,
@@ -396,7 +396,8 @@ impl<'a> NetworkEquations<'a> {
         past.ago((lag_s - ahead_s) * self.steps_per_s)
     }
 
-    /// What a packet waits in each queue. Where scalable packets are served first, that takes what they leave.
+    /// Sets the queueing delay of each queue. If scalable packets are served first, they use the capacity that classic
+    /// ones leave.
     fn set_delays(&self, state: &mut State, ahead_s: f64) {
         if !self.has_two {
             for (at, link) in state.links.iter_mut().zip(&self.network.links) {
@@ -429,7 +430,7 @@ impl<'a> NetworkEquations<'a> {
     }
 }
 
-/// Rates of change of a [`State`], and what they were worked out from.
+/// Slopes of a [`State`], and intermediate values.
 #[derive(Default)]
 struct Change {
     arriving: Vec<Arriving>,

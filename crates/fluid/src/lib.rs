@@ -10,10 +10,10 @@
 //! R_g(t) = d_g + Σ b_l(t)/c_l,    1 − p_g = Π (1 − p_l)         over its path
 //! ```
 //!
-//! with all delays taken at the present R_g(t), in packets and seconds. Each link is half a round trip from the
-//! source, and queues do not smooth what goes on. A link may treat groups differently ([`Policy`]). They are delay
-//! equations whose lags depend on their state. [`run`] takes steps of a fixed length, short beside the shortest
-//! lag, by Heun's method, and reads the past between two steps as a straight line.
+//! with all delays taken at the present R_g(t), in packets and seconds. Each link is half a round trip from the source,
+//! and queues do not smooth the rates. A link may treat groups differently ([`Policy`]). These are delay differential
+//! equations whose lags depend on their state. [`run`] takes steps of a fixed length, short compared with the shortest
+//! lag, by Heun's method, and interpolates the history linearly between steps.
 
 #![forbid(unsafe_code)]
 
@@ -33,25 +33,25 @@ pub use signal_law::{FluidQueue, PiController, SignalLaw, SignalState};
 pub use source::{Customer, Law, SourceGroup};
 pub use trajectory::{FluidError, Integration, Trajectory, run};
 
-/// Links, and the sources that pass them.
+/// Links, and the sources whose packets pass them.
 #[derive(Clone, Debug)]
 pub struct FluidNetwork {
-    /// Queues that are looked at.
+    /// Links with queues.
     pub links: Vec<FluidLink>,
-    /// Who sends.
+    /// Groups of sources.
     pub groups: Vec<SourceGroup>,
-    /// Whether queues may fall below zero, as in the dissertation; a real one stays empty.
+    /// Whether queues may become negative, as in the dissertation; a real one stays empty.
     pub free_queue: bool,
 }
 
-/// A queue and its signal.
+/// A link with its queue and signal.
 #[derive(Clone, Debug)]
 pub struct FluidLink {
     /// Its rate, in packets/s.
     pub capacity_pps: f64,
-    /// What it says of its queue.
+    /// Signal law of its queue.
     pub signal: SignalLaw,
-    /// Whom it tells apart.
+    /// Differentiation of groups.
     pub policy: Policy,
 }
 

@@ -1,4 +1,4 @@
-//! A function of time as far back as anybody asks.
+//! History of a function of time.
 
 /// Values at equal steps, the latest last. Before the first, the function was constant.
 pub struct History {
@@ -6,17 +6,17 @@ pub struct History {
 }
 
 impl History {
-    /// A function that has had this value for ever.
+    /// Returns a function that has always had this value.
     pub fn new(value: f64) -> Self {
         History { values: vec![value] }
     }
 
-    /// Its value one step later.
+    /// Adds the value of the next step.
     pub fn push(&mut self, value: f64) {
         self.values.push(value);
     }
 
-    /// Its value so many steps before the latest, between two of them on a straight line.
+    /// Returns the value `steps` before the latest, interpolated linearly.
     pub fn ago(&self, steps: f64) -> f64 {
         let last = self.values.len() - 1;
         let at = last as f64 - steps.max(0.0);

@@ -1,26 +1,26 @@
-//! Random early detection: a probability that goes by the mean queue.
+//! Random early detection: a probability that depends on the mean queue.
 
 /// RED's function of the mean queue r, with r' = α c (b − r).
 #[derive(Clone, Copy, Debug)]
 pub struct FluidRed {
-    /// Where signalling begins, in packets of mean queue.
+    /// Minimum threshold of the mean queue, packets.
     pub min_threshold: f64,
-    /// Where the probability is `max_probability`.
+    /// Threshold at which the probability is `max_probability`, packets.
     pub max_threshold: f64,
-    /// p_max.
+    /// Maximum probability p_max.
     pub max_probability: f64,
-    /// α.
+    /// Weight α.
     pub weight: f64,
-    /// Whether the probability goes on to 1 at twice `max_threshold`; else it jumps to 1 there.
+    /// Whether the probability rises to 1 at twice `max_threshold`; otherwise it jumps to 1 at `max_threshold`.
     pub gentle: bool,
-    /// How signals are spaced.
+    /// Spacing of signals.
     pub spacing: Spacing,
 }
 
-/// Which packets are signalled at a probability p.
+/// Spacing of signals at a probability p.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spacing {
-    /// Each by itself.
+    /// Independent.
     Geometric,
     /// With gaps of 1 to 1/p packets, all equally likely.
     Uniform,
@@ -29,7 +29,7 @@ pub enum Spacing {
 }
 
 impl FluidRed {
-    /// p of a mean queue, with this p_max.
+    /// Returns p for a mean queue and this p_max.
     pub fn probability(&self, mean: f64, max_probability: f64) -> f64 {
         let above = mean - self.max_threshold;
         let probability = match (above >= 0.0, self.gentle) {
@@ -45,7 +45,7 @@ impl FluidRed {
 }
 
 impl Spacing {
-    /// Share of the packets that are signalled: one over the mean gap.
+    /// Returns the share of packets that are signalled: one over the mean gap.
     pub fn share(self, probability: f64) -> f64 {
         match self {
             Spacing::Geometric => probability,
@@ -55,10 +55,10 @@ impl Spacing {
     }
 }
 
-/// What moves p_max so that the mean queue stays between two marks (Floyd, Gummadi, Shenker, 2001).
+/// Adaptation of p_max that keeps the mean queue in a target range (Floyd, Gummadi, Shenker, 2001).
 #[derive(Clone, Copy, Debug)]
 pub struct RedAdaptation {
-    /// Time between two steps, in seconds.
+    /// Time between two steps, s.
     pub interval_s: f64,
     /// Largest increase; a quarter of p_max if that is less.
     pub increase: f64,
@@ -66,13 +66,13 @@ pub struct RedAdaptation {
     pub decrease: f64,
 }
 
-/// The marks, as shares of the path from one threshold to the other.
+/// Target range, as shares of the distance between the thresholds.
 const LOW_HIGH: [f64; 2] = [0.4, 0.6];
-/// p_max moves no further.
+/// Range of p_max.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];
 
 impl RedAdaptation {
-    /// How p_max changes, per second, its steps made smooth.
+    /// Returns the slope of p_max, per second, as a continuous version of its steps.
     pub fn slope(&self, red: &FluidRed, mean: f64, max_probability: f64) -> f64 {
         let width = red.max_threshold - red.min_threshold;
         let [low, high] = LOW_HIGH.map(|share| red.min_threshold + share * width);

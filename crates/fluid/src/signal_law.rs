@@ -1,72 +1,72 @@
-//! By which law a queue signals congestion, and what it remembers for that.
+//! Signal laws of queues, and their state.
 
 use crate::price::Price;
 use crate::red::{FluidRed, RedAdaptation};
 
-/// What a signal goes on from: a mean queue or a probability, and a second such.
+/// State of a signal: a mean queue or a probability, and a second such value.
 pub type SignalState = [f64; 2];
 
 /// How a queue signals congestion.
 #[derive(Clone, Debug)]
 pub enum SignalLaw {
-    /// Random early detection; its memory is the mean queue.
+    /// Random early detection; its state is the mean queue.
     Red(FluidRed),
-    /// Adaptive RED; its memory is the mean queue, and p_max.
+    /// Adaptive RED; its state is the mean queue, and p_max.
     AdaptiveRed(FluidRed, RedAdaptation),
-    /// Of the present queue: straight lines between these points (queue in packets, probability).
+    /// A piecewise linear function of the present queue between these points (queue in packets, probability).
     Piecewise(Vec<(f64, f64)>),
     /// Single-bit resource marking (5.4.1): p = 1 − exp(−γ [b − b0]⁺).
     Sbrm {
-        /// γ, per packet.
+        /// Steepness γ, per packet.
         steepness: f64,
-        /// b0, in packets.
+        /// Target b0, packets.
         target: f64,
     },
-    /// PC1 and PC3: its memory is the price.
+    /// PC1 and PC3; the state is the price.
     Price(Price),
-    /// PIE: its memory is p, and goes in smaller steps the smaller it is (RFC 8033, section 4.2).
+    /// PIE; its state is p, whose steps are smaller the smaller it is (RFC 8033, section 4.2).
     Pie(PiController),
-    /// DualPI2's controller: its memory is p′; classic packets meet p′², scalable ones k p′ (RFC 9332).
+    /// Controller of DualPI2; its state is p′. Classic packets get p′², scalable ones k p′ (RFC 9332).
     Pi2 {
-        /// What moves p′.
+        /// Controller of p′.
         controller: PiController,
-        /// k.
+        /// Coupling factor k.
         coupling: f64,
     },
 }
 
-/// A probability that follows the delay q = b/c: p' = α/T (q − q₀) + β q'.
+/// PI controller of a probability by the delay q = b/c: p' = α/T (q − q₀) + β q'.
 #[derive(Clone, Copy, Debug)]
 pub struct PiController {
-    /// q₀, in seconds.
+    /// Target delay q₀, s.
     pub target_s: f64,
-    /// T, in seconds.
+    /// Update interval T, s.
     pub interval_s: f64,
-    /// α, in Hz.
+    /// Gain α, Hz.
     pub alpha_hz: f64,
-    /// β, in Hz.
+    /// Gain β, Hz.
     pub beta_hz: f64,
 }
 
-/// A queue, in packets, and how it changes, in packets/s, on a link of so many packets/s.
+/// A queue, its rate of change, and its link.
 #[derive(Clone, Copy, Debug)]
 pub struct FluidQueue {
-    /// b.
+    /// Queue b, packets.
     pub packets: f64,
-    /// b'.
+    /// Rate of change b', packets/s.
     pub slope_pps: f64,
-    /// y − c: what arrives beyond what the link carries; less than b' where an empty queue stays empty.
+    /// Excess y − c of arrivals over the capacity, packets/s; less than b' where an empty queue stays empty.
     pub excess_pps: f64,
-    /// c.
+    /// Capacity c, packets/s.
     pub capacity_pps: f64,
 }
 
-/// Below the first of each pair PIE divides its adjustment by the second.
+/// Pairs of a bound of p and the divisor of PIE's adjustment below it.
 const STEPS: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
 impl SignalLaw {
-    /// Its memory after queue and probability have long been the same.
+    /// Returns the state in equilibrium with this queue and probability.
     pub fn settled(&self, queue: f64, probability: f64) -> SignalState {
         match self {
             SignalLaw::Red(_) => [queue, 0.0],
@@ -77,7 +77,7 @@ impl SignalLaw {
         }
     }
 
-    /// How its memory changes, per second.
+    /// Returns the slope of the state, per second.
     pub fn memory_slope(&self, queue: FluidQueue, memory: SignalState) -> SignalState {
         let [first, second] = memory;
         let averaged = |red: &FluidRed| red.weight * queue.capacity_pps * (queue.packets - first);
@@ -93,7 +93,7 @@ impl SignalLaw {
         }
     }
 
-    /// Its memory, within the bounds that it has.
+    /// Returns the state limited to its bounds.
     pub fn bounded(&self, memory: SignalState) -> SignalState {
         match self {
             SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
@@ -102,7 +102,7 @@ impl SignalLaw {
         }
     }
 
-    /// Probability that it says.
+    /// Returns the signal probability.
     pub fn probability(&self, queue: f64, memory: SignalState) -> f64 {
         let [first, second] = memory;
         match self {
@@ -117,7 +117,7 @@ impl SignalLaw {
         }
     }
 
-    /// Probability that a packet is marked, of a sender that answers to marks in proportion or not.
+    /// Returns the probability that a packet is marked, of a scalable sender or another.
     pub fn met(&self, probability: f64, scalable: bool) -> f64 {
         match self {
             SignalLaw::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
@@ -131,7 +131,7 @@ impl SignalLaw {
     }
 }
 
-/// p_max with which RED says this of a queue; as it begins where that says nothing.
+/// Returns the p_max with which RED has this probability at a queue; the initial one if that is undetermined.
 fn max_probability_at(red: &FluidRed, queue: f64, probability: f64) -> f64 {
     let above = queue - red.min_threshold;
     match above > 0.0 && queue < red.max_threshold && probability > 0.0 {
@@ -140,7 +140,7 @@ fn max_probability_at(red: &FluidRed, queue: f64, probability: f64) -> f64 {
     }
 }
 
-/// On the straight line between the points around it; outside, the nearest point's.
+/// Interpolates linearly between the adjacent points; outside, returns the nearest point's value.
 fn between(points: &[(f64, f64)], queue: f64) -> f64 {
     let above = points.partition_point(|(at, _)| *at <= queue);
     match (above.checked_sub(1).map(|i| points[i]), points.get(above)) {
@@ -151,7 +151,7 @@ fn between(points: &[(f64, f64)], queue: f64) -> f64 {
 }
 
 impl PiController {
-    /// p', before what makes its steps smaller.
+    /// Returns p', before the scaling of its steps.
     fn slope(&self, queue: FluidQueue) -> f64 {
         let error_s = queue.packets / queue.capacity_pps - self.target_s;
         let change = queue.slope_pps / queue.capacity_pps;

@@ -1,95 +1,95 @@
-//! What an ACK does to a window.
+//! Laws of sources: the effect of an ACK on a window.
 
 use crate::price::signalled_price;
 
-/// Equal sources.
+/// Group of equal sources.
 #[derive(Clone, Debug)]
 pub struct SourceGroup {
-    /// What they do.
+    /// Law of the sources.
     pub law: Law,
-    /// How many.
+    /// Number of sources.
     pub count: f64,
-    /// Their round trip without queueing, in seconds.
+    /// Round trip without queueing, s.
     pub base_rtt_s: f64,
-    /// Links that they pass, by their places.
+    /// Links of their path, by index.
     pub route: Vec<usize>,
-    /// Whose they are, for links that distinguish customers.
+    /// Customer, for links that differentiate customers.
     pub customer: Customer,
 }
 
-/// Whose a source is.
+/// Customer that owns sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Customer {
-    /// How many sources it has.
+    /// Number of its sources.
     pub flows: f64,
-    /// What it is assigned, or may cause, in packets/s.
+    /// Granted rate, or granted congestion, packets/s.
     pub granted_pps: f64,
 }
 
-/// How a window answers to ACKs and marks: (6.4.2), and for Reno as in S. Low et al., "Linear stability of
-/// TCP/RED and a scalable control".
+/// Reaction of a window to ACKs and marks: (6.4.2), and for Reno as in S. Low et al., "Linear stability of TCP/RED and
+/// a scalable control".
 #[derive(Clone, Copy, Debug)]
 pub enum Law {
-    /// Adds to the window and cuts a share of it: a (1 − p)/W − b p W.
+    /// Additive increase, multiplicative decrease: a (1 − p)/W − b p W.
     Aimd {
-        /// a, in packets a round trip.
+        /// Increase a, packets a round trip.
         increase: f64,
-        /// b.
+        /// Decrease b.
         decrease: f64,
     },
     /// DCTCP and Prague: 1/W − p/2.
     Scalable,
     /// Single-bit resource marking: κ (w R/W − p).
     Sbrm {
-        /// κ.
+        /// Step κ.
         gain: f64,
-        /// w, in packets/s.
+        /// Willingness to pay w, packets/s.
         willingness_pps: f64,
     },
-    /// The same by its steps, (5.1.2) and (5.1.3): κ ((1 − p) w R/W − p).
+    /// Single-bit resource marking by its steps, (5.1.2) and (5.1.3): κ ((1 − p) w R/W − p).
     SbrmSteps {
-        /// κ.
+        /// Step κ.
         gain: f64,
-        /// w, in packets/s.
+        /// Willingness to pay w, packets/s.
         willingness_pps: f64,
     },
     /// Direct window update of explicit prices, (4.2.3): κ (w R/W − λ), with λ = −ln(1 − p)/ln φ.
     DirectWindow {
-        /// κ.
+        /// Step κ.
         gain: f64,
-        /// w, in packets/s.
+        /// Willingness to pay w, packets/s.
         willingness_pps: f64,
-        /// φ.
+        /// Base φ.
         base: f64,
     },
-    /// TCP/RM, (5.6.1) and (5.6.2), in the mean: κ ((1 − p) w R/W − (1 − (1 − p)^W)).
+    /// TCP/RM, (5.6.1) and (5.6.2), on average: κ ((1 − p) w R/W − (1 − (1 − p)^W)).
     TcpRm {
-        /// κ.
+        /// Step κ.
         gain: f64,
-        /// w, in packets/s.
+        /// Willingness to pay w, packets/s.
         willingness_pps: f64,
     },
-    /// TCP by Padhye's formula, which says where it settles: (1/W − W/Ŵ²)/b.
+    /// TCP by Padhye's formula, which gives its equilibrium: (1/W − W/Ŵ²)/b.
     Padhye {
-        /// b.
+        /// Packets per ACK, b.
         packets_per_ack: f64,
-        /// Least timeout, in seconds.
+        /// Minimum RTO, s.
         min_rto_s: f64,
     },
-    /// A constant rate, in packets/s.
+    /// Constant rate, packets/s.
     Cbr {
-        /// What it sends.
+        /// Sending rate, packets/s.
         rate_pps: f64,
     },
 }
 
 impl SourceGroup {
-    /// Round trip with this delay in queues, in seconds; not below half of it without.
+    /// Returns the round trip with this queueing delay, s; at least half of the one without.
     pub fn rtt_s(&self, delay_s: f64) -> f64 {
         self.base_rtt_s + delay_s.max(-self.base_rtt_s / 2.0)
     }
 
-    /// Rate of a source with this window, in packets/s.
+    /// Returns the rate of a source with this window, packets/s.
     pub fn rate_pps(&self, window: f64, rtt_s: f64) -> f64 {
         match self.law {
             Law::Cbr { rate_pps } => rate_pps,
@@ -102,13 +102,13 @@ impl Law {
     /// TCP Reno with an ACK for each packet: (1 − p)/W − p W/2.
     pub const RENO: Law = Law::Aimd { increase: 1.0, decrease: 0.5 };
 
-    /// Whether it answers to marks in proportion (RFC 9331), and its packets say so by ECT(1).
+    /// Whether it reacts to marks in proportion (RFC 9331), and its packets carry ECT(1).
     pub fn is_scalable(self) -> bool {
         use Law::{DirectWindow, Sbrm, SbrmSteps, Scalable};
         matches!(self, Scalable | Sbrm { .. } | SbrmSteps { .. } | DirectWindow { .. })
     }
 
-    /// What an ACK adds to the window, in packets.
+    /// Returns the change of the window per ACK, packets.
     pub fn per_ack(self, window: f64, probability: f64, rtt_s: f64) -> f64 {
         match self {
             Law::Aimd { increase, decrease } => {
@@ -139,7 +139,7 @@ impl Law {
     }
 }
 
-/// 1/Ŵ by J. Padhye et al., "Modeling TCP throughput", SIGCOMM 1998, with a timeout of R more than the least:
+/// Returns 1/Ŵ by J. Padhye et al., "Modeling TCP throughput", SIGCOMM 1998, with an RTO of R plus the minimum:
 /// √(2bp/3) + (1 + T/R) min(1, 3 √(3bp/8)) p (1 + 32 p²).
 fn inverse_window(p: f64, rtt_s: f64, packets_per_ack: f64, min_rto_s: f64) -> f64 {
     let share = (3.0 * libm::sqrt(3.0 * packets_per_ack * p / 8.0)).min(1.0);

@@ -27,7 +27,7 @@ fn group(law: Law, count: f64, base_rtt_s: f64) -> SourceGroup {
     SourceGroup { law, count, base_rtt_s, route: vec![0], customer }
 }
 
-/// Queue and window at which nothing changes, of a signal that goes by the queue, found by halving.
+/// Returns the equilibrium of queue and window, for a signal that depends on the queue, found by bisection.
 fn settled(bottleneck: &FluidNetwork) -> (f64, f64) {
     let [SourceGroup { law, count, base_rtt_s, .. }] = bottleneck.groups[..] else {
         panic!("one group")
@@ -59,8 +59,8 @@ fn integration(window: f64, queue: f64, duration_s: f64) -> Integration {
     }
 }
 
-/// By what the queue's swing grows from the third quarter of a trajectory to the fourth, when it begins just
-/// off the equilibrium.
+/// Returns the growth of the queue's amplitude from the third quarter of a trajectory to the fourth, when it begins
+/// near the equilibrium.
 fn growth(bottleneck: &FluidNetwork, duration_s: f64) -> f64 {
     let (queue, window) = settled(bottleneck);
     let near = integration(window * 1.0001, queue, duration_s);
@@ -88,7 +88,7 @@ fn what_is_settled_stays() {
     }
 }
 
-/// (6.5.21) as the fluid's own linearisation has it tips at 87.909 ms, (6.5.22) at 61.61 ms.
+/// (6.5.21) becomes unstable at 87.909 ms in the fluid's own linearisation, (6.5.22) at 61.61 ms.
 #[test]
 fn the_swing_grows_beyond_the_critical_delay_and_not_before() {
     for (law, signal, critical_s) in [(PAYS, SBRM, 0.087909), (Law::RENO, RED, 0.06161)] {
@@ -126,7 +126,7 @@ fn groups_add_up() {
     }
 }
 
-/// Heun's method, and a past read along straight lines: a quarter of the error with half the step.
+/// Heun's method, and linear interpolation of the history: a quarter of the error with half the step.
 #[test]
 fn shorter_steps_change_next_to_nothing() {
     let bottleneck = bottleneck(PAYS, SBRM, 0.06);
@@ -182,7 +182,7 @@ fn controllers_go_by_their_rfcs() {
     assert_eq!((pi2.bounded([1.2, 0.0])[0], pi2.bounded([-0.1, 0.0])[0]), (1.0, 0.0));
 }
 
-/// Whatever the probability from which it begins, PIE brings the delay to its target.
+/// For any initial probability, PIE brings the delay to its target.
 #[test]
 fn pie_settles_at_its_target() {
     let controller =
@@ -224,7 +224,7 @@ fn a_function_of_the_queue_goes_along_its_points() {
     assert!((at(14.0) - 0.005).abs() < 1e-12 && (at(20.5) - 0.505).abs() < 1e-12);
 }
 
-/// From both sides, into the band that leaves p_max alone.
+/// From both sides, into the range in which p_max is constant.
 #[test]
 fn adaptive_red_brings_the_mean_queue_between_its_marks() {
     let adapts = RedAdaptation { interval_s: 0.5, increase: 0.01, decrease: 0.9 };

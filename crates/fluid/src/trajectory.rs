@@ -1,73 +1,73 @@
-//! Integrates a fluid from its initial state, and keeps its trajectory.
+//! Integration of a fluid from its initial state.
 
 use crate::FluidNetwork;
 use crate::flow::{NetworkEquations, State};
 
-/// How a trajectory begins, and how it is followed.
+/// Initial state and steps of an integration.
 #[derive(Clone, Debug)]
 pub struct Integration {
-    /// Windows of the groups at the beginning and before, in packets.
+    /// Windows of the groups at the beginning and before, packets.
     pub windows: Vec<f64>,
-    /// Queues of the links at the beginning and before, in packets.
+    /// Queues of the links at the beginning and before, packets.
     pub queues: Vec<f64>,
-    /// The signals' own probabilities at the beginning and before, for those that go on from them.
+    /// Signal probabilities at the beginning and before, for signals with a state.
     pub probabilities: Vec<f64>,
-    /// What a link knows of each group's customers: activity, or tokens in a bucket.
+    /// Known signal of each group's customers: activity, or tokens in a bucket.
     pub known: Vec<f64>,
-    /// Their mean, where it is what counts.
+    /// Mean of the known signals, if it matters.
     pub mean_known: f64,
-    /// What is simulated, in seconds.
+    /// Simulated time, s.
     pub duration_s: f64,
-    /// Length of a step. Must be shorter than half the shortest base round trip.
+    /// Length of a step, s. Must be shorter than half the shortest base round trip.
     pub step_s: f64,
-    /// Every so many steps are kept, the beginning first.
+    /// Number of steps per recorded point; the beginning is recorded first.
     pub keep_every: usize,
 }
 
-/// What was kept: entries of all links, or of all groups, of the first moment, of the second, ...
+/// Recorded points: entries of all links, or of all groups, for the first point, the second, ...
 #[derive(Clone, Debug, Default)]
 pub struct Trajectory {
-    /// Times, in seconds.
+    /// Times, s.
     pub times_s: Vec<f64>,
-    /// Queues, in packets; of two, that of classic packets.
+    /// Queues, packets; of two, that of classic packets.
     pub queues: Vec<f64>,
-    /// Probabilities that the signals say.
+    /// Signal probabilities.
     pub probabilities: Vec<f64>,
-    /// Window of a source of each group, in packets.
+    /// Window of a source of each group, packets.
     pub windows: Vec<f64>,
-    /// What the link knows of a customer of each group.
+    /// Known signal of a customer of each group.
     pub known: Vec<f64>,
 }
 
-/// Why a fluid cannot be integrated.
+/// Errors of an integration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FluidError {
-    /// The steps jump over the shortest lag, half a base round trip.
+    /// The step exceeds the shortest lag, half a base round trip.
     StepTooLong {
-        /// Length of a step.
+        /// Length of a step, s.
         step_s: f64,
-        /// Half the shortest base round trip.
+        /// Half the shortest base round trip, s.
         shortest_s: f64,
     },
-    /// Something that has to be above zero is not, or is no number.
+    /// A value that has to be positive is not, or is NaN.
     NotPositive {
-        /// What it is.
+        /// Name of the value.
         what: &'static str,
-        /// Its value.
+        /// Value.
         value: f64,
     },
-    /// There is not one value for each group, or for each link.
+    /// The number of values differs from the number of groups, or of links.
     Number {
-        /// What of.
+        /// Name of the values.
         what: &'static str,
-        /// Values that were given.
+        /// Number of values given.
         given: usize,
-        /// How many there should be.
+        /// Number of values required.
         wanted: usize,
     },
-    /// A group passes no link, or one that is not there.
+    /// A group passes no link, or one that does not exist.
     NoPath {
-        /// The group's place.
+        /// Index of the group.
         group: usize,
     },
 }

@@ -1,11 +1,11 @@
-//! What this machine has and lacks for runs on real Linux.
+//! Prerequisites of this machine for runs on real Linux.
 
 use serde_json::{Value, json};
 
 use crate::host;
 use crate::namespace::Namespace;
 
-/// The findings, and what is missing in words, each with its remedy.
+/// Returns the findings, and what is missing, each with its remedy.
 pub fn report() -> Value {
     let root = rustix::process::geteuid().is_root();
     let netns = root && Namespace::create().is_ok();

@@ -9,17 +9,17 @@ use tidegate_mechanisms::units::Time;
 pub struct Clock(Instant);
 
 impl Clock {
-    /// The run starts now.
+    /// Starts the run.
     pub fn start() -> Self {
         Clock(Instant::now())
     }
 
-    /// The present.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
-    /// How long until `at`; zero if it is over.
+    /// Returns the time until `at`; zero if it is past.
     pub fn until(&self, at: Time) -> Duration {
         Duration::from_nanos(at.since(self.now()).as_nanos())
     }

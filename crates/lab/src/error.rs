@@ -1,24 +1,24 @@
-//! Why a run on Linux was not possible.
+//! Errors of runs on Linux.
 
-/// What can go wrong with a scenario that is valid.
+/// Errors of a valid scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
     /// The machine lacks something: one line each, with the remedy.
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
-    /// The scenario has what only simulations have: one line each, with the remedy.
+    /// The scenario has features that exist only in simulations: one line each, with the remedy.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
-    /// The hosts cannot be built.
+    /// The hosts could not be built.
     #[error("{0}")]
     Setup(String),
-    /// The run broke off.
+    /// The run failed.
     #[error("{0}")]
     Run(String),
 }
 
 impl LabError {
-    /// What a command ends with.
+    /// Returns the exit code of a command.
     pub fn exit_code(&self) -> u8 {
         match self {
             LabError::Missing(_) => 77,

@@ -1,4 +1,4 @@
-//! What of a scenario the lab cannot run, and what a kernel does its own way: known before anything is built.
+//! Features of a scenario that the lab cannot run, and deviations of the kernel: known before anything is built.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::hosts::{ROOM, deviations_of_users, mtu};
 use crate::load::{self, Generator, pricing};
 use crate::{node, traffic};
 
-/// Uniform delays up to this are what hosts have by themselves.
+/// Host jitter up to this exists in real hosts, so that it needs no emulation.
 const HOST_JITTER: Span = Span::from_micros(50);
 
-/// Everything that there is to say, for the program that calls this one.
+/// Returns the whole report, for the calling program.
 pub fn report(plan: &Plan, ip: IpVersion, generator: Generator) -> Value {
     json!({ "refused": rejected(plan, ip, generator), "deviations": deviations(plan) })
 }
 
-/// What is asked for that the lab has not, a line each with its remedy.
+/// Returns the features that the lab does not have, a line each with its remedy.
 pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String> {
     let mut lines = prices_in_packets(plan);
     lines.extend(node::not_carried(plan));
@@ -53,7 +53,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
     once(lines)
 }
 
-/// Settings of the scenario that are as the machine has them, whatever the scenario says.
+/// Returns the settings of the scenario that the machine overrides.
 pub fn deviations(plan: &Plan) -> Vec<String> {
     let mut lines = deviations_of_users(plan);
     if let Some(link) = plan.links.iter().find(|link| link.kernel_qdisc.is_some()) {
@@ -66,7 +66,7 @@ pub fn deviations(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
+/// Returns the encodings of prices that real packets cannot carry: only a mark can be.
 fn prices_in_packets(plan: &Plan) -> Vec<String> {
     let in_payload = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_payload());
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
@@ -74,7 +74,7 @@ fn prices_in_packets(plan: &Plan) -> Vec<String> {
     plan.links.iter().any(in_payload).then(|| line.to_owned()).into_iter().collect()
 }
 
-/// A kernel's TCP declares nothing, so that a network without declarations would be measured.
+/// Returns the flows that declare congestion, which a kernel's TCP does not do.
 fn declares(plan: &Plan) -> Vec<String> {
     let declares = |tcp: &TcpPlan| tcp.conex != ConexPlan::Off;
     let flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some_and(declares));
@@ -83,7 +83,7 @@ fn declares(plan: &Plan) -> Vec<String> {
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
 }
 
-/// Whatever kernels call BBR is version 1, but for those that someone has patched.
+/// Kernels name version 1 BBR, except patched ones.
 fn in_no_kernel(tcp: &TcpPlan) -> Option<String> {
     let line = "no released Linux kernel has BBRv3 (bbr3); simulate it, or take bbr";
     matches!(tcp.congestion_control, SenderParams::Bbr3(_)).then(|| line.to_owned())
@@ -91,9 +91,10 @@ fn in_no_kernel(tcp: &TcpPlan) -> Option<String> {
 
 /// A qdisc has one rate.
 fn changes_rate(plan: &Plan) -> Option<String> {
-    let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && !link.rate_changes.0.is_empty();
+    let changes = |link: &&LinkPlan| link.kernel_qdisc.is_some() && link.changes_rate();
     let link = plan.links.iter().find(changes)?;
-    Some(format!("{}.rate_changes: not with kernel_qdisc, whose rate stays", link.name))
+    let key = if link.rate_trace.is_some() { "rate.trace" } else { "rate_changes" };
+    Some(format!("{}.{key}: not with kernel_qdisc, whose rate stays", link.name))
 }
 
 fn too_many(plan: &Plan) -> Option<String> {
@@ -117,7 +118,7 @@ fn of_group(plan: &Plan, user: usize, line: &str) -> String {
     format!("{}: {line}", plan.groups[plan.users[user].group].name)
 }
 
-/// Each line where it stands first.
+/// Removes duplicate lines, keeping the first.
 fn once(lines: Vec<String>) -> Vec<String> {
     let mut known = BTreeSet::new();
     lines.into_iter().filter(|line| known.insert(line.clone())).collect()
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(own("tcp = { conex = \"re-ecn\", ecn = true }\nusers.a.flows = 1").len(), 1);
         let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
-        // Where nobody declares, a policer meets what it would meet on a kernel.
+        // Without declarations, a policer sees what it would see on a kernel.
         let policer =
             "ingress = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
         assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());
@@ -168,6 +169,18 @@ mod tests {
             rejected(&changes, IpVersion::V4, Generator::Own),
             ["bottleneck.rate_changes: not with kernel_qdisc, whose rate stays"]
         );
+        let traced = |qdisc: &str| {
+            let text = format!(
+                "version = 1\nusers.a.flows = 1\nbottleneck.rate.trace = \"1\\n\"\n{qdisc}"
+            );
+            let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
+            rejected(&plan, IpVersion::V4, Generator::Own)
+        };
+        assert_eq!(
+            traced("bottleneck.kernel_qdisc = \"cake\"\n"),
+            ["bottleneck.rate.trace: not with kernel_qdisc, whose rate stays"]
+        );
+        assert_eq!(traced(""), Vec::<String>::new());
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //!  user's TUN ──read──► parse ──► flow ──► emulation (links, meters, AQM) ──► write ──► server's TUN
 //! ```
 //!
-//! The network computes when each packet is due at the other side ([`Emulation`]); the forwarder
-//! sleeps until then and hands it over. So lateness never changes a rate or a queue, only the time
-//! at which a host gets a packet, and that is measured ([`crate::timing`]).
+//! The network computes when each packet is due at the other side ([`Emulation`]); the forwarder sleeps until then and
+//! delivers it. Lateness therefore never changes a rate or a queue, only the time at which a host gets a packet, and
+//! that is measured ([`crate::timing`]).
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,35 +30,35 @@ use crate::clock::Clock;
 use crate::header::{self, Fault};
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
-use crate::qdisc::KernelQueue;
+use crate::qdisc::{KernelQueue, ServedPacket};
 use crate::timing::{LatenessMeter, TimingReport};
 use crate::tunnels::{Fetched, NodeOutcome, TunnelEnds, Tunnels};
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_535;
-/// So many packets are read from a device in a row, so that none starves the others.
+/// Maximum number of packets read from a device in a row, so that none starves the others.
 const BATCH: usize = 32;
-/// The longest sleep, so that the end of a run is noticed.
+/// Maximum sleep, so that the end of a run is noticed.
 const MAX_SLEEP: Duration = Duration::from_millis(50);
-/// The timer's mark among the devices.
+/// Token of the timer among the devices.
 const TIMER: u64 = u64::MAX;
-/// That of the qdisc.
+/// Token of the qdisc.
 const QUEUE: u64 = u64::MAX - 1;
 
 /// A packet forwarder between the devices of all hosts.
 pub struct Forwarder<'a> {
     plan: &'a Plan,
     emulation: Emulation<'a, PacketStore>,
-    /// One per user, then the servers'.
+    /// Devices of the users, followed by the servers'.
     devices: Vec<BorrowedFd<'a>>,
     clock: Clock,
     epoll: OwnedFd,
     timer: OwnedFd,
     tunnels: Tunnels<'a>,
-    /// The kernel's qdisc at the bottleneck, if that has one.
+    /// Kernel qdisc at the bottleneck, if it has one.
     queue: Option<KernelQueue>,
     lateness: LatenessMeter,
-    /// The part of the run over which it reports on itself.
+    /// Measured time, which the timing report covers.
     measured: [Time; 2],
     malformed: u64,
     inconsistent: u64,
@@ -66,7 +67,7 @@ pub struct Forwarder<'a> {
 }
 
 impl<'a> Forwarder<'a> {
-    /// An idle forwarder. `users` are in the plan's order.
+    /// Returns an idle forwarder. `users` are in the plan's order.
     pub fn new(
         plan: &'a Plan,
         seed: u64,
@@ -107,7 +108,7 @@ impl<'a> Forwarder<'a> {
         })
     }
 
-    /// With the nodes at which tunnels begin and end.
+    /// Adds the nodes at which tunnels begin and end.
     pub fn with_nodes(mut self, nodes: Vec<TunnelEnds<'a>>) -> Result<Self, LabError> {
         self.tunnels = Tunnels::new(self.plan, nodes, &self.emulation)?;
         for (number, node) in self.tunnels.nodes().iter().enumerate() {
@@ -121,7 +122,7 @@ impl<'a> Forwarder<'a> {
         Ok(self)
     }
 
-    /// With the kernel's qdisc in front of a link.
+    /// Adds the kernel's qdisc in front of a link.
     pub fn with_queue(mut self, queue: Option<KernelQueue>) -> Result<Self, LabError> {
         if let Some(queue) = &queue {
             let mark = epoll::EventData::new_u64(QUEUE);
@@ -166,7 +167,7 @@ impl<'a> Forwarder<'a> {
         self.report()
     }
 
-    /// Wakes the forwarder when the next packet is due; that clears an earlier expiry, too.
+    /// Sets the timer to the next due packet, which also clears an earlier expiry.
     fn set_timer(&mut self) -> Result<(), Errno> {
         let sleep = self.clock.until(self.emulation.next_time()).min(MAX_SLEEP);
         let sleep = sleep.max(Duration::from_nanos(1));
@@ -177,7 +178,7 @@ impl<'a> Forwarder<'a> {
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value).map(|_| ())
     }
 
-    /// Something is to be read: from a host's device, or a node's device or socket.
+    /// Handles a readable device of a host, or device or socket of a node.
     fn serve(&mut self, mark: usize, buffer: &mut [u8]) -> Result<(), Errno> {
         let Some(of_node) = mark.checked_sub(self.devices.len()) else {
             return self.fetch(self.devices[mark], buffer, |own, bytes| own.accept(mark, bytes));
@@ -193,7 +194,7 @@ impl<'a> Forwarder<'a> {
         Ok(())
     }
 
-    /// Gives the qdisc what has come to its link.
+    /// Passes arrived packets to the qdisc.
     fn fill_queue(&mut self) -> Result<(), Errno> {
         let Some(queue) = &mut self.queue else { return Ok(()) };
         while let Some(arrived) = self.emulation.for_queue(queue.link) {
@@ -208,17 +209,28 @@ impl<'a> Forwarder<'a> {
         Ok(())
     }
 
-    /// The qdisc has served packets.
+    /// Handles packets that the qdisc has served.
     fn serve_queue(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
         for _ in 0..BATCH {
             let Some(queue) = &mut self.queue else { return Ok(()) };
             let len = match rustix::io::read(queue.as_fd(), &mut *buffer) {
                 Ok(len) => len,
-                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::AGAIN) => {
+                    let failed =
+                        |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                    let (link, now) = (queue.link, self.clock.now());
+                    for handle in queue.find_dropped().map_err(failed)? {
+                        self.emulation.dropped(link, handle, DropReason::Aqm, now);
+                    }
+                    if !queue.has_suspects() {
+                        return Ok(());
+                    }
+                    continue;
+                }
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            let (link, now) = (queue.link, self.clock.now());
+            let (link, release, now) = (queue.link, queue.release, self.clock.now());
             let Some(served) = queue.take(&buffer[..len]) else {
                 self.unclassified += 1;
                 continue;
@@ -226,7 +238,8 @@ impl<'a> Forwarder<'a> {
             for handle in served.dropped {
                 self.emulation.dropped(link, handle, DropReason::Aqm, now);
             }
-            let delivery = self.emulation.served(link, served.handle, served.marked, now);
+            let ServedPacket { handle, marked, .. } = served;
+            let delivery = self.emulation.served(link, handle, marked, now, release);
             if let Some(delivery) = delivery {
                 self.hand_over(delivery);
             }
@@ -234,7 +247,7 @@ impl<'a> Forwarder<'a> {
         Ok(())
     }
 
-    /// Takes packets that a kernel has sent.
+    /// Reads packets that a kernel has sent.
     fn fetch(
         &mut self,
         device: BorrowedFd,
@@ -252,7 +265,7 @@ impl<'a> Forwarder<'a> {
         Ok(())
     }
 
-    /// Lets a packet enter the network, if it is one of a flow's.
+    /// Injects a packet into the network, if it belongs to a flow.
     fn accept(&mut self, device: usize, bytes: &[u8]) {
         let Ok(view) = packet::parse(bytes) else {
             self.malformed += 1;
@@ -272,7 +285,7 @@ impl<'a> Forwarder<'a> {
         self.emulation.inject(flow, direction, number, bytes.len() as u16, header, now);
     }
 
-    /// Lets a packet of a node enter the network, if it is one of a tunnel.
+    /// Injects a packet of a node into the network, if it belongs to a tunnel.
     fn accept_of_node(&mut self, node: usize, bytes: &[u8]) {
         let fetched = self.tunnels.fetched(node, bytes, &mut self.emulation, self.clock.now());
         match fetched {
@@ -282,7 +295,7 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// The flow that a packet from a device belongs to: servers listen on one port per flow.
+    /// Returns the flow of a packet from a device: servers listen on one port per flow.
     fn flow_of(&self, device: usize, view: &View) -> Option<(u32, Direction)> {
         let ports = view.ports?;
         let is_server = device + 1 == self.devices.len();
@@ -295,7 +308,7 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// Hands a packet that is due to its host.
+    /// Delivers a due packet to its host.
     fn hand_over(&mut self, delivery: Delivery) {
         let Delivery { packet, flow, direction, at, header, place } = delivery;
         if let Some(place) = place {

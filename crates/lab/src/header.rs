@@ -1,4 +1,4 @@
-//! What the header of a real packet says to mechanisms, and how what they write gets into it.
+//! Congestion fields in headers of real packets: reading and writing.
 
 use std::net::IpAddr;
 
@@ -9,17 +9,17 @@ use tidegate_wire::packet::{self, View};
 use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 use tidegate_wire::{self as wire, WireError};
 
-/// What is wrong with what a packet declares.
+/// Error in a packet's declarations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No parser takes it: the packet declares nothing.
+    /// The packet could not be parsed: it declares nothing.
     Malformed(WireError),
-    /// It says what cannot be, and is read as without that: L, E or C of a packet that takes no part in ConEx, a
-    /// reserved bit, the codepoint of re-ECN that means nothing.
+    /// The fields are inconsistent, and ignored: L, E or C without X, a reserved bit, or the unused codepoint of
+    /// re-ECN.
     Inconsistent,
 }
 
-/// What a packet says, and what is wrong with it.
+/// Returns the congestion fields of a packet, and their errors.
 pub fn read(bytes: &[u8], view: &View) -> (CongestionHeader, Result<(), Fault>) {
     let (declared, fault) = match declared(bytes, view) {
         Ok((declared, true)) => (declared, Err(Fault::Inconsistent)),
@@ -29,13 +29,13 @@ pub fn read(bytes: &[u8], view: &View) -> (CongestionHeader, Result<(), Fault>) 
     (CongestionHeader { ecn: ecn_of(view.ecn), declared }, fault)
 }
 
-/// Writes what a packet says now, where that is something else than what its sender wrote. Returns whether
-/// there was room for all of it.
+/// Writes the congestion fields of a packet, if they differ from the sender's. Returns whether the packet had room for
+/// all.
 pub fn write(bytes: &mut [u8], view: &View, header: CongestionHeader) -> bool {
     let (before, _) = read(bytes, view);
     match header.ecn {
         same if same == before.ecn => {}
-        // A queue that marks whatever comes cannot do so here: it would tell a sender that does not listen.
+        // A queue that marks all packets cannot do so here: the sender would not understand the mark.
         Ecn::Ce => {
             packet::set_ce(bytes, view);
         }
@@ -44,8 +44,8 @@ pub fn write(bytes: &mut [u8], view: &View, header: CongestionHeader) -> bool {
     header.declared == before.declared || declare(bytes, view, header.declared) == Ok(true)
 }
 
-/// What a sender declares, by the ConEx option (RFC 7837, IPv6) and by re-ECN's bit (IPv4), and whether it
-/// contradicts itself.
+/// Returns the declarations of a sender, by the ConEx option (RFC 7837, IPv6) and by re-ECN's bit (IPv4), and whether
+/// they are inconsistent.
 fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
     if view.source.is_ipv4() {
         let codepoint = re_ecn::read(bytes)?;
@@ -65,10 +65,10 @@ fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
     }))
 }
 
-/// The emulated network has tunnels of its own; those of hosts are theirs.
+/// The emulated network has tunnels of its own; tunnels of hosts are opaque.
 const NO_TUNNELS: usize = 0;
 
-/// Declares something else. Returns whether the packet has room for it.
+/// Writes declarations. Returns whether the packet has room for them.
 fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, WireError> {
     let Declared { conex, loss, mark, credit, re } = declared;
     match view.source {
@@ -85,7 +85,7 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
     }
 }
 
-/// The ECN field of real packets, as mechanisms have it.
+/// Converts the ECN field of real packets.
 pub fn ecn_of(ecn: wire::EcnField) -> Ecn {
     match ecn {
         wire::EcnField::NotEct => Ecn::NotEct,
@@ -95,7 +95,7 @@ pub fn ecn_of(ecn: wire::EcnField) -> Ecn {
     }
 }
 
-/// The other direction.
+/// Converts the ECN field for real packets.
 pub fn wire_ecn(ecn: Ecn) -> wire::EcnField {
     match ecn {
         Ecn::NotEct => wire::EcnField::NotEct,
@@ -111,7 +111,7 @@ mod tests {
 
     const UDP: u8 = 17;
 
-    /// A datagram of IPv6 with a ConEx option, and one of IPv4.
+    /// Returns an IPv6 datagram with a ConEx option, and an IPv4 one.
     fn packets() -> [Vec<u8>; 2] {
         let udp = [0, 1, 0, 2, 0, 8, 0, 0];
         let option = Cdo::default().emit(UDP, Conex::declaring(Declaration::default()));
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Whoever cannot be marked is not, whatever a queue of the scenario says.
+    /// Packets that are not ECN-capable are not marked, for any queue of the scenario.
     #[test]
     fn a_mark_is_written_where_the_sender_listens() {
         for bytes in packets() {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(error, Err(Fault::Malformed(WireError::RepeatedOption { at: 5 })));
     }
 
-    /// RFC 7837, section 4: L, E and C say nothing without X, and reserved bits never.
+    /// RFC 7837, section 4: L, E and C are meaningless without X, and reserved bits always.
     #[test]
     fn an_inconsistent_header_is_reported_and_read_as_if_absent() {
         let [v6, mut v4] = packets();

@@ -1,8 +1,7 @@
 //! A host: a network namespace with one TUN device.
 //!
-//! It thinks that all the others are behind that, on one link. What comes out of the device is a bare
-//! IP packet, complete: without an Ethernet header to answer for, and without segmentation or
-//! checksums left to hardware that is not there.
+//! All other hosts are behind that device, on one link. The device delivers bare and complete IP packets: without an
+//! Ethernet header, and without offloaded segmentation or checksums.
 
 use std::fs;
 use std::io;
@@ -14,17 +13,17 @@ use std::time::Duration;
 use crate::namespace::Namespace;
 use crate::{netlink, settings, system};
 
-/// The name of every host's interface.
+/// Name of every host's interface.
 pub const DEVICE: &str = "tidegate0";
-/// Packets that wait for the forwarder: 48 ms of full packets at 1 Gb/s.
+/// Device queue towards the forwarder, packets: 48 ms of full packets at 1 Gb/s.
 const QUEUE_PACKETS: u32 = 4_000;
-/// RFC 8200, section 5.
+/// Minimum MTU of IPv6, RFC 8200, section 5.
 pub const IPV6_MIN_MTU: u32 = 1280;
-/// For the kernel to make an address usable: 5 s at most, where 1 ms is usual.
+/// Number of attempts until the kernel makes an address usable: 5 s at most, where 1 ms is usual.
 const ROUTE_ATTEMPTS: u32 = 5_000;
 const ROUTE_PAUSE: Duration = Duration::from_millis(1);
 
-/// The version of the Internet Protocol that hosts speak.
+/// IP version of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {
     /// IPv4, in 198.18.0.0/15 (RFC 2544).
@@ -34,7 +33,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Of a header without options.
+    /// Returns the length of a header without options.
     pub fn header_bytes(self) -> u32 {
         match self {
             IpVersion::V4 => 20,
@@ -42,7 +41,7 @@ impl IpVersion {
         }
     }
 
-    /// The length of the prefix that all hosts share.
+    /// Returns the length of the common prefix of all hosts.
     fn prefix(self) -> u8 {
         match self {
             IpVersion::V4 => 15,
@@ -50,7 +49,7 @@ impl IpVersion {
         }
     }
 
-    /// The address of the servers.
+    /// Returns the address of the servers.
     pub fn server(self) -> IpAddr {
         match self {
             IpVersion::V4 => Ipv4Addr::new(198, 19, 0, 1).into(),
@@ -58,7 +57,7 @@ impl IpVersion {
         }
     }
 
-    /// The address of a user.
+    /// Returns the address of a user.
     pub fn user(self, number: usize) -> IpAddr {
         match self {
             IpVersion::V4 => {
@@ -75,13 +74,13 @@ impl IpVersion {
 /// An end host.
 #[derive(Debug)]
 pub struct NetnsHost {
-    /// Where its sockets are.
+    /// Network namespace of its sockets.
     pub namespace: Namespace,
-    /// Packets it sends are read here, packets for it written; neither blocks.
+    /// Device from which its packets are read, and to which packets for it are written; non-blocking.
     pub device: OwnedFd,
     /// Its address.
     pub address: IpAddr,
-    /// Its largest packet, bytes.
+    /// Largest packet, bytes.
     pub mtu: u32,
     index: u32,
 }
@@ -93,7 +92,7 @@ impl AsFd for NetnsHost {
 }
 
 impl NetnsHost {
-    /// A host alone in its namespace, with a device whose largest packet is `mtu` bytes.
+    /// Builds a host in its own namespace, with a device whose largest packet is `mtu` bytes.
     pub fn build(ip: IpVersion, address: IpAddr, mtu: u32) -> io::Result<NetnsHost> {
         let namespace = Namespace::create()?;
         set_all(&namespace, settings::COMMON)?;
@@ -113,7 +112,7 @@ impl NetnsHost {
         Ok(NetnsHost { namespace, device, address, mtu, index })
     }
 
-    /// Sets what TCP takes from the route to another host.
+    /// Sets the TCP metrics of the route to another host.
     pub fn set_route(&self, to: &NetnsHost, metrics: &netlink::Metrics) -> io::Result<()> {
         if *metrics == netlink::Metrics::default() {
             return Ok(());
@@ -121,18 +120,18 @@ impl NetnsHost {
         self.namespace.enter(|| netlink::set_route(self.index, to.address, metrics))?
     }
 
-    /// Packets that the host sent and nobody read in time: the device's queue was full.
+    /// Returns the number of packets of the host that were not read in time: the device's queue was full.
     pub fn overruns(&self) -> io::Result<u64> {
         let table = self.namespace.enter(|| fs::read_to_string("/proc/thread-self/net/dev"))??;
         let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE));
-        // Eight columns of what was received, then bytes, packets, errors, drops of what was sent.
+        // Eight columns of received counts, then bytes, packets, errors, drops of sent ones.
         let drops = line.and_then(|line| line.trim_start_matches(':').split_whitespace().nth(11));
         let drops = drops.and_then(|text| text.parse().ok());
         drops.ok_or_else(|| io::Error::other("the kernel does not count the device's drops"))
     }
 }
 
-/// What this machine lacks for hosts, one line each.
+/// Returns what this machine lacks for hosts, one line each.
 pub fn missing() -> Vec<String> {
     let mut all = Vec::new();
     if !rustix::process::geteuid().is_root() {
@@ -146,8 +145,8 @@ pub fn missing() -> Vec<String> {
     all
 }
 
-/// Waits until the host takes packets for its own address. In IPv6 that begins some time after the
-/// address is there, and what comes before is lost: the first packet of a connection, say.
+/// Waits until the host accepts packets for its own address. In IPv6 that begins some time after the address is set,
+/// and earlier packets are lost, such as the first of a connection.
 fn await_own_route(address: IpAddr) -> io::Result<()> {
     let IpAddr::V6(address) = address else { return Ok(()) };
     let prefix = format!("{:032x} 80 ", u128::from(address));
@@ -162,12 +161,12 @@ fn await_own_route(address: IpAddr) -> io::Result<()> {
     Err(io::Error::other(format!("{address} has no route of its own")))
 }
 
-/// Whether these flags of a route, in hexadecimal, have `RTF_LOCAL` (linux/ipv6_route.h).
+/// Whether these flags of a route, in hexadecimal, contain `RTF_LOCAL` (linux/ipv6_route.h).
 fn is_local(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags >> 31 == 1)
 }
 
-/// Nothing but the flows' packets shall leave a host: no router or neighbour is looked for.
+/// Disables router and neighbour discovery, so that only the flows' packets leave a host.
 fn silence(namespace: &Namespace, ip: IpVersion) -> io::Result<()> {
     if !fs::exists("/proc/sys/net/ipv6")? {
         return Ok(());
@@ -175,7 +174,7 @@ fn silence(namespace: &Namespace, ip: IpVersion) -> io::Result<()> {
     let of_device = |name: &str| format!("net.ipv6.conf.{DEVICE}.{name}");
     if ip == IpVersion::V4 {
         return match set(namespace, &of_device("disable_ipv6"), "1") {
-            // Where packets are smaller than 1,280 bytes the device has no IPv6 (RFC 8200, section 5).
+            // For packets below 1,280 bytes the device has no IPv6 (RFC 8200, section 5).
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         };
@@ -190,14 +189,14 @@ fn set_all(namespace: &Namespace, sysctls: &[(&str, &str)]) -> io::Result<()> {
     sysctls.iter().try_for_each(|(name, value)| set(namespace, name, value))
 }
 
-/// Sets one of the kernel's settings there.
+/// Sets a sysctl in a namespace.
 pub fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{name} = {value}: {error}"));
     namespace.set_sysctl(name, value).map_err(named)
 }
 
-/// The number of an interface of the calling thread's namespace.
+/// Returns the index of an interface of the calling thread's namespace.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::DGRAM, None)?;
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)

@@ -10,11 +10,11 @@ use crate::host::{IPV6_MIN_MTU, IpVersion, NetnsHost, missing, set};
 use crate::node::Node;
 use crate::{settings, traffic};
 
-/// The server's port of flow 0; the others follow.
+/// Server port of flow 0; the others follow.
 pub const FIRST_PORT: u16 = 10_000;
-/// So many flows have a port.
+/// Maximum number of flows, limited by ports.
 pub const ROOM: usize = (u16::MAX - FIRST_PORT) as usize + 1;
-/// Descriptors of a flow (listener and both ends), of a host, and of the rest.
+/// File descriptors per flow: listener and both ends.
 const FDS_PER_FLOW: u64 = 4;
 const FDS_PER_HOST: u64 = 2;
 const FDS_REST: u64 = 64 + 3 * crate::node::MOST as u64;
@@ -22,24 +22,25 @@ const FDS_REST: u64 = 64 + 3 * crate::node::MOST as u64;
 /// The hosts of a plan.
 #[derive(Debug)]
 pub struct NetnsHosts {
-    /// By the plan's users.
+    /// Hosts of the users, in the plan's order.
     pub users: Vec<NetnsHost>,
-    /// All servers in one.
+    /// Host of all servers.
     pub server: NetnsHost,
-    /// Where tunnels begin and end.
+    /// Nodes at which tunnels begin and end.
     pub nodes: Vec<Node>,
-    /// The version of IP that they speak.
+    /// IP version.
     pub ip: IpVersion,
-    /// Its largest packet, bytes.
+    /// Largest packet, bytes.
     pub mtu: u32,
 }
 
 impl NetnsHosts {
-    /// Builds all hosts of a plan that is not [refused](crate::examine::refused). They vanish when this value is dropped,
-    /// or the process ends.
+    /// Builds all hosts of a plan that is not [rejected](crate::examine::rejected). They vanish when this value is
+    /// dropped, or the process ends.
     ///
     /// # Errors
-    /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] with what Linux refuses.
+    ///
+    /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] if Linux rejects a request.
     pub fn build(plan: &Plan, ip: IpVersion) -> Result<NetnsHosts, LabError> {
         let missing = missing();
         if !missing.is_empty() {
@@ -70,7 +71,7 @@ impl NetnsHosts {
     }
 }
 
-/// The server's port of a flow.
+/// Returns the server port of a flow.
 pub fn server_port(flow: usize) -> u16 {
     FIRST_PORT + flow as u16
 }
@@ -79,14 +80,14 @@ fn flows_of(plan: &Plan, user: usize) -> impl Iterator<Item = &FlowPlan> {
     plan.flows.iter().filter(move |flow| flow.user == user)
 }
 
-/// The largest packet of a user.
+/// Returns the largest packet of a user.
 pub fn mtu(plan: &Plan, user: usize) -> u32 {
     let sizes = flows_of(plan, user).map(traffic::largest_packet);
-    // A device takes no less than what RFC 791 demands.
+    // A device's MTU is at least the minimum of RFC 791.
     sizes.max().unwrap_or(IPV6_MIN_MTU).max(68)
 }
 
-/// Tells both ends what a user's TCP is like.
+/// Configures the TCP of a user at both ends.
 fn settle(tcp: &TcpPlan, user: &NetnsHost, server: &NetnsHost) -> io::Result<()> {
     for (name, value) in settings::sysctls(tcp) {
         set(&user.namespace, name, &value)?;
@@ -95,10 +96,10 @@ fn settle(tcp: &TcpPlan, user: &NetnsHost, server: &NetnsHost) -> io::Result<()>
     server.set_route(user, &settings::server_route(tcp))
 }
 
-/// In what the kernel's TCP differs from the plan, whatever it is told: lines that begin with the group.
+/// Returns the deviations of the kernel's TCP from the plan: lines that begin with the group.
 pub fn deviations_of_users(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
-    // Users of a group are neighbours, and alike.
+    // Users of a group are contiguous, and equal.
     let mut previous = None;
     for (number, user) in plan.users.iter().enumerate() {
         if previous.replace(user.group) != Some(user.group) {
@@ -111,7 +112,7 @@ pub fn deviations_of_users(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// Many users need many descriptors, more than a shell hands out.
+/// Raises the limit of file descriptors above the default of a shell.
 fn raise_descriptor_limit(plan: &Plan) -> Result<(), LabError> {
     let need =
         FDS_PER_FLOW * plan.flows.len() as u64 + FDS_PER_HOST * plan.users.len() as u64 + FDS_REST;

@@ -1,11 +1,11 @@
-//! What the running kernel says of itself.
+//! Information about the running kernel.
 
-/// Its release, such as `6.12.3`.
+/// Returns its release, such as `6.12.3`.
 pub fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Congestion controls that it has loaded.
+/// Returns its available congestion controls.
 pub fn congestion_controls() -> Vec<String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).unwrap_or_default();

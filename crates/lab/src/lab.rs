@@ -20,30 +20,30 @@ use crate::qdisc::KernelQueue;
 use crate::timing::TimingReport;
 use crate::{examine, realtime};
 
-/// What a run can be asked for beside its scenario.
+/// Options of a run besides its scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct LabOptions {
-    /// Seed of the AQMs' dice, of start times and of pauses.
+    /// Seed of the AQMs' random numbers, of start times and of pauses.
     pub seed: u64,
-    /// Which Internet Protocol the hosts speak.
+    /// IP version of the hosts.
     pub ip: IpVersion,
-    /// What makes the traffic.
+    /// Traffic generator.
     pub generator: Generator,
-    /// Whether to say every second how far the run is.
+    /// Whether to report progress every second.
     pub progress: bool,
-    /// Whether to say how to look inside.
+    /// Whether to print how to inspect the namespaces.
     pub verbose: bool,
 }
 
-/// All that a run yields.
+/// Results of a run.
 pub struct LabRun {
-    /// What the network measured.
+    /// Measurements of the network.
     pub emulated: Emulated,
-    /// What the hosts measured.
+    /// Measurements of the hosts.
     pub load: LoadReport,
-    /// How well the machine kept up.
+    /// Timing report of the machine.
     pub timing: TimingReport,
-    /// Settings of the scenario that a kernel does not follow.
+    /// Settings of the scenario that the kernel does not follow.
     pub deviations: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub fn run(plan: &Plan, options: LabOptions) -> Result<LabRun, LabError> {
     Ok(LabRun { emulated, load, timing, deviations: examine::deviations(plan) })
 }
 
-/// Packets that hosts have sent and nobody fetched in time.
+/// Returns the number of packets of hosts that were not read in time.
 fn overruns(hosts: &NetnsHosts) -> Result<u64, LabError> {
     let nodes = hosts.nodes.iter().map(|node| &node.host);
     let all = hosts.users.iter().chain([&hosts.server]).chain(nodes);
@@ -93,7 +93,7 @@ fn overruns(hosts: &NetnsHosts) -> Result<u64, LabError> {
     sum.map_err(|error| LabError::Run(format!("the devices' counters: {error}")))
 }
 
-/// The namespaces have no names; the process holds them open.
+/// Prints how to enter the namespaces, which have no names while the process holds them open.
 fn print_namespaces(plan: &Plan, hosts: &NetnsHosts) {
     let users = hosts.users.iter().enumerate().map(|(user, host)| (plan.user_name(user), host));
     let nodes = hosts.nodes.iter().map(|node| (node.name.clone(), &node.host));
@@ -119,11 +119,11 @@ fn forward(
     Ok((emulated, TimingReport { realtime, cpu_share, ..timing }))
 }
 
-/// One line a second on standard error: seconds done and seconds in all.
+/// Prints a line a second on standard error: seconds done and seconds in total.
 fn print_progress(clock: &Clock, end: Time, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         eprintln!("t {:.1} {:.1}", clock.now().as_secs().min(end.as_secs()), end.as_secs());
-        // Short naps, so that the end of a run does not wait for a line.
+        // Short sleeps, so that the end of a run does not wait for a line.
         (0..10).take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|_| {
             thread::sleep(Duration::from_millis(100));
         });

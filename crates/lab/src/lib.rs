@@ -1,10 +1,10 @@
 //! The same scenario on Linux.
 //!
-//! NetnsHosts are network namespaces ([`host`]) with real TCP and UDP ([`load`]); between them stands
-//! the simulator's own network, driven in real time ([`forwarder`]). A run ([`lab`]) yields the
-//! tables of a simulation ([`output`]) and a report on how well the machine kept up ([`timing`]).
+//! Hosts are network namespaces ([`host`]) with real TCP and UDP ([`load`]); between them is the simulator's own
+//! network, driven in real time ([`forwarder`]). A run ([`lab`]) yields the tables of a simulation ([`output`]) and a
+//! timing report ([`timing`]).
 
-// The one crate that lives in real time: everywhere else a clock would make results differ.
+// The only crate in real time: in all others a clock would make results differ.
 #![allow(clippy::disallowed_methods)]
 
 pub mod check;

@@ -1,7 +1,7 @@
 //! Network namespaces without a name.
 //!
-//! A descriptor is all that holds one, so the kernel removes it with everything inside when the
-//! process ends, however that happens, and its name can collide with nobody's.
+//! Only a descriptor holds the namespace, so the kernel removes it with all its contents when the process ends for any
+//! reason, and it has no name that could collide.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::system;
 
-/// The calling thread's namespace; `/proc/self` would be the main thread's.
+/// Namespace of the calling thread; `/proc/self` would be the main thread's.
 const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace.
@@ -20,9 +20,9 @@ const OWN: &str = "/proc/thread-self/ns/net";
 pub struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// A new one, with nothing but a loopback interface that is down.
+    /// Creates a namespace, with only a loopback interface that is down.
     pub fn create() -> io::Result<Namespace> {
-        // A thread that ends has no namespace to come back to.
+        // A thread that ends need not return to its namespace.
         let thread = thread::spawn(|| {
             system::unshare_network()?;
             Ok(Namespace(File::open(OWN)?.into()))
@@ -30,20 +30,20 @@ impl Namespace {
         thread.join().expect("no panic in two system calls")
     }
 
-    /// Does `work` with the calling thread inside, and returns, also when `work` panics. Sockets
-    /// that `work` opens stay inside for good.
+    /// Runs `work` with the calling thread inside, and returns to the previous namespace, even if `work` panics.
+    /// Sockets opened by `work` stay inside.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let _outside = Outside(File::open(OWN)?.into());
         join(&self.0)?;
         Ok(work())
     }
 
-    /// Writes a setting such as `net.ipv4.tcp_ecn`, of this namespace alone.
+    /// Sets a sysctl such as `net.ipv4.tcp_ecn`, in this namespace only.
     pub fn set_sysctl(&self, name: &str, value: &str) -> io::Result<()> {
         self.enter(|| fs::write(sysctl_path(name), value))?
     }
 
-    /// Reads a setting of this namespace.
+    /// Reads a sysctl of this namespace.
     pub fn sysctl(&self, name: &str) -> io::Result<String> {
         let text = self.enter(|| fs::read_to_string(sysctl_path(name)))??;
         Ok(text.trim_end().to_owned())
@@ -56,12 +56,12 @@ impl AsFd for Namespace {
     }
 }
 
-/// Where a thread came from and goes back to.
+/// Namespace to which a thread returns.
 struct Outside(OwnedFd);
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        // Going on in the wrong namespace would be worse than an abort.
+        // Continuing in the wrong namespace would be worse than an abort.
         join(&self.0).expect("back to the namespace the thread came from");
     }
 }

@@ -1,147 +1,110 @@
-//! Interfaces, addresses and routes: the four requests to rtnetlink (rtnetlink(7)) that a host
-//! needs. They act on the calling thread's namespace.
+//! Interfaces, addresses and routes by rtnetlink (rtnetlink(7)), in the calling thread's namespace.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
 
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 
-// Of linux/rtnetlink.h and linux/if_link.h; the C library's crate lacks some of them.
-const RTM_NEWLINK: u16 = 16;
-const RTM_NEWADDR: u16 = 20;
-const RTM_NEWROUTE: u16 = 24;
-const FLAG_REQUEST_ACK: u16 = 0x1 | 0x4;
-const FLAG_REPLACE_CREATE: u16 = 0x100 | 0x400;
-const ERROR: u16 = 2;
-const HEADER_LEN: usize = 16;
-
-const IFF_UP: u32 = 1;
-const IFLA_MTU: u16 = 4;
-const IFLA_TXQLEN: u16 = 13;
-const IFA_ADDRESS: u16 = 1;
-const IFA_LOCAL: u16 = 2;
-/// Usable at once: on a link with one neighbour no address can be taken.
-const IFA_F_NODAD: u8 = 2;
-const RTA_DST: u16 = 1;
-const RTA_OIF: u16 = 4;
-const RTA_METRICS: u16 = 8;
-const TABLE_MAIN: u8 = 254;
-const PROTOCOL_STATIC: u8 = 4;
-const SCOPE_LINK: u8 = 253;
-const UNICAST: u8 = 1;
-
-/// What TCP takes from the route to its peer; `None` leaves the kernel's default.
+/// TCP metrics of a route; `None` leaves the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Initial window, segments.
     pub initial_window: Option<u32>,
-    /// Smallest retransmission timeout, milliseconds.
+    /// Minimum retransmission timeout, milliseconds.
     pub min_rto_ms: Option<u32>,
-    /// ACKs are never delayed.
+    /// 1: ACKs are never delayed.
     pub quick_ack: Option<u32>,
 }
 
 impl Metrics {
-    /// By attribute number.
-    fn attributes(&self) -> impl Iterator<Item = (u16, u32)> {
-        let all = [(11, self.initial_window), (13, self.min_rto_ms), (15, self.quick_ack)];
-        all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
+    fn attributes(&self) -> Vec<RouteMetric> {
+        let all = [
+            self.initial_window.map(RouteMetric::InitCwnd),
+            self.min_rto_ms.map(RouteMetric::RtoMin),
+            self.quick_ack.map(RouteMetric::QuickAck),
+        ];
+        all.into_iter().flatten().collect()
     }
 }
 
 /// Sets an interface up.
 pub fn set_up(index: u32) -> io::Result<()> {
-    link(index, IFF_UP, &[])
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.header.flags = LinkFlags::Up;
+    message.header.change_mask = LinkFlags::Up;
+    request(RouteNetlinkMessage::NewLink(message), 0)
 }
 
-/// Sets the size of the largest packet in bytes and the room for packets to be read, in packets.
+/// Sets the MTU, bytes, and the length of the device's transmit queue, packets.
 pub fn set_limits(index: u32, mtu: u32, queue: u32) -> io::Result<()> {
-    link(index, 0, &[(IFLA_MTU, mtu), (IFLA_TXQLEN, queue)])
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue)];
+    request(RouteNetlinkMessage::NewLink(message), 0)
 }
 
-fn link(index: u32, flags: u32, attributes: &[(u16, u32)]) -> io::Result<()> {
-    let mut message = Message::new(RTM_NEWLINK, 0);
-    message.body(&[0; 4]).body(&index.to_ne_bytes());
-    message.body(&flags.to_ne_bytes()).body(&flags.to_ne_bytes());
-    for (kind, value) in attributes {
-        message.attribute(*kind, &value.to_ne_bytes());
-    }
-    message.request()
-}
-
-/// Gives an interface an address, and a route to the `prefix` that it is in.
+/// Gives an interface an address, and a route to the network of `prefix` bits that the address is in.
 pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
-    let mut message = Message::new(RTM_NEWADDR, FLAG_REPLACE_CREATE);
-    message.body(&[family(address), prefix, IFA_F_NODAD, 0]).body(&index.to_ne_bytes());
-    message.attribute(IFA_LOCAL, &octets(address)).attribute(IFA_ADDRESS, &octets(address));
-    message.request()
+    let mut message = AddressMessage::default();
+    message.header.family = family(address);
+    message.header.prefix_len = prefix;
+    // Usable immediately: on a link with one neighbour there are no duplicate addresses.
+    message.header.flags = AddressHeaderFlags::Nodad;
+    message.header.index = index;
+    message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+    request(RouteNetlinkMessage::NewAddress(message), NLM_F_REPLACE | NLM_F_CREATE)
 }
 
-/// Sets what TCP takes from the route to one host behind an interface.
+/// Sets a route with `metrics` to one host behind an interface.
 pub fn set_route(index: u32, to: IpAddr, metrics: &Metrics) -> io::Result<()> {
-    let host = octets(to);
-    let mut message = Message::new(RTM_NEWROUTE, FLAG_REPLACE_CREATE);
-    message.body(&[family(to), (host.len() * 8) as u8, 0, 0]);
-    message.body(&[TABLE_MAIN, PROTOCOL_STATIC, SCOPE_LINK, UNICAST]).body(&[0; 4]);
-    message.attribute(RTA_DST, &host).attribute(RTA_OIF, &index.to_ne_bytes());
-    let mut nested = Message(Vec::new());
-    for (kind, value) in metrics.attributes() {
-        nested.attribute(kind, &value.to_ne_bytes());
-    }
-    message.attribute(RTA_METRICS, &nested.0);
-    message.request()
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: family(to),
+        destination_prefix_length: if to.is_ipv4() { 32 } else { 128 },
+        table: RouteHeader::RT_TABLE_MAIN,
+        protocol: RouteProtocol::Static,
+        scope: RouteScope::Link,
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    message.attributes = vec![
+        RouteAttribute::Destination(to.into()),
+        RouteAttribute::Oif(index),
+        RouteAttribute::Metrics(metrics.attributes()),
+    ];
+    request(RouteNetlinkMessage::NewRoute(message), NLM_F_REPLACE | NLM_F_CREATE)
 }
 
-fn family(address: IpAddr) -> u8 {
-    if address.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(v4) => v4.octets().to_vec(),
-        IpAddr::V6(v6) => v6.octets().to_vec(),
-    }
-}
-
-struct Message(Vec<u8>);
-
-impl Message {
-    fn new(kind: u16, flags: u16) -> Self {
-        let mut bytes = vec![0; HEADER_LEN];
-        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&(flags | FLAG_REQUEST_ACK).to_ne_bytes());
-        Message(bytes)
-    }
-
-    fn body(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend(bytes);
-        self
-    }
-
-    fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
-        self.0.extend((4 + value.len() as u16).to_ne_bytes());
-        self.0.extend(kind.to_ne_bytes());
-        self.0.extend(value);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-        self
-    }
-
-    /// Sends the request and waits for its answer.
-    fn request(&mut self) -> io::Result<()> {
-        let len = self.0.len() as u32;
-        self.0[..4].copy_from_slice(&len.to_ne_bytes());
-        let route = Some(Protocol::from(libc::NETLINK_ROUTE));
-        let mut socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, route)?;
-        socket.send(&self.0)?;
-        let mut answer = [0; 1024];
-        let len = socket.read(&mut answer)?;
-        let word = |at: usize| answer[at..at + 4].try_into().expect("four bytes");
-        if len < HEADER_LEN + 4 || answer[4..6] != ERROR.to_ne_bytes() {
-            return Err(io::Error::other("rtnetlink sent an unexpected answer"));
-        }
-        match i32::from_ne_bytes(word(HEADER_LEN)) {
-            0 => Ok(()),
-            error => Err(io::Error::from_raw_os_error(-error)),
-        }
+/// Sends the request and waits for the kernel's acknowledgement.
+fn request(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    message.finalize();
+    let mut request = vec![0; message.buffer_len()];
+    message.serialize(&mut request);
+    let route = Some(Protocol::from(libc::NETLINK_ROUTE));
+    let mut socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, route)?;
+    socket.send(&request)?;
+    let mut answer = [0; 1024];
+    let len = socket.read(&mut answer)?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..len]);
+    match answer.map(|answer| answer.payload) {
+        Ok(NetlinkPayload::Error(error)) if error.code.is_none() => Ok(()),
+        Ok(NetlinkPayload::Error(error)) => Err(error.to_io()),
+        _ => Err(io::Error::other("rtnetlink sent an unexpected answer")),
     }
 }

@@ -16,9 +16,9 @@ use crate::host::{IpVersion, NetnsHost};
 use crate::system;
 use crate::tunnels::TunnelEnds;
 
-/// Room for what comes at once; a kernel's own default has room for 90 full packets.
+/// Receive buffer, bytes; the kernel's default holds only 90 full packets.
 const RECEIVE_BUFFER: i32 = 4 << 20;
-/// More have no address.
+/// Maximum number of nodes, limited by addresses.
 pub const MOST: usize = 250;
 
 /// A PDN gateway or an eNodeB.
@@ -32,11 +32,11 @@ pub struct Node {
     pub socket: Socket,
 }
 
-/// A node as it is planned.
+/// Planned node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Planned {
     name: String,
-    /// Of its device, bytes.
+    /// MTU of its device, bytes.
     mtu: u32,
 }
 
@@ -52,7 +52,7 @@ impl Node {
         planned(plan).into_iter().enumerate().map(build).collect()
     }
 
-    /// What the forwarder needs of it.
+    /// Returns the parts that the forwarder needs.
     pub fn ends(&self) -> TunnelEnds<'_> {
         let Node { name, host, socket } = self;
         let IpAddr::V4(address) = host.address else { unreachable!("tunnels run over IPv4") };
@@ -74,7 +74,7 @@ impl Node {
     }
 }
 
-/// What of a plan's tunnels the lab does not carry, a line each.
+/// Returns the features of a plan's tunnels that the lab does not support, a line each.
 pub fn not_carried(plan: &Plan) -> Vec<String> {
     let mut lines = BTreeSet::new();
     if plan.stages.iter().any(|stage| stage.params.is_of_tunnels()) {
@@ -123,7 +123,7 @@ fn planned(plan: &Plan) -> Vec<Planned> {
     plan.links.iter().flat_map(of_link).collect()
 }
 
-/// In the network of all hosts (RFC 2544), beside the servers.
+/// Returns the address of a node, in the network of all hosts (RFC 2544), besides the servers.
 fn address(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(198, 19, 1, (1 + number) as u8)
 }
@@ -191,7 +191,7 @@ to = "phones"
         assert!(lines[0].starts_with("links.core.egress: "), "{lines:?}");
     }
 
-    /// What an uplink's end has to carry, and a duplex link's both sides.
+    /// The end of an uplink tunnel, and both directions of a duplex link.
     #[test]
     fn tunnels_up_have_nodes_of_their_own() {
         let up = TUNNELS

@@ -1,4 +1,4 @@
-//! A run as one JSON document: the tables of a simulation, and the forwarder's report on itself.
+//! A run as a JSON document: the tables of a simulation, and the forwarder's timing report.
 
 use serde_json::{Map, Value, json};
 use tidegate_scenario::plan::Plan;
@@ -10,7 +10,7 @@ use crate::host::IpVersion;
 use crate::lab::{LabOptions, LabRun};
 use crate::load::FlowReport;
 
-/// The document. Numbers that are not (such as the mean of nothing) are `null`.
+/// Returns the document. NaN (such as the mean of no values) is `null`.
 pub fn document(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     let LabRun { timing, load, deviations, .. } = run;
     let objections = timing.objections();
@@ -44,7 +44,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     })
 }
 
-/// The tables of a simulation; those by interval only of scenarios with intervals.
+/// Returns the tables of a simulation; those by interval only for scenarios with intervals.
 fn tables(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     let LabRun { emulated, load, .. } = run;
     let about = RunTable {
@@ -83,7 +83,7 @@ fn tables(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
     tables.into()
 }
 
-/// A table under its name.
+/// Returns a table with its name.
 fn columns<T: Table>(table: T) -> (String, Value) {
     let values = table.into_values().into_iter().map(|values| match values {
         Values::U32(numbers) | Values::Group(numbers) => json!(numbers),
@@ -96,7 +96,7 @@ fn columns<T: Table>(table: T) -> (String, Value) {
     (T::SCHEMA.name.to_owned(), Value::Object(names.zip(values).collect()))
 }
 
-/// The table of flows; `null` where the kernel does not tell.
+/// Returns the table of flows; `null` where the kernel has no value.
 fn flows(plan: &Plan, run: &LabRun) -> (String, Value) {
     let seconds = plan.duration.as_secs();
     let LabRun { emulated, load, .. } = run;

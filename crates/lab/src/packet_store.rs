@@ -1,4 +1,4 @@
-//! Where the bytes of packets under way lie, and what mechanisms write into their headers.
+//! Store of the bytes of packets in transit, and the header fields that mechanisms write.
 
 use tidegate_simulator::{CongestionHeader, Contents};
 use tidegate_wire::activity::Activity;
@@ -6,14 +6,14 @@ use tidegate_wire::packet::{self, View};
 
 use crate::header;
 
-/// The bytes of all packets under way. The network knows them by their place.
+/// Bytes of all packets in transit. The network identifies them by their index.
 #[derive(Default)]
 pub struct PacketStore {
     slots: Vec<Slot>,
     free: Vec<u64>,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
-    /// Packets of whose options, or of a declaration in them, no parser takes something. Each counts once.
+    /// Packets with options, or declarations in them, that could not be parsed. Each counts once.
     pub unreadable: u64,
 }
 
@@ -24,7 +24,7 @@ struct Slot {
 }
 
 impl PacketStore {
-    /// Keeps a packet and returns its number. Its memory is used again.
+    /// Stores a packet and returns its number. Memory is reused.
     pub fn put(&mut self, bytes: &[u8], view: View) -> u64 {
         if let Some(number) = self.free.pop() {
             let slot = &mut self.slots[number as usize];
@@ -38,18 +38,18 @@ impl PacketStore {
         self.slots.len() as u64 - 1
     }
 
-    /// A packet has something in it that no parser takes.
+    /// Counts a packet that could not be parsed completely.
     pub fn count_unreadable(&mut self, number: u64) {
         let before = std::mem::replace(&mut self.slots[number as usize].is_unreadable, true);
         self.unreadable += u64::from(!before);
     }
 
-    /// The bytes of a packet as they are now.
+    /// Returns the present bytes of a packet.
     pub fn bytes(&self, number: u64) -> &[u8] {
         &self.slots[number as usize].bytes
     }
 
-    /// The bytes of a packet that leaves, with what was written into its header in transit.
+    /// Takes the bytes of a packet that leaves, with the header fields written in transit.
     pub fn take(&mut self, number: u64, header: CongestionHeader) -> &[u8] {
         self.free.push(number);
         let slot = &mut self.slots[number as usize];
@@ -86,6 +86,21 @@ impl Contents for PacketStore {
             Err(_) => {
                 self.count_unreadable(number);
                 0.0
+            }
+        }
+    }
+
+    fn copy(&mut self, number: u64) -> u64 {
+        let Slot { bytes, view, is_unreadable } = &self.slots[number as usize];
+        let copy = Slot { bytes: bytes.clone(), view: *view, is_unreadable: *is_unreadable };
+        match self.free.pop() {
+            Some(free) => {
+                self.slots[free as usize] = copy;
+                free
+            }
+            None => {
+                self.slots.push(copy);
+                self.slots.len() as u64 - 1
             }
         }
     }

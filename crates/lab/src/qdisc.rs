@@ -1,14 +1,15 @@
 //! A qdisc of the kernel as the queue of a link.
 //!
-//! It stands on a TUN device of a namespace of its own. Packets go in by a packet socket, which hands them to the
-//! device's qdisc, and come out where the device is read, when the qdisc has served them:
+//! The qdisc belongs to a TUN device in its own namespace. Packets enter by a packet socket, which passes them to the
+//! device's qdisc, and are read from the device when the qdisc has served them:
 //!
 //! ```text
 //!  forwarder ──packet socket──► qdisc ──► TUN ──read──► forwarder
 //! ```
 //!
 //! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
-//! that comes out, and has not come out itself, was dropped.
+//! that comes out, and has not come out itself, was dropped. Where a qdisc drops all that a flow has there, nothing comes
+//! out after it: so each flow has a socket of its own, for which the kernel knows whether anything is left.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,27 +17,37 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
 use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
+use tidegate_simulator::Release;
 
 use crate::host::DEVICE;
 use crate::namespace::Namespace;
 use crate::{LabError, host, netlink, system};
 
-/// Packets that a qdisc has served and nobody has read.
+/// Device queue of served packets that have not been read, packets.
 const ROOM_PACKETS: u32 = 4_000;
-/// Bytes that the socket may have in the qdisc at a time: more than any buffer of a scenario.
+/// Send buffer of the socket: more than any buffer of a scenario, bytes.
 const SOCKET_BYTES: i32 = 1 << 30;
+/// Flows that are looked at after a packet has come out.
+const LOOKS: usize = 8;
 /// Below the largest packet a token bucket would never send.
 const LEAST_BURST: u32 = 1_600;
 
-/// A qdisc, and the packets that are in it.
+/// A qdisc, and the packets in it.
 pub struct KernelQueue {
     /// Number of the link that it serves.
     pub link: u32,
+    /// When it lets packets go.
+    pub release: Release,
     device: OwnedFd,
-    entrance: OwnedFd,
+    /// By flow.
+    entrances: Vec<OwnedFd>,
     address: libc::sockaddr_ll,
-    /// By flow, in the order in which they went in.
+    /// Packets inside by flow, in the order of arrival.
     inside: Vec<VecDeque<Inside>>,
+    /// Flows of which nothing was left in the qdisc when these, the last that went in, had not come out.
+    suspects: Vec<(u32, u32)>,
+    /// The flow that is looked at next.
+    next: usize,
     /// Flows of packets inside by what identifies them, and how many there are of the same.
     flows: HashMap<u64, (u32, u32)>,
     _namespace: Namespace,
@@ -49,22 +60,23 @@ struct Inside {
     ce: bool,
 }
 
-/// A packet that a qdisc has served.
+/// Packet that a qdisc has served.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServedPacket {
-    /// Packets of the same flow that it dropped before.
+    /// Packets of the same flow that it has dropped before.
     pub dropped: Vec<u32>,
     /// Its handle.
     pub handle: u32,
-    /// The qdisc has marked it.
+    /// Whether the qdisc has marked it.
     pub marked: bool,
 }
 
 impl KernelQueue {
-    /// The queue of the link that has one; `mtu` is the largest packet.
+    /// Builds the queue of the link that has one; `mtu` is the largest packet.
     ///
     /// # Errors
-    /// [`LabError::Setup`] with what Linux or `tc` refuses.
+    ///
+    /// [`LabError::Setup`] if Linux or `tc` rejects a request.
     pub fn build(plan: &Plan, mtu: u32) -> Result<Option<KernelQueue>, LabError> {
         let Some(number) = plan.links.iter().position(|link| link.kernel_qdisc.is_some()) else {
             return Ok(None);
@@ -77,48 +89,56 @@ impl KernelQueue {
             let device = system::create_tun(DEVICE)?;
             let index = host::interface_index(DEVICE)?;
             netlink::set_limits(index, mtu, ROOM_PACKETS)?;
-            // The kernel would send packets of its own.
+            // Otherwise the kernel would send packets of its own.
             let _ = namespace.set_sysctl(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
             netlink::set_up(index)?;
             for words in commands(qdisc, link, mtu) {
                 tc(&words)?;
             }
-            let entrance = system::packet_socket()?;
-            let room = SOCKET_BYTES.to_ne_bytes();
-            system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
-            io::Result::Ok((device, entrance, system::link_address(index)))
+            let entrance = |_| {
+                let entrance = system::packet_socket()?;
+                let room = SOCKET_BYTES.to_ne_bytes();
+                system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
+                io::Result::Ok(entrance)
+            };
+            let entrances = plan.flows.iter().map(entrance).collect::<io::Result<Vec<_>>>()?;
+            io::Result::Ok((device, entrances, system::link_address(index)))
         });
-        let (device, entrance, address) = built.map_err(failed)?.map_err(failed)?;
+        let (device, entrances, address) = built.map_err(failed)?.map_err(failed)?;
         let inside = vec![VecDeque::new(); plan.flows.len()];
-        let (link, flows) = (number as u32, HashMap::new());
-        let queue =
-            KernelQueue { link, device, entrance, address, inside, flows, _namespace: namespace };
-        Ok(Some(queue))
+        Ok(Some(KernelQueue {
+            link: number as u32,
+            release: release(qdisc),
+            device,
+            entrances,
+            address,
+            inside,
+            suspects: Vec::new(),
+            next: 0,
+            flows: HashMap::new(),
+            _namespace: namespace,
+        }))
     }
 
-    /// Gives the qdisc a packet. Returns false if it is dropped at once.
+    /// Passes a packet to the qdisc. Returns false if it is dropped at once.
     pub fn put(&mut self, flow: u32, handle: u32, bytes: &[u8]) -> io::Result<bool> {
-        if !system::send_to_link(&self.entrance, bytes, &self.address)? {
+        if !system::send_to_link(&self.entrances[flow as usize], bytes, &self.address)? {
             return Ok(false);
         }
+        // Handles are used again.
+        self.suspects.clear();
         let identity = identity(bytes);
         self.inside[flow as usize].push_back(Inside { handle, identity, ce: is_ce(bytes) });
         self.flows.entry(identity).or_insert((flow, 0)).1 += 1;
         Ok(true)
     }
 
-    /// What a packet that has come out tells; `None` of one that never went in.
+    /// Evaluates a served packet; `None` if it never entered.
     pub fn take(&mut self, bytes: &[u8]) -> Option<ServedPacket> {
         let identity = identity(bytes);
         let &(flow, _) = self.flows.get(&identity)?;
         let mut dropped = Vec::new();
-        while let Some(first) = self.inside[flow as usize].pop_front() {
-            if let Some((_, count)) = self.flows.get_mut(&first.identity) {
-                *count -= 1;
-                if *count == 0 {
-                    self.flows.remove(&first.identity);
-                }
-            }
+        while let Some(first) = self.take_first(flow) {
             if first.identity == identity {
                 let marked = is_ce(bytes) && !first.ce;
                 return Some(ServedPacket { dropped, handle: first.handle, marked });
@@ -127,12 +147,56 @@ impl KernelQueue {
         }
         None
     }
+
+    /// Packets that the qdisc has dropped and after which nothing of their flow has come out. All that has come out must have
+    /// been read before.
+    pub fn find_dropped(&mut self) -> io::Result<Vec<u32>> {
+        let mut dropped = Vec::new();
+        // What was seen to have left the qdisc has been read since, if it came out.
+        for (flow, last) in std::mem::take(&mut self.suspects) {
+            let known = self.inside[flow as usize].iter().position(|inside| inside.handle == last);
+            for _ in 0..known.map_or(0, |at| at + 1) {
+                dropped.extend(self.take_first(flow).map(|first| first.handle));
+            }
+        }
+        for _ in 0..LOOKS.min(self.inside.len()) {
+            self.next = (self.next + 1) % self.inside.len();
+            if let Some(last) = self.inside[self.next].back()
+                && system::unsent_bytes(&self.entrances[self.next])? == 0
+            {
+                self.suspects.push((self.next as u32, last.handle));
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Whether a flow is to be looked at again as soon as what has come out is read.
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
+    }
+
+    fn take_first(&mut self, flow: u32) -> Option<Inside> {
+        let first = self.inside[flow as usize].pop_front()?;
+        if let Some((_, count)) = self.flows.get_mut(&first.identity) {
+            *count -= 1;
+            if *count == 0 {
+                self.flows.remove(&first.identity);
+            }
+        }
+        Some(first)
+    }
 }
 
 impl AsFd for KernelQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
+}
+
+/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
+/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
+fn release(qdisc: &KernelQdisc) -> Release {
+    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
 }
 
 /// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
@@ -177,15 +241,15 @@ fn tc(words: &[String]) -> io::Result<()> {
     Err(io::Error::other(format!("tc {}: {}", words.join(" "), reason.trim())))
 }
 
-/// What tells a packet from others, whatever a qdisc does to its ECN field: FNV-1a over identification, addresses,
-/// ports, numbers and checksum.
+/// Returns the identity of a packet, regardless of its ECN field: FNV-1a over identification, addresses, ports, numbers
+/// and checksum.
 fn identity(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let part = |from: usize, to: usize| &bytes[from.min(bytes.len())..to.min(bytes.len())];
     part(4, 8).iter().chain(part(12, 100)).fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// Whether the ECN field says that congestion was experienced.
+/// Whether the ECN field is CE.
 fn is_ce(bytes: &[u8]) -> bool {
     let Some([first, second]) = bytes.first_chunk() else { return false };
     let ecn = if first >> 4 == 6 { second >> 4 } else { *second };

@@ -1,13 +1,12 @@
 //! Priority for the threads that must not wait.
 
-/// Of the thread that has packets to hand over.
+/// Priority of the thread that delivers packets.
 pub const FORWARDER: i32 = 20;
-/// Of the applications: hosts that stand still while other programs run would not be those of the
-/// scenario.
+/// Priority of the applications: hosts that stall while other programs run would not be those of the scenario.
 pub const APPLICATIONS: i32 = 10;
 
-/// Puts the calling thread before all ordinary ones, but not the threads and programs that it
-/// starts. Returns whether that was allowed.
+/// Gives the calling thread a real-time priority, but not threads and programs that it starts. Returns whether that was
+/// permitted.
 #[allow(unsafe_code)]
 pub fn take_priority(priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
@@ -16,8 +15,7 @@ pub fn take_priority(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
 }
 
-/// Asks the kernel to end this process with its parent, however the parent ends. Returns false
-/// where the parent is gone already.
+/// Asks the kernel to end this process with its parent, for any reason. Returns false if the parent has already ended.
 pub fn end_with_parent() -> bool {
     let parent = rustix::process::getppid();
     let asked =
@@ -25,7 +23,7 @@ pub fn end_with_parent() -> bool {
     asked.is_ok() && rustix::process::getppid() == parent
 }
 
-/// CPU time of the calling thread so far, in seconds.
+/// Returns the CPU time of the calling thread so far, in seconds.
 pub fn thread_cpu_s() -> f64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9

@@ -1,9 +1,9 @@
-//! Reports of a tunnel's end, as its stage has them and as they are on the wire.
+//! Reports of a tunnel's end: conversion between stages and the wire.
 
 use tidegate_mechanisms::stage::{Fate, TunnelReport};
 use tidegate_wire::gtpu::report::{self as wire, Entry};
 
-/// What a stage tells, on the wire; its sender's address is that of the packet.
+/// Converts a report of a stage; its sender's address is that of the packet.
 pub fn to_wire(reported: &TunnelReport) -> wire::GtpuReport {
     let entry = |&(sequence, fate): &(u16, Fate)| Entry {
         sequence,
@@ -24,7 +24,7 @@ pub fn to_wire(reported: &TunnelReport) -> wire::GtpuReport {
     }
 }
 
-/// What came over the wire from the end with this address.
+/// Converts a report received from the tunnel end with this address.
 pub fn from_wire(reported: wire::GtpuReport, from: u32) -> TunnelReport {
     let entry = |entry: &Entry| {
         let fate = match entry.fate {

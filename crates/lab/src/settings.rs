@@ -1,4 +1,4 @@
-//! What a kernel is told about a user's TCP, and what it cannot be told.
+//! Kernel settings for a user's TCP, and deviations that cannot be configured.
 
 use std::fs;
 
@@ -21,8 +21,8 @@ const MAX_RTO: Span = Span::from_secs(120);
 const DELAYED_ACK: Span = Span::from_millis(40);
 const QUICK_ACKS: u32 = 16;
 
-/// Of all hosts. Metrics of earlier connections would make runs depend on each other; buffers are
-/// those of a kernel with default settings, whatever the machine has been told.
+/// Settings of all hosts. Cached metrics of earlier connections would make runs depend on each other; buffers are those
+/// of a kernel with default settings, regardless of the machine's.
 pub const COMMON: &[(&str, &str)] = &[
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
@@ -35,7 +35,7 @@ pub const COMMON: &[(&str, &str)] = &[
     ("net.ipv4.ip_local_port_range", "20000 65535"),
 ];
 
-/// Settings of a user's host that follow from the user's TCP.
+/// Returns the settings of a user's host for the user's TCP.
 pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
     let selective = tcp.loss_recovery.is_selective();
     let number = |on: bool| u8::from(on).to_string();
@@ -55,7 +55,7 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Settings of the server's host that follow from all users' TCP.
+/// Returns the settings of the server's host for all users' TCP.
 pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     let mut all = vec![("net.ipv4.tcp_ecn", "1".to_owned())];
     // Merged ACKs would hide marks from a sender that counts them.
@@ -68,7 +68,7 @@ pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Settings of a user's route to the server.
+/// Returns the metrics of a user's route to the server.
 pub fn user_route(tcp: &TcpPlan) -> Metrics {
     Metrics {
         initial_window: Some(tcp.initial_window.0),
@@ -77,12 +77,12 @@ pub fn user_route(tcp: &TcpPlan) -> Metrics {
     }
 }
 
-/// Settings of the server's route to a user.
+/// Returns the metrics of the server's route to a user.
 pub fn server_route(tcp: &TcpPlan) -> Metrics {
     Metrics { quick_ack: tcp.delayed_acks().is_none().then_some(1), ..Metrics::default() }
 }
 
-/// Options that the kernel is told, or that [`deviations`] has words of its own for.
+/// Options that are configured in the kernel, or reported by [`deviations`] in a message of their own.
 const SPOKEN_OF: &[&str] = &[
     "stack",
     "congestion_control",
@@ -122,7 +122,7 @@ const SPOKEN_OF: &[&str] = &[
     "min_rto_bounds_variance",
     "conex",
 ];
-/// The same of parameters of congestion controls.
+/// Such parameters of congestion controls.
 const SPOKEN_OF_CONTROLS: &[(&str, &str)] = &[
     ("reno", "whole_segments"),
     ("reno", "byte_counting"),
@@ -139,7 +139,7 @@ const SPOKEN_OF_CONTROLS: &[(&str, &str)] = &[
     ("vegas-cp", "slow_start"),
 ];
 
-/// What the kernel's profile has of TCP with this congestion control; `None` if it does not stand by itself.
+/// Returns the TCP options of the kernel's profile with this congestion control; `None` if it has required parameters.
 fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
     let name = control.about().name;
     let text = format!(
@@ -151,7 +151,7 @@ fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
     plan.flows.first()?.tcp.as_deref().cloned()
 }
 
-/// Options that differ from what the kernel does, and that it is not told.
+/// Returns options that differ from the kernel's behaviour, and are not configured.
 fn omitted(tcp: &TcpPlan) -> Vec<String> {
     let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
     let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
@@ -188,7 +188,7 @@ fn omitted(tcp: &TcpPlan) -> Vec<String> {
     keys
 }
 
-/// In what the kernel's TCP differs from the plan, whatever it is told.
+/// Returns the deviations of the kernel's TCP from the plan that cannot be configured.
 pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     let mut all = Vec::new();
     let mut note = |differs: bool, text: &str| all.extend(differs.then(|| text.to_owned()));
@@ -267,7 +267,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     all
 }
 
-/// A parameter of the module, the same in all namespaces; compiled in, it has a file as well.
+/// Whether HyStart is enabled: a parameter of the module, common to all namespaces; compiled in, it has a file as well.
 fn kernel_hystart() -> bool {
     let value = fs::read_to_string("/sys/module/tcp_cubic/parameters/hystart");
     value.map_or(true, |text| text.trim() != "0")

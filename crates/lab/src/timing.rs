@@ -1,77 +1,76 @@
-//! Whether the machine kept up: a forwarder that runs late is not the network that was asked for.
+//! Timing report: whether the machine kept up, since a late forwarder does not emulate the scenario's network.
 //!
-//! The network's own times are computed, not measured, so a late forwarder changes neither rates
-//! nor what an AQM sees. What it changes is when packets reach hosts: lateness is a longer round
-//! trip. A packet counts as late when it adds more than [`TOLERANCE`] to the shortest round trip
-//! of the scenario; a run with more than [`LATE_SHARE`] of them, with a packet that had to be
-//! thrown away because nobody fetched it in time, or with applications that stood still for longer
-//! than [`MAX_STALL_S`], is not valid.
+//! The network's own times are computed, not measured, so a late forwarder changes neither rates nor the AQM's view. It
+//! changes when packets reach hosts: lateness is a longer round trip. A packet counts as late when its lateness exceeds
+//! [`TOLERANCE`] times the shortest round trip of the scenario. A run is invalid with more than [`LATE_SHARE`] late
+//! packets, with a packet that was dropped because it was not read in time, or with applications that stalled for
+//! longer than [`MAX_STALL_S`].
 
 use hdrhistogram::Histogram;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-/// Share of the shortest round-trip time that a packet may come late.
+/// Share of the shortest round-trip time by which a packet may be late.
 pub const TOLERANCE: f64 = 0.05;
-/// The least lateness that counts: scheduling alone takes tens of microseconds.
+/// Minimum lateness that counts: scheduling alone takes tens of microseconds.
 pub const MIN_LATE: Span = Span::from_micros(250);
-/// Applications may stand still for so long: less than people call an interruption, and less than
-/// the smallest retransmission timeout of Linux.
+/// Maximum stall of applications: less than the smallest retransmission timeout of Linux.
 pub const MAX_STALL_S: f64 = 0.1;
 /// Share of packets that may be late.
 pub const LATE_SHARE: f64 = 0.01;
 
-/// The histogram of lateness has room for so much from the beginning, an hour, and grows beyond that.
+/// Range of the histogram of lateness that is allocated initially, an hour, ns.
 const USUAL_NS: u64 = 3_600_000_000_000;
 
-/// How punctual a forwarder was, over the measured time.
+/// Lateness of a forwarder, over the measured time.
 pub struct LatenessMeter {
     late_after: Span,
     late: u64,
     lateness_ns: Histogram<u64>,
 }
 
-/// The forwarder's report on itself.
+/// Timing report of the forwarder.
 #[derive(Clone, Debug, Default)]
 pub struct TimingReport {
-    /// Packets handed to hosts in the measured time.
+    /// Packets delivered to hosts in the measured time.
     pub packets: u64,
-    /// Of these, later than [`TimingReport::nominal_late_s`].
+    /// Packets later than [`TimingReport::nominal_late_s`].
     pub late_packets: u64,
-    /// From when a packet counts as late.
+    /// Lateness above which a packet counts as late.
     pub nominal_late_s: f64,
     /// Mean lateness.
     pub lateness_mean_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the lateness.
     pub lateness_p99_s: f64,
-    /// Largest.
+    /// Maximum lateness.
     pub lateness_max_s: f64,
-    /// Packets that the kernel threw away because the forwarder did not fetch them in time.
+    /// Packets dropped by the kernel because the forwarder did not read them in time.
     pub overruns: u64,
-    /// CPU time of the forwarder's thread over elapsed time.
+    /// Ratio of the forwarder thread's CPU time to elapsed time.
     pub cpu_share: f64,
-    /// Packets that no parser accepted, or whose options none did.
+    /// Packets that could not be parsed, or whose options could not.
     pub malformed: u64,
-    /// Packets that declare what cannot be, and were read as without it.
+    /// Packets with inconsistent declarations, which were ignored.
     pub inconsistent: u64,
     /// Packets that belong to no flow.
     pub unclassified: u64,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
-    /// Packets that a host did not take.
+    /// Packets rejected by a host.
     pub rejected: u64,
-    /// Messages that nodes of tunnels got, by kind and by what is wrong with them.
+    /// Messages received by tunnel nodes, by kind and error.
     pub messages: Vec<String>,
     /// Whether the thread had real-time priority.
     pub realtime: bool,
-    /// The longest that the hosts' applications stood still when something was due.
+    /// Longest time that a due action of the hosts' applications had to wait.
     pub stall_s: f64,
 }
 
 impl LatenessMeter {
-    /// Nothing measured yet.
+    /// Returns a meter without measurements.
     ///
     /// # Panics
+    ///
     /// Never: the bounds of the histogram are valid.
     pub fn new(plan: &Plan) -> Self {
         let tolerated = shortest_round_trip(plan).as_secs() * TOLERANCE;
@@ -84,13 +83,13 @@ impl LatenessMeter {
         }
     }
 
-    /// A packet was handed over this long after it was due.
+    /// Records the lateness of a delivered packet.
     pub fn record(&mut self, lateness: Span) {
         self.lateness_ns.record(lateness.as_nanos()).expect("the histogram grows");
         self.late += u64::from(lateness > self.late_after);
     }
 
-    /// What it comes to.
+    /// Returns the report.
     pub fn report(&self) -> TimingReport {
         let seconds = |ns: u64| ns as f64 * 1e-9;
         let quantile = |q| seconds(self.lateness_ns.value_at_quantile(q));
@@ -107,7 +106,7 @@ impl LatenessMeter {
 }
 
 impl TimingReport {
-    /// Why the run is not valid; empty where it is.
+    /// Returns the reasons why the run is invalid; empty if it is valid.
     pub fn objections(&self) -> Vec<String> {
         let mut objections = Vec::new();
         let share = self.late_packets as f64 / (self.packets.max(1)) as f64;
@@ -132,7 +131,7 @@ impl TimingReport {
     }
 }
 
-/// Propagation there and back on the shortest path of any flow.
+/// Returns the propagation delay of the shortest path of any flow, in both directions.
 fn shortest_round_trip(plan: &Plan) -> Span {
     let delay = |route: &[u32]| -> u64 {
         route.iter().map(|&link| plan.links[link as usize].delay.as_nanos()).sum()

@@ -1,4 +1,4 @@
-//! Which traffic of a plan the lab's hosts make.
+//! Traffic of a plan that the lab's hosts can generate.
 
 use tidegate_scenario::plan::{
     Admission, BlindConex, Cbr, FlowPlan, Greedy, NonProbing, Plan, Probing, Traffic, Transfer,
@@ -7,11 +7,11 @@ use tidegate_scenario::plan::{
 
 use crate::host::IpVersion;
 
-/// A probe with room for its number: headers of IPv4 and UDP, 8 B, and what an activity needs.
+/// Minimum size of a probe with its number: headers of IPv4 and UDP, 8 B, and the room for an activity.
 const SMALLEST_PROBE: u64 = 36;
 const ACTIVITY_BYTES: u64 = 8;
 
-/// What hosts do not do, a line each.
+/// Returns the features that hosts do not have, a line each.
 pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     let mut lines = Vec::new();
     for flow in &plan.flows {
@@ -23,7 +23,7 @@ pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     lines
 }
 
-/// The largest packet of a flow's sender, bytes.
+/// Returns the largest packet of a flow's sender, bytes.
 pub fn largest_packet(flow: &FlowPlan) -> u32 {
     let probe = probing(&flow.traffic).map_or(0, |own| own.probe_size.0.into());
     flow.packet_size.get().max(probe) as u32
@@ -69,7 +69,7 @@ fn no(kind: &str) -> String {
     )
 }
 
-/// How calls probe, if they do.
+/// Returns the probing of calls, if they probe.
 fn probing(traffic: &Traffic) -> Option<&Probing> {
     let Traffic::Calls(calls) = traffic else { return None };
     match &calls.admission {

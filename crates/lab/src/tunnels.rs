@@ -1,4 +1,4 @@
-//! What the nodes of a mobile network do with packets: real GTP-U over real UDP (3GPP TS 29.281).
+//! Tunnel nodes of a mobile network: real GTP-U over real UDP (3GPP TS 29.281).
 //!
 //! ```text
 //!  emulation ──► gateway: stage judges ──► GTP-U, socket ──► its kernel, TUN ──► emulation (links between)
@@ -7,8 +7,8 @@
 //!                                                                            └──► emulation (radio)
 //! ```
 //!
-//! Stages, links and their counts are those of the simulator; what is between two nodes is a packet that a kernel has
-//! made and a kernel takes apart. The tunnel, its numbers, marks and reports are read from bytes alone.
+//! Stages, links and their counts are those of the simulator; packets between two nodes are sent and received by
+//! kernels. The tunnel, its numbers, marks and reports are read from bytes only.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,17 +34,17 @@ mod counts;
 mod paths;
 mod signalling;
 
-/// IPv4 and UDP.
+/// Length of IPv4 and UDP headers, bytes.
 const OUTER_LEN: usize = 20 + 8;
-/// So many packets are read in a row, so that no node starves the others.
+/// Maximum number of packets read in a row, so that no node starves the others.
 const BATCH: usize = 32;
 
-/// A node, as the forwarder has it.
+/// Parts of a node that the forwarder uses.
 #[derive(Clone, Copy, Debug)]
 pub struct TunnelEnds<'a> {
     /// Name of its stage.
     pub name: &'a str,
-    /// What its kernel sends is read here, what it gets is written.
+    /// Device from which its kernel's packets are read, and to which packets for it are written.
     pub device: BorrowedFd<'a>,
     /// Its socket on the port of GTP-U.
     pub socket: &'a Socket,
@@ -52,19 +52,19 @@ pub struct TunnelEnds<'a> {
     pub address: Ipv4Addr,
 }
 
-/// The nodes of a mobile network, and who has which tunnel.
+/// Nodes of a mobile network, and tunnels of users.
 pub struct Tunnels<'a> {
     plan: &'a Plan,
     nodes: Vec<TunnelEnds<'a>>,
     paths: Paths,
     counts: MessageCounts,
-    /// The ECN field that each socket sends with.
+    /// ECN field with which each socket sends.
     sends_with: Vec<Ecn>,
     packet: Vec<u8>,
     message: Vec<u8>,
 }
 
-/// From where a message came, and with which ECN field.
+/// Sender of a message, and its ECN field.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     node: usize,
@@ -72,30 +72,30 @@ struct Origin {
     ecn: Ecn,
 }
 
-/// What becomes of a packet that has come to a node over the network.
+/// Outcome of a packet that has arrived at a node over the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeOutcome {
-    /// It is dropped, the node's, or in transit again.
+    /// It is dropped, consumed by the node, or in transit again.
     Done,
-    /// The node's kernel did not take it.
+    /// The node's kernel rejected it.
     Rejected,
-    /// Its path ends behind the node.
+    /// Its route ends behind the node.
     Ended(Delivery),
 }
 
-/// What becomes of a packet that a kernel has given to a node's device.
+/// Outcome of a packet that a kernel has sent to a node's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// It is in the network.
     Carried,
-    /// No parser accepted it.
+    /// It could not be parsed.
     Malformed,
-    /// It is no packet of a tunnel.
+    /// It belongs to no tunnel.
     Unclassified,
 }
 
 impl<'a> Tunnels<'a> {
-    /// No nodes, so that there is no tunnel.
+    /// Returns the state without nodes, and thus without tunnels.
     pub fn none(plan: &'a Plan) -> Self {
         Tunnels {
             plan,
@@ -108,7 +108,7 @@ impl<'a> Tunnels<'a> {
         }
     }
 
-    /// The nodes of a plan, by the order of their building.
+    /// Returns the state for the nodes of a plan, in the order of their building.
     pub fn new(
         plan: &'a Plan,
         nodes: Vec<TunnelEnds<'a>>,
@@ -119,22 +119,22 @@ impl<'a> Tunnels<'a> {
         Ok(Tunnels { nodes, paths, sends_with, ..Tunnels::none(plan) })
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[TunnelEnds<'a>] {
         &self.nodes
     }
 
-    /// Messages that nodes got and sent.
+    /// Returns the counts of messages of the nodes.
     pub fn counts(&self) -> &MessageCounts {
         &self.counts
     }
 
-    /// The node that has this address.
+    /// Returns the node with this address.
     fn node_of(&self, address: IpAddr) -> Option<usize> {
         self.nodes.iter().position(|node| IpAddr::V4(node.address) == address)
     }
 
-    /// A packet has come to a node at this place over the network.
+    /// Handles a packet that has arrived at a node over the network.
     pub fn arrive(
         &mut self,
         delivery: Delivery,
@@ -161,7 +161,7 @@ impl<'a> Tunnels<'a> {
             let copy = copies.then_some(Declaration { loss, mark, credit });
             return self.enter(path, (tunnel, copy), judged.ecn);
         }
-        // One that is in no tunnel passes.
+        // A packet without a tunnel passes.
         let number = emulation.contents().put(&self.packet, view);
         let asked = Asked {
             header: tidegate_simulator::CongestionHeader { ecn: judged.ecn, ..header },
@@ -170,7 +170,7 @@ impl<'a> Tunnels<'a> {
         emulation.go_on(place, number, asked, now).map_or(NodeOutcome::Done, NodeOutcome::Ended)
     }
 
-    /// A message has come to a place where the node stands that it is for, or another.
+    /// Handles a message at a place, whose node may be its destination or not.
     fn pass_on(
         &self,
         to: usize,
@@ -185,14 +185,14 @@ impl<'a> Tunnels<'a> {
             let Some(ended) = emulation.send_on(place, number, asked, now) else {
                 return NodeOutcome::Done;
             };
-            // Two nodes are where it ends, and it is the other's.
+            // Its route ends between two nodes, and it is for the other.
             emulation.contents().take(ended.packet, ended.header);
         }
         let taken = rustix::io::write(self.nodes[to].device, &self.packet);
         if taken.is_ok() { NodeOutcome::Done } else { NodeOutcome::Rejected }
     }
 
-    /// The user's packet that has come enters its tunnel.
+    /// Passes a user's packet into its tunnel.
     fn enter(
         &mut self,
         path: Path,
@@ -210,12 +210,12 @@ impl<'a> Tunnels<'a> {
         }
     }
 
-    /// The packet in a message of its tunnel, with a copy of what its option declares, if that is copied.
+    /// Encapsulates the packet, with a copy of its declarations if configured.
     fn enclose(&mut self, tunnel: Tunnel, copy: Option<Declaration>) {
         let Tunnel { teid, sequence, re_inserted, .. } = tunnel;
         let header =
             Header { kind: MessageKind::Data, teid, sequence: Some(sequence), n_pdu: None };
-        // A packet that says it itself takes nothing of what is owed.
+        // A packet with its own declaration takes none of the re-inserted congestion.
         let own = copy.is_some_and(|Declaration { loss, mark, .. }| loss || mark);
         let content = re_inserted.map(|met| mark::emit(mark::with_copy(met && !own, copy)));
         let extension = content.as_ref().map(|content| (mark::EXTENSION, &content[..]));
@@ -224,7 +224,7 @@ impl<'a> Tunnels<'a> {
         fits.expect("a packet that was checked to fit its tunnel is shorter than 65,535 B");
     }
 
-    /// Sends the message from a node's socket. Returns whether its kernel has taken it.
+    /// Sends the message from a node's socket. Returns whether its kernel has accepted it.
     fn send(&mut self, node: usize, ecn: Ecn, to: Ipv4Addr, port: u16) -> bool {
         let socket = self.nodes[node].socket;
         if self.sends_with[node] != ecn && socket.set_tos_v4(wire_ecn(ecn) as u32).is_ok() {
@@ -233,7 +233,7 @@ impl<'a> Tunnels<'a> {
         socket.send_to(&self.message, &SocketAddrV4::new(to, port).into()).is_ok()
     }
 
-    /// A node's kernel has sent a packet: it goes into the network.
+    /// Injects a packet that a node's kernel has sent.
     pub fn fetched(
         &mut self,
         node: usize,
@@ -269,7 +269,7 @@ impl<'a> Tunnels<'a> {
         Fetched::Unclassified
     }
 
-    /// The tunnel of the user's packet in a packet that the node where it begins has sent, and what its header says.
+    /// Returns the tunnel of an encapsulated packet that its beginning has sent, and its header fields.
     fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<(Path, Tunnel)> {
         let outer = gtpu::tunnel::open(bytes).ok().flatten()?;
         let Header { kind, teid, sequence, .. } = outer.message.header;
@@ -285,7 +285,7 @@ impl<'a> Tunnels<'a> {
         Some((path, Tunnel { teid, sequence, inner_ecn, re_inserted }))
     }
 
-    /// Messages have come to a node's socket. Returns the packets that have reached the end of their path.
+    /// Reads messages at a node's socket. Returns the packets that have reached the end of their route.
     pub fn receive(
         &mut self,
         node: usize,
@@ -311,7 +311,7 @@ impl<'a> Tunnels<'a> {
         Ok(ended)
     }
 
-    /// A node looks at a message.
+    /// Handles a message at a node.
     fn message(
         &mut self,
         origin: Origin,
@@ -360,7 +360,7 @@ impl<'a> Tunnels<'a> {
         None
     }
 
-    /// A user's packet comes out of its tunnel.
+    /// Decapsulates a user's packet.
     fn data(
         &mut self,
         origin: Origin,
@@ -410,7 +410,7 @@ impl<'a> Tunnels<'a> {
     }
 }
 
-/// Whether it says that congestion was met: by what is re-inserted, or by a copy of what the sender declares.
+/// Whether the header signals congestion: by re-insertion, or by a copy of the sender's declarations.
 fn declares_congestion(conex: Conex) -> bool {
     conex.declaration().is_some_and(|declaration| declaration.mark || declaration.loss)
 }

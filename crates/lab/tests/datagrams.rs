@@ -1,4 +1,4 @@
-//! Videos and calls are the simulator's applications on real sockets: ECN-capable packets there, reports and answers
+//! Videos and calls are the simulator's applications on real sockets: ECN-capable packets forward, reports and answers
 //! back, marks read from each packet.
 
 use crate::common;
@@ -15,10 +15,10 @@ use tidegate_scenario::plan::Plan;
 
 const SERVER: &str = "198.19.0.1";
 const ECT_0: u8 = 0b10;
-/// Of a packet of IPv4 and UDP.
+/// Length of IPv4 and UDP headers, bytes.
 const HEADERS: usize = 28;
 
-/// What is on the wire: packets of the user, and of the server.
+/// Returns the packets of the user, and of the server.
 fn by_sender(wire: &Wire) -> (Vec<&[u8]>, Vec<&[u8]>) {
     let of_user = |packet: &&[u8]| common::addresses(packet).0.to_string() != SERVER;
     wire.in_order.iter().map(Vec::as_slice).partition(of_user)
@@ -28,12 +28,12 @@ fn ecn(packet: &[u8]) -> u8 {
     packet[1] & 0b11
 }
 
-/// The number at the start of a payload.
+/// Returns the number at the start of a payload.
 fn number(packet: &[u8]) -> u64 {
     u64::from_be_bytes(*packet[HEADERS..].first_chunk().expect("a number"))
 }
 
-/// What the application of flow 0 tells of itself.
+/// Returns the metrics of flow 0's application.
 fn reported(load: &LoadReport) -> BTreeMap<&str, f64> {
     let table = &load.applications;
     let rows = table.flow.iter().zip(&table.what).zip(&table.amount);
@@ -42,7 +42,7 @@ fn reported(load: &LoadReport) -> BTreeMap<&str, f64> {
         .collect()
 }
 
-/// A second over a bottleneck with this at its egress, and a bit of a warm-up.
+/// Returns a plan of a second over a bottleneck with these stages at its egress, and a short warm-up.
 fn plan(egress: &str, users: &str) -> Plan {
     let text = format!(
         "version = 1\nwarm_up = \"0.3 s\"\nduration = \"1 s\"\n\
@@ -51,7 +51,7 @@ fn plan(egress: &str, users: &str) -> Plan {
     Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
 }
 
-/// Real packets through it, where nothing stood still for longer than `most`.
+/// Runs real packets through it, without stalls longer than `most`.
 fn run(egress: &str, users: &str, most: Span) -> Option<LabRun> {
     let options = LabOptions {
         seed: 1,
@@ -85,14 +85,14 @@ fn a_video_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
     }
     let Some((report, wire)) = common::run(&common::plan(FILM), IpVersion::V4) else { return };
     let (video, back) = by_sender(&wire);
-    assert!(back.is_empty() && wire.strays.is_empty(), "nobody asked for reports");
+    assert!(back.is_empty() && wire.strays.is_empty(), "no reports were requested");
     assert!(video.len() > 50, "{} packets", video.len());
     assert!(video.iter().all(|packet| ecn(packet) == ECT_0));
     assert!(video.iter().all(|packet| (41..=1500).contains(&packet.len())));
     assert!(video.iter().enumerate().all(|(place, packet)| number(packet) == place as u64));
     let flow = &report.flows[0];
     assert!(flow.sent > Some(30) && flow.goodput_bytes > 30_000, "{flow:?}");
-    // A group of frames takes half a second: its mean says little of the video's.
+    // A group of frames takes half a second: its mean differs widely from the video's.
     let measured: usize = video.iter().map(|packet| packet.len() - HEADERS).sum();
     assert!(flow.goodput_bytes < measured as u64, "{flow:?} of {measured} B");
 }
@@ -121,7 +121,7 @@ fn each_probe_is_answered_and_calls_begin_where_none_is_marked() {
     let probes: Vec<_> = sent.iter().filter(|packet| number(packet) >> 46 == 1).collect();
     assert!(probes.len() >= 3 && probes.iter().all(|probe| probe.len() == 100));
     let numbers = |packets: &[&&[u8]]| packets.iter().map(|one| number(one)).collect::<Vec<_>>();
-    // The run ends between a probe and its answer, whenever it ends.
+    // The run always ends between a probe and its answer.
     let answered = numbers(&answers.iter().collect::<Vec<_>>());
     assert!(answered.len() >= 3, "{answered:?}");
     assert!(numbers(&probes).starts_with(&answered), "{answered:?} of {:?}", numbers(&probes));
@@ -145,7 +145,7 @@ fn marks_are_read_from_each_packet() {
         "{reported_of_calls:?}"
     );
     let Some(dear) = run(ALL_MARKED, ADAPTIVE, common::SHORT) else { return };
-    // The first reports come within the warm-up.
+    // The first reports arrive within the warm-up.
     assert_eq!(reported(&dear.load)["price"], 1.0);
     let Some(cheap) = run("", ADAPTIVE, common::SHORT) else { return };
     assert_eq!(reported(&cheap.load)["price"], 0.0);
@@ -153,8 +153,8 @@ fn marks_are_read_from_each_packet() {
     assert!(cheap.load.lateness.packets > 30);
 }
 
-/// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any. A part of the machine may stand
-/// still for so long unnoticed: then another run agrees, where the video is the same.
+/// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any. A shorter stall of the machine
+/// may be unnoticed: then another run agrees if the video is the same.
 #[test]
 fn the_same_video_is_sent_as_in_a_simulation() {
     if common::skipped() {

@@ -1,5 +1,5 @@
-//! The forwarder between sockets that stand in for devices: a packet in, a packet out. No
-//! privilege is needed, since two UDP sockets that are connected to each other behave as a TUN device does.
+//! The forwarder between sockets that replace devices: a packet in, a packet out. No privilege is needed, since two
+//! connected UDP sockets behave as a TUN device does.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
@@ -33,14 +33,14 @@ fn plan(more: &str) -> Plan {
 
 /// Length of the packet that a host sends last.
 const LAST: usize = 77;
-/// More than a test sends, as the kernel counts it, and no more than it gives anybody: whoever stands still loses nothing.
-/// Of a pair of sockets without addresses it would hold ten packets.
+/// Receive buffer, bytes: more than a test sends, as the kernel counts it, and within the limit for any user, so that a
+/// stalled reader loses nothing. A pair of sockets without addresses would hold only ten packets.
 const ROOM_BYTES: usize = 200_000;
 
-/// What each host then has, and what the forwarder tells.
+/// Packets received by each host, and the forwarder's results.
 type Outcome = (Vec<Vec<Vec<u8>>>, Emulated, TimingReport);
 
-/// The hosts' ends of the devices: one per user, then the servers'.
+/// Hosts' ends of the devices: one per user, then the servers'.
 struct Bench {
     hosts: Vec<UdpSocket>,
     devices: Vec<UdpSocket>,
@@ -58,7 +58,7 @@ impl Bench {
         bench
     }
 
-    /// Like [`Bench::run`], where all have come through while it was measured.
+    /// Runs as [`Bench::run`], with all packets delivered within the measured time.
     fn run_measured(plan: &Plan, send_all: impl Fn(&[UdpSocket]) + Sync) -> Outcome {
         let in_time = Time::ZERO + plan.warm_up + plan.duration;
         let all = (0..10).map(|_| Bench::new().run_until(plan, &send_all));
@@ -66,13 +66,13 @@ impl Bench {
         one.expect("the machine does not stand still each time").0
     }
 
-    /// Runs the forwarder over what `send` gives to hosts; returns what each host then has. TunnelEnds
-    /// when each user's last packet has come through, and the server's: devices keep the order.
+    /// Runs the forwarder with the packets that `send_all` gives to hosts. Returns the packets that each host has
+    /// received. It ends when each user's last packet has arrived, and the server's: devices keep the order.
     fn run(&self, plan: &Plan, send_all: impl Fn(&[UdpSocket]) + Sync) -> Outcome {
         self.run_until(plan, send_all).0
     }
 
-    /// And when the last packet had come through.
+    /// Runs as [`Bench::run`], and also returns the time at which the last packet had arrived.
     fn run_until(&self, plan: &Plan, send_all: impl Fn(&[UdpSocket]) + Sync) -> (Outcome, Time) {
         let clock = Clock::start();
         let [users @ .., server] = &self.devices[..] else { unreachable!("there are three") };
@@ -89,7 +89,7 @@ impl Bench {
                 send(&self.hosts[2], &udp(FIRST_PORT, 1, LAST, true, true));
             });
             let mut last = 0;
-            // Far more than it takes: a forwarder that loses a packet must not keep the test.
+            // Far more than it takes: a forwarder that loses a packet must not block the test.
             while last < 3 && clock.now() < Time::from_nanos(60_000_000_000) {
                 last += self.drain(&mut received);
                 std::thread::sleep(Duration::from_millis(1));
@@ -103,7 +103,7 @@ impl Bench {
         ((received, emulated, timing), end)
     }
 
-    /// NetnsHosts take what has come. Returns how many of them were the last ones.
+    /// Reads the packets at all hosts. Returns the number of last ones among them.
     fn drain(&self, received: &mut [Vec<Vec<u8>>]) -> usize {
         let mut buffer = [0; 2000];
         let mut last = 0;
@@ -119,7 +119,7 @@ impl Bench {
     }
 }
 
-/// On the loopback interface, at a port that is free.
+/// Returns a socket on the loopback interface, at a free port.
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     socket.set_nonblocking(true).expect("a socket can be non-blocking");
@@ -131,7 +131,7 @@ fn send(host: &UdpSocket, bytes: &[u8]) {
     host.send(bytes).expect("there is room");
 }
 
-/// A UDP packet of IPv4, with room for the activity where asked, and ECT(0) or not.
+/// Returns an IPv4 UDP packet, with room for the activity if requested, and ECT(0) or not.
 fn udp(source: u16, destination: u16, len: usize, room: bool, ecn_capable: bool) -> Vec<u8> {
     let options = if room { activity::ipv4::emit(Activity::default()).to_vec() } else { vec![] };
     let header_len = 20 + options.len();
@@ -185,7 +185,7 @@ fn what_does_not_belong_to_a_users_flow_goes_nowhere() {
 fn the_activity_is_written_into_the_header_where_there_is_room() {
     let bench = Bench::new();
     let (received, _, timing) = bench.run(&plan(""), |hosts| {
-        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room spuriously.
+        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room as well.
         for _ in 0..20 {
             send(&hosts[0], &udp(40_000, FIRST_PORT, 1500, true, false));
         }
@@ -197,7 +197,7 @@ fn the_activity_is_written_into_the_header_where_there_is_room() {
         packet::read_activity(bytes, &view).expect("options are well-formed").map(Activity::value)
     };
     let of_len = |len: usize| received[2].iter().filter(move |bytes| bytes.len() == len);
-    // Not the last: it falls while the host stands still between two packets.
+    // Not the last: the activity falls while the host pauses between two packets.
     assert!(of_len(1500).any(|bytes| activity(bytes).is_some_and(|value| value > 1.0)));
     assert_eq!(activity(of_len(1400).next_back().expect("arrived")), None);
     assert_eq!(activity(of_len(1300).next_back().expect("arrived")), Some(0.0));
@@ -218,7 +218,7 @@ fn marks_are_set_in_the_header_of_packets_that_can_be_marked() {
     assert_eq!(emulated.ledger.dropped, 1);
 }
 
-/// A counter in front of the queue sees what hosts wrote, and what a marker behind it writes stands in the header.
+/// A counter in front of the queue reads what hosts wrote, and a marker behind it writes into the header.
 #[test]
 fn stages_see_what_real_headers_say_and_write_into_them() {
     let stages = "ingress = [{ kind = \"mark-counter\" }]\n\
@@ -263,7 +263,7 @@ fn packets_that_wait_stay_in_order() {
     assert_eq!(emulated.ledger.delivered, 80 + 3);
 }
 
-/// A datagram of IPv6 to the second user's server, with these Destination Options (eight bytes).
+/// Returns an IPv6 datagram to the second user's server, with these Destination Options (eight bytes).
 fn udp_v6(options: [u8; 8]) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0, 0, 24, 60, 64];
     bytes.extend([[0x20, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]; 2].concat());
@@ -273,14 +273,14 @@ fn udp_v6(options: [u8; 8]) -> Vec<u8> {
     bytes
 }
 
-/// RFC 7837, section 4: whatever an option says, its packet is forwarded as it came.
+/// RFC 7837, section 4: for any option contents, the packet is forwarded unchanged.
 #[test]
 fn an_invalid_declaration_is_counted_and_its_packet_forwarded() {
     let stages = "ingress = [{ kind = \"mark-counter\" }]";
     let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
     let sent = [
         udp_v6([17, 0, 0x1E, 1, 0xA0, 1, 1, 0]), // declares a mark
-        udp_v6([17, 0, 0x1E, 1, 0x70, 1, 1, 0]), // L, E and C, and takes no part
+        udp_v6([17, 0, 0x1E, 1, 0x70, 1, 1, 0]), // L, E and C without X
         udp_v6([17, 0, 0x1E, 1, 0xA1, 1, 1, 0]), // a mark, and a reserved bit
         udp_v6([17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0xC0]), // twice
         udp_v6([17, 0, 0x1E, 9, 0x80, 1, 1, 0]), // longer than its header

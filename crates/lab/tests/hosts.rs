@@ -1,4 +1,4 @@
-//! NetnsHosts are Linux's own, apart from everything else on the machine.
+//! Hosts are isolated from everything else on the machine.
 
 use crate::common;
 
@@ -11,12 +11,12 @@ use tidegate_lab::host::{DEVICE, IpVersion};
 use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::namespace::Namespace;
 
-/// Does it in a namespace that is nobody else's, which is outside of those that are made in it.
+/// Runs `work` in a new namespace, which is the outer one for namespaces made in it.
 fn outside<T>(work: impl FnOnce() -> T) -> T {
     Namespace::create().expect("a namespace").enter(work).expect("inside")
 }
 
-/// Of the namespace that this thread is in.
+/// Returns the interfaces of the calling thread's namespace.
 fn interfaces() -> BTreeSet<String> {
     let table = fs::read_to_string("/proc/thread-self/net/dev").expect("procfs");
     let names = table.lines().filter_map(|line| line.split_once(':'));
@@ -71,7 +71,7 @@ fn hosts_show_nowhere_and_leave_no_trace() {
     });
 }
 
-/// Not a test, but the process that the next one kills.
+/// Not a test, but the process that the next test kills.
 #[test]
 #[ignore = "run by a_killed_process_leaves_no_trace"]
 fn hosts_until_killed() {

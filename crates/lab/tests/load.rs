@@ -1,4 +1,4 @@
-//! Sources send what the plan says, sinks count it right, over a network that loses nothing.
+//! Sources send what the plan says, and sinks count it correctly, over a network without losses.
 
 use crate::common;
 
@@ -15,11 +15,11 @@ use tidegate_scenario::plan::Plan;
 use tidegate_wire::activity::{ipv4, ipv6};
 
 const SERVERS: [&str; 2] = ["198.19.0.1", "2001:2:0:2::1"];
-/// In IP's headers.
+/// Protocol number in IP's headers.
 const UDP: u8 = 17;
 const BOTH: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
-/// What the users have sent.
+/// Returns the packets sent by the users.
 fn of_users(wire: &Wire) -> Vec<&[u8]> {
     let server =
         |packet: &[u8]| SERVERS.contains(&common::addresses(packet).0.to_string().as_str());
@@ -58,8 +58,7 @@ fn a_transfer_is_whole_and_timed() {
     }
 }
 
-/// Each transfer of one byte is a connection request and a segment; the transfer at either end of the
-/// measurement may lie half in it.
+/// Each transfer of one byte is a SYN and a segment; the transfer at either end of the measurement may be partly in it.
 #[test]
 fn connection_requests_are_among_the_packets_sent() {
     if common::skipped() {
@@ -83,7 +82,7 @@ fn a_sink_counts_every_packet_of_a_constant_rate() {
         let users = "[users.a]\nflows = 1\ntraffic = { kind = \"cbr\", rate = \"12 Mb/s\" }\n";
         let Some((report, wire)) = common::run(&common::plan(users), ip) else { return };
         let flow = &report.flows[0];
-        // 1000 packets of 1500 B a second, and a hundred in the time that may be lost at either end.
+        // 1000 packets of 1500 B a second, and a hundred for a stall at either end.
         let sent = flow.sent.expect("counted");
         assert!(sent.abs_diff(500) <= 150, "{flow:?}");
         assert_eq!(flow.lost, Some(0), "{flow:?}");
@@ -125,7 +124,7 @@ fn every_packet_of_a_metered_flow_has_room_for_the_activity() {
     }
 }
 
-/// Sequence number or acknowledgement after the last byte, of an IPv4 packet with TCP.
+/// Returns the sequence number after the last byte, and the acknowledgement, of an IPv4 TCP packet.
 fn tcp_numbers(packet: &[u8]) -> (u32, u32) {
     let tcp = &packet[usize::from(packet[0] & 15) * 4..];
     let word = |at: usize| u32::from_be_bytes(*tcp[at..].first_chunk::<4>().expect("a word"));
@@ -140,12 +139,11 @@ fn no_more_is_in_flight_than_the_window_limit() {
     }
     let users = "[users.a]\nflows = 1\ntcp = { window_limit = \"60 kB\" }\n";
     let (plan, own) = (common::plan(users), Generator::Own);
-    // ACKs take their time, so that there is nothing to do but to fill the window.
+    // ACKs are delayed, so that the sender only fills the window.
     let run = common::run_by(&plan, IpVersion::V4, own, Span::from_millis(5));
     let Some((_, wire)) = run else { return };
     let (mut acked, mut most) = (None::<u32>, 0);
-    // The kernel makes up its mind about the window with the first full segments, and is corrected
-    // when the server first reads.
+    // The kernel sets the window with the first full segments, and is corrected when the server first reads.
     for packet in wire.in_order.iter().skip(500) {
         let (end, acknowledgement) = tcp_numbers(packet);
         if common::addresses(packet).0.to_string() == SERVERS[0] {
@@ -170,7 +168,7 @@ fn transfers_follow_each_other_after_a_pause() {
     assert!(done.len() >= 3, "{done:?}");
     for pair in done.windows(2) {
         let pause = pair[1].0.since(pair[0].0 + pair[0].1).as_secs();
-        // Longer only by what the machine is busy with.
+        // Longer only by the load of the machine.
         assert!((0.05..0.3).contains(&pause), "{pause} s");
     }
 }
@@ -197,7 +195,7 @@ fn iperf3_can_make_the_load_instead() {
     if common::skipped() || iperf3_is_missing() {
         return;
     }
-    // Both start in the warm-up, and it is long: on a busy machine programs take half a second to start.
+    // Both start in the warm-up, which is long: on a busy machine programs take half a second to start.
     let users = "[users.greedy]\nflows = 1\nstart = \"0 s\"\n\
                  [users.cbr]\ntraffic = { kind = \"cbr\", rate = \"12 Mb/s\" }\n\
                  start = \"0 s\"\n";
@@ -209,8 +207,8 @@ fn iperf3_can_make_the_load_instead() {
         let [greedy, cbr] = &report.flows[..] else { panic!("{report:?}") };
         assert!(greedy.goodput_bytes > 0, "{greedy:?}");
         assert!(greedy.mean_srtt_s.is_some() && greedy.mean_cwnd_packets.is_some(), "{greedy:?}");
-        // On a busy machine iperf3 falls behind and makes up for it, so that the rate of 1000 packets/s bounds the whole
-        // run alone: 2.5 s, a second beyond it, and up to one more.
+        // On a busy machine iperf3 falls behind and catches up, so that the rate of 1000 packets/s limits only the
+        // whole run: 2.5 s, a second beyond it, and up to one more.
         let datagrams = datagrams(&wire);
         let (count, bytes) = (datagrams.len() as u64, datagrams.iter().sum::<u64>());
         assert!(count < 4_700, "{count} datagrams");
@@ -220,7 +218,7 @@ fn iperf3_can_make_the_load_instead() {
     }
 }
 
-/// The payload of each full datagram that the users have sent: iperf3 begins with a short one.
+/// Returns the payload of each full datagram that the users have sent: iperf3 begins with a short one.
 fn datagrams(wire: &Wire) -> Vec<u64> {
     let payload = |packet: &[u8]| match packet[0] >> 4 {
         4 => (packet[9] == UDP).then_some(packet.len() - 28),

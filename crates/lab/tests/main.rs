@@ -1,4 +1,4 @@
-//! Tests of the lab from outside, in one program: linking one for each file takes longer than running it.
+//! Integration tests of the lab, in one program: linking one for each file takes longer than running it.
 
 mod common;
 mod compiled;

@@ -1,4 +1,4 @@
-//! Reports that come to a gateway's socket while a tunnel is in use: the tunnel's own end is believed, and once.
+//! Reports to a gateway's socket while a tunnel is in use: only the tunnel's own end is accepted, and once.
 
 use crate::nodes;
 
@@ -17,24 +17,24 @@ use tidegate_simulator::Emulated;
 use tidegate_wire::gtpu::report::{self, GtpuReport};
 use tidegate_wire::gtpu::{self, MessageKind, mark};
 
-/// A bucket for two positive packets, into which next to nothing comes: whoever declares two has no third.
+/// A bucket for two positive packets, with almost no inflow: after two declarations a third packet is dropped.
 const GATEWAY_ENTRY: &str = r#"[{ kind = "pdn-gateway", policers = [
     { tokens = "positive", sanction = "discard", fill_rate = "0.001 packets/s", depth = "2 packets" },
 ] }]"#;
 
-/// The network from outside: the user's host, the gateway's socket, and who talks to that.
+/// The network from outside: the user's host, and the peers of the gateway's socket.
 struct Outside<'a> {
     user: &'a UnixDatagram,
     gateway: SocketAddr,
-    /// The eNodeB's own address: from where it reports, and where tunnels lead.
+    /// The eNodeB's own address: source of its reports, and destination of tunnels.
     enodeb: UdpSocket,
     tunnel: UdpSocket,
     stranger: UdpSocket,
 }
 
 impl Outside<'_> {
-    /// The user sends so many packets, one after the other: the number in their tunnel that each comes with, and whether it
-    /// says that congestion was met.
+    /// Sends packets of the user one after the other. Returns for each its number in the tunnel, and whether it signals
+    /// congestion.
     fn carried(&self, packets: usize) -> Vec<(Option<u16>, bool)> {
         (0..packets).map(|_| self.carries_one()).collect()
     }
@@ -50,7 +50,7 @@ impl Outside<'_> {
         (reported.header.sequence, declared.expect("there is room").mark)
     }
 
-    /// Somebody reports on the tunnel, and the gateway answers, as it does to each echo.
+    /// Sends a report on the tunnel, and waits for the gateway's answer, which it gives to each echo.
     fn reports(&self, by: &UdpSocket, (last_sequence, received, marked): (u16, u32, u32)) {
         let reported = GtpuReport {
             teid: 1,
@@ -67,7 +67,7 @@ impl Outside<'_> {
     }
 }
 
-/// Set also by a panic, so that the forwarder does not run for ever.
+/// Set even by a panic, so that the forwarder does not run forever.
 struct SetAtTheEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtTheEnd<'_> {
@@ -76,7 +76,7 @@ impl Drop for SetAtTheEnd<'_> {
     }
 }
 
-/// What the gateway's stage has counted, and whether all was over before the measurement was.
+/// Returns the counts of the gateway's stage, and whether everything was over before the measurement was.
 fn counted(talk: impl Fn(&Outside)) -> (Emulated, bool) {
     let plan = plan_with(&[("links.core.ingress", GATEWAY_ENTRY), ("duration", "1 s")]);
     let devices: Vec<_> = (0..4).map(|_| device()).collect();
@@ -124,7 +124,7 @@ fn a_report_is_believed_from_the_tunnels_end_alone_and_once() {
             numbers.map(|number| (Some(number), false)).collect()
         };
         assert_eq!(outside.carried(2), unmarked(0..2));
-        // All of it is true, and would leave nothing in the bucket for the third packet from here.
+        // The contents are true, and would leave nothing in the bucket for the third packet from here.
         outside.reports(stranger, (1, 2, 2));
         assert_eq!(outside.carried(3), unmarked(2..5));
         outside.reports(enodeb, (4, 5, 1));

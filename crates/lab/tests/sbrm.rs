@@ -1,5 +1,4 @@
-//! How exactly the receiving end of `tg_sbrm` tells the sender about marks. Needs root and the
-//! program tidegate-bpf.
+//! Accuracy of the mark feedback by the receiving end of `tg_sbrm`. Needs root and the program tidegate-bpf.
 
 use crate::common;
 
@@ -21,15 +20,16 @@ use tidegate_wire::packet;
 const IPV4_HEADER: usize = 20;
 const ECE: u8 = 0x40;
 
-/// In the kernel until dropped. A congestion control's name is one for the machine: the tests that register it, these and
-/// those of `tests/lab`, take turns by this file's lock, which is given back after the program has ended.
+/// In the kernel until dropped. The name of a congestion control is global on the machine: the tests that register it,
+/// these and those of `tests/lab`, exclude each other by this file's lock, which is released after the program has
+/// ended.
 struct BucketScope {
     program: Child,
     _turn: File,
 }
 
 impl BucketScope {
-    /// `None`, said on standard output, where the program is not or cannot be.
+    /// Returns `None`, with a message on standard output, if the program is missing or cannot run.
     fn start() -> Option<Self> {
         let turns = File::create(env::temp_dir().join("tidegate-test-controls.lock"));
         let turn = turns.expect("a folder for what is passing takes a file");
@@ -68,21 +68,21 @@ impl Drop for BucketScope {
     }
 }
 
-/// What was marked on the forward path and what was told on the reverse path.
+/// Bytes marked on the forward path, and reported on the reverse path.
 #[derive(Default)]
 struct Tally {
     data: usize,
-    /// Where the stream ends so far.
+    /// End of the stream so far.
     end: Option<u32>,
-    /// Bytes of the stream that were marked, by the position of their first.
+    /// Marked bytes of the stream, by the position of their first.
     marked: BTreeSet<(u32, u32)>,
     acked: Option<u32>,
     echoed_bytes: u64,
 }
 
 impl Tally {
-    /// Marks every `nth` segment with new data: of one that is repeated the receiver may have all already, and then it
-    /// tells of no mark on it.
+    /// Marks every `nth` segment with new data: of a retransmission the receiver may have all already, and then it does
+    /// not report its mark.
     fn forward(&mut self, bytes: &mut [u8], nth: usize) {
         let (position, length) = (word(bytes, 4), payload(bytes));
         let repeats = |end: u32| position.wrapping_sub(end) >= 1 << 31;
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// An ACK with ECE says of all that it acknowledges again that it was marked.
+    /// Handles an ACK: with ECE, all bytes that it acknowledges were marked.
     fn reverse(&mut self, bytes: &[u8]) {
         let ack = word(bytes, 8);
         let new = self.acked.map_or(0, |before| ack.wrapping_sub(before));
@@ -117,7 +117,7 @@ impl Tally {
     }
 }
 
-/// A field of the TCP header.
+/// Returns a field of the TCP header.
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(*bytes[IPV4_HEADER + at..].first_chunk().expect("TCP"))
 }
@@ -127,7 +127,7 @@ fn payload(bytes: &[u8]) -> u32 {
     (bytes.len() - IPV4_HEADER - header) as u32
 }
 
-/// Carries packets to and fro, and marks.
+/// Carries packets in both directions, and marks.
 fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
     let (user, server): (&NetnsHost, &NetnsHost) = (&hosts.users[0], &hosts.server);
     let mut tally = Tally::default();
@@ -174,7 +174,7 @@ fn every_mark_is_reported_once() {
         let segments = tally.data;
         println!("1 of {nth}: {segments} segments, {want} bytes marked, {got} echoed");
         assert!(segments > 10 * nth, "too few to tell");
-        // The first segment can come before the connection is in the program's hands.
+        // The first segment can arrive before the program controls the connection.
         assert!(want.abs_diff(got) <= 2 * 1460, "{want} bytes marked, {got} echoed");
     }
 }

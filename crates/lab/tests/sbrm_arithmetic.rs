@@ -11,7 +11,7 @@ use tidegate_mechanisms::sender::{Control, RoundTripReading, TcpRm, TcpRmParams,
 use tidegate_mechanisms::units::{Demand, Share, Whole};
 
 const Q20: f64 = (1 << 20) as f64;
-/// The least window that the kernel's program has, in units of 2^-20 packet: a packet every eight round trips.
+/// Smallest window of the kernel program, in units of 2^-20 packet: a packet every eight round trips.
 const LEAST_Q20: u64 = 1 << 17;
 
 /// An ACK, in the paper's quantities.
@@ -31,7 +31,7 @@ impl Ack {
         format!("ack {cwnd_q20} {kappa_q20} {willingness_q20} {rtt_us} {unmarked} {marked}")
     }
 
-    /// Equations 5.1.2 and 5.1.3, at least an eighth of a packet.
+    /// Returns the window by equations 5.1.2 and 5.1.3, at least an eighth of a packet.
     fn window(&self) -> f64 {
         let cwnd = self.cwnd_q20 as f64 / Q20;
         let (kappa, w) = (f64::from(self.kappa_q20) / Q20, f64::from(self.willingness_q20) / Q20);
@@ -40,7 +40,8 @@ impl Ack {
         (cwnd + up - kappa * f64::from(self.marked)).max(LEAST_Q20 as f64 / Q20)
     }
 
-    /// Two divisions round down for each packet, of which the first is worth κ/cwnd, and the second a unit.
+    /// Returns the tolerance: two divisions round down for each packet, the first with an error of κ/cwnd, and the
+    /// second of a unit.
     fn tolerance(&self) -> f64 {
         let units = f64::from(self.kappa_q20) / self.cwnd_q20 as f64 + 1.0;
         units * f64::from(self.unmarked.max(1)) / Q20 + 1e-9 * self.window()
@@ -50,7 +51,7 @@ impl Ack {
 fn acks() -> impl Strategy<Value = Ack> {
     (LEAST_Q20..1 << 50, 1..=1_u32 << 20, 1..=u32::MAX, 1..=1_u32 << 25, 0..200_u32, 0..200_u32)
         .prop_map(|(cwnd_q20, kappa_q20, willingness_q20, rtt_us, unmarked, marked)| Ack {
-            // Small windows are the usual ones: as many of each length in bits.
+            // Small windows are the most frequent: the same number of each length in bits.
             cwnd_q20: (cwnd_q20 >> (cwnd_q20 % 34)).max(LEAST_Q20),
             kappa_q20,
             willingness_q20,
@@ -67,7 +68,7 @@ fn the_window_follows_the_papers_rule() {
     let mut acks: Vec<Ack> = (0..20_000)
         .map(|_| strategy.new_tree(&mut runner).expect("nothing is rejected").current())
         .collect();
-    // The largest of everything, whose products must still fit.
+    // The maximum of everything, whose products must still fit.
     acks.push(Ack {
         cwnd_q20: LEAST_Q20,
         kappa_q20: 1 << 20,
@@ -85,7 +86,7 @@ fn the_window_follows_the_papers_rule() {
     }
 }
 
-/// w = p x / (1 - p): where the steps up and down cancel, from section 5.1.1.
+/// w = p x / (1 - p): equilibrium of the steps up and down, from section 5.1.1.
 #[test]
 fn many_acks_settle_at_the_papers_equilibrium() {
     let (rtt_us, willingness, one_in) = (50_000_u32, 100_u32, 10_u32);
@@ -97,7 +98,7 @@ fn many_acks_settle_at_the_papers_equilibrium() {
         unmarked: one_in - 1,
         marked: 1,
     };
-    // The program has no memory between lines; the oracle goes ahead, the program checks each step.
+    // The program has no state between lines; the oracle computes the path, the program checks each step.
     let path: Vec<Ack> = (0..5_000)
         .map(|_| {
             let at = ack;
@@ -111,7 +112,8 @@ fn many_acks_settle_at_the_papers_equilibrium() {
     assert!((rate / want - 1.0).abs() < 0.01, "{rate} packets/s, expected {want}");
 }
 
-/// cwnd/RTT in bytes per second, for windows up to the largest that TCP can announce; and one packet more than whole ones.
+/// cwnd/RTT in bytes per second, for windows up to the largest that TCP can announce; and one packet more than the
+/// integer part.
 #[test]
 fn packets_are_paced_at_the_windows_rate_and_a_fraction_needs_a_packet_more() {
     let mut runner = TestRunner::deterministic();
@@ -162,7 +164,7 @@ fn slow_start_loss_and_limits_are_tcps() {
     assert_eq!(got, cases.map(|(_, want)| want));
 }
 
-/// TCP/RM's (5.6.2), by the source that simulations have: a window less its share, and no less than a packet.
+/// TCP/RM's (5.6.2), compared with the source of the simulator: a window less its share, and at least a packet.
 #[test]
 fn a_round_trip_with_marks_costs_what_the_simulated_source_pays() {
     let mut runner = TestRunner::deterministic();

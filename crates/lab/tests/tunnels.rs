@@ -1,5 +1,5 @@
-//! Nodes of tunnels and whatever comes to their sockets: no privilege is needed, since a socket on the loopback
-//! interface is as good as one in a namespace, and a pair of them stands in for a device.
+//! Tunnel nodes with arbitrary messages to their sockets: no privilege is needed, since a socket on the loopback
+//! interface is equivalent to one in a namespace, and a pair of them replaces a device.
 
 use crate::nodes;
 
@@ -16,12 +16,12 @@ use tidegate_lab::tunnels::TunnelEnds;
 use tidegate_wire::gtpu::report::{self, GtpuReport};
 use tidegate_wire::gtpu::{self, MessageKind, PORT};
 
-/// The number of the echo that each node is asked for last.
+/// Number of the last echo request to each node.
 const LAST: u16 = 0xFFFF;
 
-/// Gives messages to the nodes' sockets, and in the end to each a request for an echo, whose answer shows that it has looked
-/// at all before. Returns what they have counted, how many packets their devices have given that were malformed and
-/// unclassified, and what has come back to the sender, but for those two answers.
+/// Sends messages to the nodes' sockets, and finally an echo request to each, whose answer shows that it has handled
+/// all before. Returns the nodes' counts, the numbers of malformed and unclassified packets from their devices, and the
+/// messages that came back to the sender, without those two answers.
 fn counted(
     messages: &[(usize, Vec<u8>)],
     packets: &[Vec<u8>],
@@ -41,11 +41,11 @@ fn counted(
         vec![ends("core.ingress.0", GATEWAY, gateway, 1), ends("core.egress.0", ENODEB, enodeb, 2)];
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
-    // Error indications go to the port of GTP-U, wherever data came from.
+    // Error indications go to the port of GTP-U, for any source port of data.
     let (peer, indications) = peer();
     peer.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
     indications.set_nonblocking(true).expect("a socket can be non-blocking");
-    // All of it is there before the first look, which goes over all devices and sockets.
+    // All messages are there before the first poll, which covers all devices and sockets.
     let last = message(MessageKind::EchoRequest, Some(LAST), &[], &[]);
     let asked = [GATEWAY, ENODEB].map(|node| (node, last.clone()));
     for (node, message) in messages.iter().chain(&asked) {
@@ -88,7 +88,7 @@ fn an_echo_is_answered_with_its_number() {
     assert_eq!((header.kind, header.sequence), (MessageKind::EchoResponse, Some(77)));
 }
 
-/// Each by its reason, and a node goes on.
+/// Each message counts by its reason, and the node continues.
 #[test]
 fn what_a_node_cannot_use_is_counted_by_reason() {
     let mut reported = Vec::new();
@@ -124,7 +124,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     assert_eq!((malformed, unclassified), (1, 2), "of packets that the gateway's kernel has sent");
 }
 
-/// Section 7.3.1: the user has a tunnel here, which its first packet has told of, and this is another's number.
+/// Section 7.3.1: the user has a tunnel here, established by its first packet, and this number is another's.
 #[test]
 fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication() {
     let ours = datagram(10_000);

@@ -1,5 +1,5 @@
-//! How the kernel program `tg_vegascp` reads marks and moves its window (`bpf/vegascp.h`), against the source that
-//! simulations have.
+//! Mark reading and window changes of the kernel program `tg_vegascp` (`bpf/vegascp.h`), compared with the source of
+//! the simulator.
 
 use crate::compiled;
 
@@ -16,7 +16,7 @@ use tidegate_mechanisms::units::{Demand, Span, Time, Whole};
 const Q20: f64 = (1 << 20) as f64;
 const Q24: f64 = (1 << 24) as f64;
 
-/// What a source was told before a round trip ends.
+/// Inputs of a source up to the end of a round trip.
 #[derive(Clone, Debug)]
 struct Round {
     cwnd: u32,
@@ -25,7 +25,7 @@ struct Round {
     willingness_q20: u32,
     rtt_us: u32,
     may_grow: bool,
-    /// Packets delivered, and those of them that were marked.
+    /// Packets delivered, and marked packets of them.
     acks: Vec<(u32, u32)>,
 }
 
@@ -41,7 +41,7 @@ impl Round {
         )
     }
 
-    /// The simulated source's window, and whether what it is charged is so near to what it offers that rounding decides.
+    /// Returns the simulated source's window, and whether the charge is so close to the payment that rounding decides.
     fn simulated(&self) -> (f64, bool) {
         let willingness = f64::from(self.willingness_q20) / Q20;
         let params = VegasCpParams {
@@ -87,7 +87,7 @@ fn rounds() -> impl Strategy<Value = Round> {
             cwnd,
             history,
             ln_base_q24,
-            // As many of each length in bits, so that some charges are above what is offered.
+            // The same number of each length in bits, so that some charges are above the payment.
             willingness_q20: willingness_q20 >> (willingness_q20 % 17),
             rtt_us,
             may_grow: rtt_us % 3 != 0,
@@ -126,8 +126,8 @@ fn a_round_trip_moves_the_window_as_it_moves_the_simulated_sources() {
     assert!(up > 1_000 && down > 1_000 && undecided < 100, "{up} up, {down} down, {undecided} not");
 }
 
-/// By hand, with base e: of 50 packets 25 are marked, so that the price is ln 2 = 0.69315; ten packets in 100 ms are charged
-/// 69.3 a second. Only the last packets count, and marks beyond what is known of are as one unmarked half.
+/// By hand, with base e: of 50 packets 25 are marked, so that the price is ln 2 = 0.69315; ten packets in 100 ms are
+/// charged 69.3 a second. Only the last packets count, and if all are marked, half a packet counts as unmarked.
 #[test]
 fn a_window_of_ten_follows_what_half_the_marks_cost() {
     let line = |w: f64, acks: &str| {
@@ -141,7 +141,7 @@ fn a_window_of_ten_follows_what_half_the_marks_cost() {
         // All fifty marked: ln 100 is 4.605, 460.5 a second.
         (line(460.6, "1 50 50"), 11),
         (line(460.4, "1 70 70"), 9),
-        // Nothing known, nothing done; nothing marked, nothing charged.
+        // No packets, no change; no marks, no charge.
         (line(69.2, "0"), 10),
         (line(0.1, "1 1 0"), 11),
     ];

@@ -1,14 +1,11 @@
-//! Lets an AQM look at a queue that it does not control: what would it do with each packet, if all
-//! that came before had been judged as it was? For comparison with other implementations, whose
-//! random numbers are not ours.
+//! Feeds an AQM with a queue that it does not control: its decision for each packet, given that earlier packets were
+//! treated as recorded. For comparison with other implementations, whose random numbers differ.
 //!
-//! Reads an event a line, in the order of time:
-//! "a TIME LENGTH PACKETS BYTES IDLE SIGNALLED": a packet arrives where so much waits and the link has
-//! been idle for so long; it was signalled (1) or not (0);
-//! "d TIME SOJOURN PACKETS": a packet leaves the queue after so long, and leaves so many behind.
-//! Times in ns, sizes in bytes. Writes a line for each arrival: the AQM's state (RED: average queue in
-//! bytes; PIE: p), its probability for an average packet, its probability for this packet, whether it is
-//! forced, and of adaptive RED its max_p.
+//! Reads one event per line, in order of time. "a TIME LENGTH PACKETS BYTES IDLE SIGNALLED": a packet arrives at this
+//! backlog, after the link has been idle for IDLE, and was signalled (1) or not (0). "d TIME SOJOURN PACKETS": a packet
+//! leaves the queue after its sojourn time, with PACKETS behind it. Times in ns, sizes in bytes. Writes a line for each
+//! arrival: the AQM's state (RED: average queue in bytes; PIE: p), its probability for an average packet, its
+//! probability for this packet, whether it is forced, and for adaptive RED its max_p.
 //!
 //! ```sh
 //! cargo run --package tidegate-mechanisms --example look_along -- \
@@ -75,7 +72,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
     let micros = |key: &str| Ok::<_, String>(Span::from_micros(get(key)? as u64));
     let share = |key: &str| Ok::<_, String>(Share(get(key)?));
     let bytes = |key: &str| Ok::<_, String>(Bytes::new(get(key)? as u64));
-    // A byte takes a nanosecond, so that any time of a packet can be had.
+    // A byte takes a nanosecond, so that any packet time can be represented.
     let on_link = |packet: Bytes| Place {
         capacity: Capacity { packets: u32::MAX, bytes: u64::MAX },
         rate: Rate::mbps(8_000),
@@ -132,7 +129,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
 }
 
 impl Aqm {
-    /// What it would do with this packet; then it is told what was done.
+    /// Returns the AQM's decision for this packet; then the AQM is given the recorded one.
     fn on_arrival(&mut self, arrival: &Arrival, signalled: bool) -> String {
         match self {
             Aqm::Red(red) => {

@@ -1,11 +1,10 @@
-//! A trace of arrivals through one queue and one transmitter: which packets leave, when, and how
-//! marked. For comparison with other implementations of the same mechanism.
+//! Runs a trace of arrivals through one queue and one transmitter: packets sent, their times and marks. For comparison
+//! with other implementations of the same mechanism.
 //!
-//! Reads an event a line, in the order of time:
-//! "a TIME LENGTH FLOW USER ECN": a packet arrives (ns, bytes; ECN 0: not ECN-capable, 1: scalable);
-//! "s TIME": the transmitter asks for a packet, where rate=0 leaves that to the caller.
-//! Writes a line for each packet: "d NUMBER TIME MARKED" when it begins to be
-//! transmitted, "l NUMBER TIME" when it is lost.
+//! Reads one event per line, in order of time. "a TIME LENGTH FLOW USER ECN": a packet arrives (ns, bytes; ECN 0: not
+//! ECN-capable, 1: scalable). "s TIME": the transmitter requests a packet, with rate=0, which leaves that to the
+//! caller. Writes a line for each packet: "d NUMBER TIME MARKED" when its transmission begins, "l NUMBER TIME" when it
+//! is lost.
 //!
 //! ```sh
 //! cargo run --package tidegate-mechanisms --example open_loop -- \
@@ -26,7 +25,7 @@ use tidegate_mechanisms::bottleneck::{
 };
 use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
-/// Numbers by name, as given on the command line.
+/// Numbers by name, from the command line.
 struct Arguments(HashMap<String, f64>);
 
 impl Arguments {
@@ -80,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn scheduler(kind: &str, arguments: &Arguments) -> Result<Scheduler, Box<dyn Error>> {
     let capacity = Capacity { packets: arguments.get("limit")? as u32, bytes: u64::MAX };
     let place = |rate: Rate, packet: Bytes| Place { capacity, rate, packet, price_encoding: None };
-    // For an AQM that goes by the time of a packet: a byte takes a nanosecond.
+    // For an AQM that depends on packet times: a byte takes a nanosecond.
     let by_time = Rate::mbps(8_000);
     let (params, place) = match kind {
         "fq-codel" => {
@@ -138,13 +137,13 @@ fn scheduler(kind: &str, arguments: &Arguments) -> Result<Scheduler, Box<dyn Err
     let aqm = Aqm::new(params, &place);
     let mut aqm = aqm.map_err(|(key, message)| format!("{key}: {message}"))?;
     if kind == "codel" {
-        // Linux's knows the device's largest packet from the start; ours has to have seen one.
+        // Linux knows the device's largest packet from the start; this implementation has to see one first.
         aqm.probability(&arrival_of(place.packet));
     }
     Ok(Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, capacity))
 }
 
-/// A packet that finds nothing.
+/// Returns the arrival of a packet at an empty queue.
 fn arrival_of(len: Bytes) -> Arrival {
     Arrival {
         now: Time::ZERO,
@@ -160,11 +159,11 @@ fn arrival_of(len: Bytes) -> Arrival {
 /// A queue and its transmitter.
 struct Link<W: Write> {
     scheduler: Scheduler,
-    /// `None`: others say when the transmitter asks.
+    /// Rate of the transmitter; `None` if the trace requests packets.
     rate: Option<Rate>,
     random: SplitMix,
     busy: bool,
-    /// When the transmitter is, or was, done.
+    /// Time at which the transmitter is done.
     free_at: Time,
     sending: Bytes,
     out: W,
@@ -188,7 +187,7 @@ impl<W: Write> Link<W> {
         if self.busy || self.rate.is_none() { Ok(()) } else { self.begin(now) }
     }
 
-    /// All departures before `end`.
+    /// Processes all departures before `end`.
     fn run_until(&mut self, end: Time) -> io::Result<()> {
         while self.busy && self.rate.is_some() && self.free_at < end {
             self.begin(self.free_at)?;
@@ -196,7 +195,7 @@ impl<W: Write> Link<W> {
         Ok(())
     }
 
-    /// The transmitter asks for a packet, and learns so that there is none.
+    /// Starts the next transmission, or records that the queue is empty.
     fn begin(&mut self, now: Time) -> io::Result<()> {
         let Link { scheduler, random, out, .. } = self;
         let mut written = Ok(());
@@ -229,14 +228,14 @@ fn packet(number: u32, at: u64, fields: [u64; 4]) -> Result<Queued, std::num::Tr
     })
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), as the other side may have it too.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which the other implementation can use too.
 struct SplitMix {
     seed: u64,
     drawn: u64,
 }
 
 impl SplitMix {
-    /// In [0, 1), from the upper 56 bits.
+    /// Returns a number in [0, 1), from the upper 56 bits.
     fn unit(&mut self) -> f64 {
         self.drawn += 1;
         let z = self.seed.wrapping_add(self.drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,13 +1,15 @@
 //! The mechanisms that share congestion, as pure state machines.
 //!
-//! A mechanism never knows where it runs: it has no clock, no I/O and no random numbers of its
-//! own. Time and random draws come in as arguments, verdicts go out as values, so that the same
-//! code runs in virtual time (simulator) and in real time (gateway).
+//! A mechanism is independent of its environment: it has no clock, no I/O and no random numbers of its own. Time and
+//! random draws are arguments, and verdicts are return values, so that the same code runs in virtual time (simulator)
+//! and in real time (lab).
 //!
-//! The modules follow the packet: [`sender`], [`ingress`], [`bottleneck`]. What stands between its queues
-//! is a [`stage`].
+//! The modules follow the path of a packet: [`sender`], [`ingress`], [`bottleneck`]. Mechanisms between queues are
+//! [`stage`]s.
 
 pub mod bottleneck;
+pub mod fixed_point;
+pub mod impairment;
 pub mod ingress;
 pub mod mechanism;
 pub mod parameters;

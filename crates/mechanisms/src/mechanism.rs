@@ -1,4 +1,4 @@
-//! What a mechanism says of itself: its names, its source, and what can be set.
+//! Self-description of a mechanism: names, source, and parameters.
 
 use core::fmt;
 
@@ -7,41 +7,41 @@ use crate::parameters::Parameter;
 /// One mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {
-    /// Where on a packet's path it stands.
+    /// Category, by its place on a packet's path.
     pub category: Category,
-    /// Its name in scenario files, and of its page.
+    /// Name in scenario files, and of its page.
     pub name: &'static str,
-    /// Its name in words.
+    /// Full name.
     pub title: &'static str,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
-    /// How a scenario file asks for it.
+    /// Example for a scenario file.
     pub usage: &'static str,
-    /// What can be set.
+    /// Parameters.
     pub parameters: &'static [Parameter],
-    /// Its file, below `crates/mechanisms/src/`.
+    /// Source file, below `crates/mechanisms/src/`.
     pub file: &'static str,
-    /// The whole text of that file.
+    /// Text of the source file.
     text: &'static str,
 }
 
-/// Where on a packet's path a mechanism stands.
+/// Place of a mechanism on a packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// In the sender: congestion controllers.
     Sender,
-    /// At the network's edge, or anywhere else that is no queue: stages.
+    /// At the network's edge, or any other place that is no queue: stages.
     Ingress,
-    /// In front of a link: how congested it is.
+    /// At the queue of a link: how congested it is.
     Bottleneck,
-    /// On top of a bottleneck's signal: whose packet it falls on.
+    /// On top of a bottleneck's signal: whose packet gets it.
     Differentiation,
-    /// Behind a queue: which packet leaves next.
+    /// At a queue's output: which packet leaves next.
     Scheduler,
 }
 
 impl Category {
-    /// In the order in which a packet comes through.
+    /// Categories in the order of a packet's path.
     pub const ALL: [Category; 5] = [
         Category::Sender,
         Category::Ingress,
@@ -50,7 +50,7 @@ impl Category {
         Category::Scheduler,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Category::Sender => "sender",
@@ -68,25 +68,25 @@ impl fmt::Display for Category {
     }
 }
 
-/// What a mechanism says of itself, beside its parameters.
+/// Self-description of a mechanism without its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Its name in scenario files, and of its page.
+    /// Name in scenario files, and of its page.
     pub name: &'static str,
-    /// Its name in words.
+    /// Full name.
     pub title: &'static str,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
-    /// How a scenario file asks for it.
+    /// Example for a scenario file.
     pub usage: &'static str,
-    /// Its file, below `crates/mechanisms/src/`.
+    /// Source file, below `crates/mechanisms/src/`.
     pub file: &'static str,
-    /// The whole text of that file.
+    /// Text of the source file.
     pub text: &'static str,
 }
 
 impl Mechanism {
-    /// The entry of a mechanism that declares itself.
+    /// Returns the registry entry of a mechanism that declares itself.
     pub(crate) const fn declared(
         category: Category,
         about: About,
@@ -96,14 +96,14 @@ impl Mechanism {
         Mechanism { category, name, title, source, usage, parameters, file, text }
     }
 
-    /// What its source file says about it: the `//!` comment at the top, as Markdown.
+    /// Returns the `//!` comment at the top of its source file, as Markdown.
     pub fn header(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
         let lines = lines.map(|line| line.strip_prefix(' ').unwrap_or(line));
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// The first sentence of the header: what it does.
+    /// Returns the first sentence of the header.
     pub fn summary(&self) -> String {
         let header = self.header();
         let paragraph = header.lines().take_while(|line| !line.is_empty());

@@ -1,8 +1,8 @@
-//! What can be set of a mechanism, declared once, beside it.
+//! Parameters of mechanisms, each declared once beside its mechanism.
 //!
-//! [`parameters!`](crate::parameters) makes a struct of values, and with it what a scenario file needs
-//! to read and describe them: the keys, what may stand there, the defaults as a file would have
-//! them, and the documentation. A [`Choice`] is one of several mechanisms with its parameters.
+//! [`parameters!`](crate::parameters) makes a struct of values, and everything that a scenario file needs to read and
+//! describe them: keys, types and ranges, defaults as in a file, and documentation. A [`Choice`] is one of several
+//! mechanisms with its parameters.
 
 mod declare;
 mod kind;
@@ -16,51 +16,51 @@ pub use types::{Nested, ParameterType, Tables};
 
 use crate::units::Span;
 
-/// What is wrong with parameters that are well-formed one by one: the key, and why.
+/// Error of parameters that are valid one by one: the key, and the reason.
 pub type ParameterError = (&'static str, String);
 
-/// The times among these that are zero, where that makes no sense.
+/// Returns errors for those of the times that are zero.
 pub(crate) fn too_short(times: &[(&'static str, Span)]) -> Vec<ParameterError> {
     let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
     zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
 }
 
-/// The parameters of a mechanism.
+/// Parameters of a mechanism.
 pub trait Parameters: Clone {
-    /// What they are called in code.
+    /// Name of the type in code.
     const TYPE_NAME: &'static str;
-    /// What the mechanism does, for whoever sets it.
+    /// Description of the mechanism for users.
     const ABOUT: &'static str;
-    /// What can be set.
+    /// Parameters.
     const ALL: &'static [Parameter];
-    /// Keys that there once were, and what to write today.
+    /// Former keys, with their replacements.
     const RETIRED: &'static [(&'static str, &'static str)];
 
-    /// From a value for each.
+    /// Returns the parameters with these values, in order.
     fn from_values(values: Vec<ParameterValue>) -> Self;
 
-    /// A value for each.
+    /// Returns the values, in order.
     fn to_values(&self) -> Vec<ParameterValue>;
 
-    /// What is wrong with the values together.
+    /// Returns the errors of the values together.
     fn errors(&self) -> Vec<ParameterError>;
 }
 
 /// One of several mechanisms, with its parameters.
 pub trait Choice: Clone {
-    /// What it is called in a scenario file's types.
+    /// Name of the choice among the types of a scenario file.
     const NAME: &'static str;
-    /// What is chosen.
+    /// Description of the choice.
     const ABOUT: &'static str;
-    /// Name, explanation and parameters of all mechanisms.
+    /// Name, description and parameters of all mechanisms.
     const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])];
 
-    /// The mechanism with this place in [`Choice::KINDS`], with a value for each parameter.
+    /// Returns the mechanism at this index of [`Choice::KINDS`], with these values.
     fn from_values(kind: usize, values: Vec<ParameterValue>) -> Self;
 
-    /// The mechanism's place, and a value for each parameter.
+    /// Returns the mechanism's index, and its values.
     fn to_values(&self) -> (usize, Vec<ParameterValue>);
 
-    /// What is wrong with the values together.
+    /// Returns the errors of the values together.
     fn errors(&self) -> Vec<ParameterError>;
 }

@@ -1,45 +1,44 @@
-//! Powers of two, by a table and a polynomial: the same on every machine, and quick enough for every packet.
+//! Powers of two by a table and a polynomial: identical on every machine, and fast enough for every packet.
 //!
 //! ```text
 //! x = k + i/256 + z      k whole, 0 ≤ i < 256, |z| ≤ 1/512
 //! 2ˣ = 2ᵏ · 2^(i/256) · 2ᶻ      2ᶻ = 1 + z ln 2 + (z ln 2)²/2! + (z ln 2)³/3! + (z ln 2)⁴/4!
 //! ```
 //!
-//! What the polynomial leaves out is (z ln 2)⁵/5! < 4 · 10⁻¹⁷, less than rounding. No operation is fused with
-//! another, and the table is computed by the compiler, so that a platform has no say in the last bit.
+//! The truncation error of the polynomial is (z ln 2)⁵/5! < 4 · 10⁻¹⁷, less than rounding. No operations are fused, and
+//! the table is computed by the compiler, so that results do not depend on the platform.
 
 use core::f64::consts::LN_2;
 
 const STEPS: usize = 256;
 const POWERS: [f64; STEPS] = powers();
-/// A number beside which one of the size of an exponent keeps no bits below 1/256: the last bits of the sum are
-/// 256 k + i.
+/// Adding this number to an exponent drops its bits below 1/256: the last bits of the sum are 256 k + i.
 const ROUND: f64 = (3u64 << 51) as f64 / STEPS as f64;
-/// Below this exponent there is no number but zero.
+/// Exponent below which results are zero.
 const NOTHING: f64 = -1075.0;
-/// Between these, numbers are normal.
+/// Smallest exponent with a normal result.
 const LEAST: f64 = -1022.0;
 const MOST: f64 = 1023.0;
-/// So far from zero they are either way, as one comparison tells.
+/// Bound of |x| for normal results, checked by a single comparison.
 const CERTAIN: f64 = 1022.0;
 
-/// 2ˣ, to 10⁻¹⁵ of itself.
+/// Returns 2ˣ with a relative error of 10⁻¹⁵.
 #[inline(always)]
 pub fn exp2(x: f64) -> f64 {
     if x.abs() <= CERTAIN { normal(x) } else { other(x) }
 }
 
-/// Steps of the line in [`bounds`].
+/// Steps per unit of the line in [`bounds`].
 const FINE: f64 = (1 << 20) as f64;
 /// As [`ROUND`], for the steps of the line.
 const ROUND_FINE: f64 = (3u64 << 51) as f64 / FINE;
-/// Between two whole numbers, the line through their powers lies above 2ˣ, by this share of itself at most, and a bit more.
+/// Lower bound of 2ˣ relative to the line through the powers of two at the adjacent integers, which lies above 2ˣ.
 const BELOW: f64 = 0.942;
-/// What the line lacks for its steps, at most.
+/// Upper bound of the line's error by its discrete steps.
 const ABOVE: f64 = 1.000_001;
 
-/// Between which numbers 2ˣ lies, for |x| up to 1000, in a few instructions: the line through the powers of two before and
-/// after, which are what the bits of a number are made of, and 0.942 of it.
+/// Returns bounds of 2ˣ, for |x| up to 1000, in a few instructions: the line through the adjacent powers of two, which
+/// is the bit pattern of a floating-point number, and 0.942 of it.
 #[inline(always)]
 pub fn bounds(x: f64) -> (f64, f64) {
     let steps = (x + ROUND_FINE).to_bits() << 32;
@@ -47,7 +46,7 @@ pub fn bounds(x: f64) -> (f64, f64) {
     (line * BELOW, line * ABOVE)
 }
 
-/// [`exp2`] where what comes out is a normal number.
+/// Returns [`exp2`] if the result is a normal number.
 #[inline(always)]
 fn normal(x: f64) -> f64 {
     let rounded = x + ROUND;
@@ -59,7 +58,7 @@ fn normal(x: f64) -> f64 {
     (power + power * beyond_one) * scale
 }
 
-/// Numbers too small for all their bits, infinity, and none at all, beside the largest.
+/// Returns subnormal numbers, zero, infinity, and NaN.
 #[cold]
 fn other(x: f64) -> f64 {
     match x {
@@ -69,12 +68,12 @@ fn other(x: f64) -> f64 {
     }
 }
 
-/// 2^(i/256), by the series of the exponential function from its smallest terms on.
+/// Returns the table of 2^(i/256), by the series of the exponential function, summed from the smallest terms.
 const fn powers() -> [f64; STEPS] {
     let mut powers = [1.0; STEPS];
     let mut i = 0;
     while i < STEPS {
-        // Of numbers up to √2, so that few terms are needed; the upper half is twice that of −x.
+        // For numbers up to √2, so that few terms are needed; the upper half is twice that of −x.
         let upper = i > STEPS / 2;
         let steps = if upper { i as f64 - STEPS as f64 } else { i as f64 };
         let x = steps / STEPS as f64 * LN_2;
@@ -101,7 +100,7 @@ mod tests {
         }
     }
 
-    /// A probability that is just above zero takes a random number, one that is zero takes none.
+    /// A probability just above zero takes a random number, one of zero takes none.
     #[test]
     fn what_is_not_normal_is_that_of_the_libm() {
         let x =

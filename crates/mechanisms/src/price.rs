@@ -1,6 +1,6 @@
-//! How prices travel: what a queue makes of a packet for the price that it asks, and what a source reads of
-//! the price of its path. S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for
-//! future IP networks", dissertation, 2005, sections 4.2.3, 5.1.1, 5.2.1 and 5.4.1.
+//! Encoding of prices: what a queue writes into a packet for its price, and what a source reads of the price of its
+//! path. S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP
+//! networks", dissertation, 2005, sections 4.2.3, 5.1.1, 5.2.1 and 5.4.1.
 //!
 //! ```text
 //! explicit     p ← p + λ                             the packet carries the sum
@@ -10,10 +10,10 @@
 //! maximum      m = min(λ, 1)                         so that a price of 1 marks, however many ask it (5.1.1)
 //! ```
 //!
-//! An explicit price, and the four bits, stand in a packet where an activity stands else: in 32 bits. One bit is the
-//! mark of ECN. A price never drops a packet: what is not ECN-capable passes unmarked.
+//! Explicit prices, and the four bits, use the payload word that otherwise carries an activity: 32 bits. The single bit
+//! is the ECN mark. A price never drops a packet: packets that are not ECN-capable pass unmarked.
 //!
-//! A virtual queue asks the price 1 or 0: encoded explicitly it counts the links that mark ("n bit").
+//! The price of a virtual queue is 1 or 0: encoded explicitly it counts the links that mark ("n bit").
 
 use crate::parameters::ParameterError;
 use crate::units::Factor;
@@ -37,7 +37,7 @@ parameters! {
 }
 
 parameters! {
-    /// Four bits, each set with probability 1 − φ^(−λ), for four φ: all of them are given, or none.
+    /// Four bits, each set with probability 1 − φ^(−λ), for four φ: all of them are set, or none.
     pub struct FourBitParams {
         /// φ of the first bit, the largest. Default: 1.06.
         pub base_1: Option<Factor>,
@@ -52,12 +52,12 @@ parameters! {
 }
 
 parameters! {
-    /// A packet is marked with probability λ, so that with prices of 0 and 1 the largest of the path counts.
+    /// A packet is marked with probability λ, so that with prices of 0 and 1 the maximum along the path counts.
     pub struct MaximumParams {}
 }
 
 choice! {
-    /// How prices travel from links to sources.
+    /// Encoding of prices from links to sources.
     pub enum EncodingParams as PriceEncoding {
         Explicit(ExplicitParams) = "explicit";
         OneBit(OneBitParams) = "one-bit";
@@ -75,7 +75,7 @@ fn base_is_above_one(params: &OneBitParams) -> Option<ParameterError> {
     (base <= 1.0).then(|| ("base", too_small(base)))
 }
 
-/// Bases that go together are given together: one that is not given is no default beside others.
+/// Returns the errors of the bases. All four are set or none, since a default does not fit to other values.
 fn bases_descend(params: &FourBitParams) -> Vec<ParameterError> {
     const KEYS: [&str; BITS] = ["base_1", "base_2", "base_3", "base_4"];
     let given = params.given();
@@ -101,7 +101,7 @@ fn bases_descend(params: &FourBitParams) -> Vec<ParameterError> {
 }
 
 impl FourBitParams {
-    /// φ of the four bits, where none is given.
+    /// Default bases φ of the four bits.
     const BASES: [f64; BITS] = [1.06, 1.007, 1.001, 1.00015];
 
     fn given(&self) -> [Option<f64>; BITS] {
@@ -114,16 +114,16 @@ impl FourBitParams {
     }
 }
 
-/// What a queue makes of a packet for a price.
+/// Encoding of a price in a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Encoding {
-    /// Adds it.
+    /// Adds the price to the payload word.
     Explicit,
-    /// Marks; the logarithm of φ.
+    /// Marks; the parameter is the logarithm of φ.
     OneBit(f64),
-    /// Sets bits; the logarithms of their φ.
+    /// Sets bits; the parameters are the logarithms of their φ.
     FourBit([f64; BITS]),
-    /// Marks where it is 1.
+    /// Marks with the price as probability.
     Maximum,
 }
 
@@ -148,7 +148,7 @@ impl Encoding {
         matches!(self, Encoding::Explicit | Encoding::FourBit(_))
     }
 
-    /// The probability with which a price marks a packet.
+    /// Returns the probability with which a price marks a packet.
     #[inline]
     pub fn mark_probability(&self, price: f64) -> f64 {
         match self {
@@ -158,8 +158,8 @@ impl Encoding {
         }
     }
 
-    /// Adds `price` to the payload word of an arriving packet and returns the result. `draw` gives a random
-    /// number in [0, 1).
+    /// Adds `price` to the payload word of an arriving packet and returns the result. `draw` returns a random number in
+    /// [0, 1).
     #[inline]
     pub fn write(&self, word: u32, price: f64, mut draw: impl FnMut() -> f64) -> u32 {
         match self {
@@ -175,8 +175,8 @@ impl Encoding {
         }
     }
 
-    /// The price of a path over which so many of the last `packets` arrived marked, or with the given bit (5.2.2).
-    /// Where all were it is as if half a packet was not, since no share of marks stands for a price without end.
+    /// Returns the price of a path on which `marked` of the last `packets` arrived marked, or with the given bit
+    /// (5.2.2). If all were, it counts as if half a packet was not, since no finite price explains a share of one.
     #[inline]
     fn price_of(&self, bit: usize, marked: f64, packets: f64) -> f64 {
         let share = marked / packets;
@@ -189,8 +189,8 @@ impl Encoding {
     }
 }
 
-/// What a receiver gathers of the prices of segments until it acknowledges them: the mean of explicit prices, or
-/// how many segments there were and how many had each of the four bits.
+/// Prices of segments gathered by a receiver until the next acknowledgement: the mean of explicit prices, or the number
+/// of segments and how many had each of the four bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Gathered {
     encoding: Encoding,
@@ -204,7 +204,7 @@ const COUNT_BITS: u32 = 6;
 const MOST: u32 = (1 << COUNT_BITS) - 1;
 
 impl Gathered {
-    /// Nothing yet.
+    /// Returns the state without segments.
     pub const fn new(encoding: Encoding) -> Self {
         Gathered { encoding, segments: 0, sum: 0.0, with_bit: [0; BITS] }
     }
@@ -236,22 +236,22 @@ impl Gathered {
 }
 
 words! {
-    /// When an estimate by marks is renewed.
+    /// Renewal of an estimate by marks.
     pub enum Renewal {
-        /// With each packet, by the last ones.
+        /// With each packet, from the last `history` packets.
         Sliding = "sliding",
-        /// When as many more have come, by these; until then the one before stands.
+        /// In blocks of `history` packets; the previous estimate is valid until a block is complete.
         InBlocks = "in-blocks",
     }
 }
 
-/// The price of a path as its source knows it: as it is told, or by the marks of the last packets.
+/// Price of a path as known to its source: as reported, or estimated from the marks of the last packets.
 #[derive(Clone, Debug)]
 pub struct PathPrice {
     encoding: Encoding,
-    /// What was told last, where prices are explicit, or the estimate that stands, where it is by blocks.
+    /// Last reported price, with explicit prices, or the current estimate, with blocks.
     reported: Option<f64>,
-    /// A bit each of the last packets, oldest at `next` once it is full.
+    /// Marks of the last packets, one bit each; the oldest is at `next` once it is full.
     history: Box<[u8]>,
     next: u16,
     len: u16,
@@ -260,10 +260,11 @@ pub struct PathPrice {
 }
 
 impl PathPrice {
-    /// Before the first packet; estimates go by so many of the last.
+    /// Returns the price before the first packet; `history` is the number of packets in an estimate.
     ///
     /// # Panics
-    /// If that is none, or more than 65,535.
+    ///
+    /// If `history` is 0, or more than 65,535.
     pub fn new(encoding: Encoding, history: u32) -> Self {
         assert!(history > 0, "an estimate goes by one packet at least");
         let history = if encoding == Encoding::Explicit { 0 } else { history as usize };
@@ -272,7 +273,7 @@ impl PathPrice {
         PathPrice { encoding, reported: None, history, next: 0, len: 0, in_blocks: false, with_bit }
     }
 
-    /// The same with estimates that are renewed like this.
+    /// Sets the renewal of estimates.
     pub fn renewed(self, renewal: Renewal) -> Self {
         PathPrice { in_blocks: renewal == Renewal::InBlocks, ..self }
     }
@@ -289,7 +290,7 @@ impl PathPrice {
         }
     }
 
-    /// Counts of bits, as [`Gathered::take`] has them. Which of the packets had which is not told.
+    /// Adds counts of bits from [`Gathered::take`]. The order of the packets is not reported.
     fn add_counts(&mut self, word: u32) {
         let count = |place: usize| word >> (place as u32 * COUNT_BITS) & MOST;
         let [_, counts @ ..] = [0, 1, 2, 3, 4].map(count);
@@ -318,7 +319,7 @@ impl PathPrice {
         }
     }
 
-    /// p; `None` before anything is known.
+    /// Returns p; `None` before it is known.
     pub fn get(&self) -> Option<f64> {
         if self.encoding == Encoding::Explicit || self.in_blocks {
             return self.reported;
@@ -326,7 +327,7 @@ impl PathPrice {
         self.by_marks()
     }
 
-    /// The estimate by what is remembered.
+    /// Returns the estimate from the history.
     fn by_marks(&self) -> Option<f64> {
         let packets = f64::from(self.len);
         let marked = |bit: usize| f64::from(self.with_bit[bit]);

@@ -23,13 +23,13 @@ proptest! {
         prop_assert!((f64::from(f32::from_bits(word)) - (a + b)).abs() <= 1e-6 * (a + b));
     }
 
-    /// Whatever the history says of marks is read as the price that would mark as many.
+    /// For any history of marks: the estimate is the price with that marking probability.
     #[test]
     fn an_estimate_is_the_price_that_marks_as_many(marked in 0..50u32) {
         let encoding = Encoding::from(&EncodingParams::OneBit(ONE_BIT));
         let mut path = PathPrice::new(encoding, 50);
         path.on_ack(50, marked, 0);
-        let price = path.get().expect("50 packets were told of");
+        let price = path.get().expect("50 packets were reported");
         prop_assert!((encoding.mark_probability(price) - f64::from(marked) / 50.0).abs() < 1e-12);
     }
 }
@@ -67,7 +67,8 @@ fn an_estimate_by_blocks_stands_until_the_next_is_full() {
         path.on_ack(delivered, marked, 0);
         path.get()
     });
-    // Blocks: three of four marked; the next three and the first of two, which is marked; then the fourth to the seventh.
+    // Blocks: three of four marked; the next three and the first of two, which is marked; then the fourth to the
+    // seventh.
     assert_eq!(after, [None, Some(0.75), Some(0.75), Some(0.25), Some(1.0)]);
 }
 
@@ -95,7 +96,7 @@ fn four_bits_are_read_where_marks_are_nearest_to_one_half() {
         }
     }
     path.on_ack(0, 0, gathered.take());
-    let price = path.get().expect("400 packets were told of");
+    let price = path.get().expect("400 packets were reported");
     assert!((price - 100.0).abs() < 1.0, "{price}");
     assert_eq!(encoding.write(0b1010, 0.0, || panic!("nothing to draw")), 0b1010);
 }
@@ -113,7 +114,7 @@ fn bases_not_above_one_or_not_descending_are_errors() {
     assert_eq!(keys(params.errors()), ["base_2", "base_4"]);
 }
 
-/// Three of them, and what others are by default, are no four: the order would hold by chance, and the range not at all.
+/// Fewer than four bases are an error: with defaults for the others their order would depend on chance.
 #[test]
 fn bases_are_given_together() {
     let params = |bases: [Option<f64>; BITS]| {
@@ -131,7 +132,7 @@ fn bases_are_given_together() {
     assert_eq!(none.bases(), [1.06, 1.007, 1.001, 1.00015]);
 }
 
-/// The price of a virtual queue is 0 or 1: encoded explicitly it counts the links that ask it, and as a maximum two of
+/// The price of a virtual queue is 0 or 1: encoded explicitly it counts the links with price 1; as a maximum, two of
 /// them mark as one does.
 #[test]
 fn links_are_counted_explicitly_and_not_by_the_maximum() {

@@ -1,7 +1,7 @@
-//! Every mechanism with its parameters and its source, for people who look for one.
+//! Registry of all mechanisms with their parameters and sources.
 //!
-//! `tidegate list` and the pages of `docs/mechanisms/` are made from this table and from the headers
-//! of the source files themselves, so that they cannot say anything but what the code says.
+//! `tidegate list` and the pages of `docs/mechanisms/` are generated from this table and from the headers of the source
+//! files, so that they agree with the code.
 
 pub use crate::mechanism::{About, Category, Mechanism};
 pub use crate::parameters::{ByProfile, DefaultValue, Parameter};
@@ -11,7 +11,7 @@ use crate::parameters::Parameters;
 use crate::sender::{CubicParams, controller, slow_start};
 use crate::stage;
 
-/// A mechanism that is no choice of its own.
+/// Entry of a mechanism that is not part of a choice.
 macro_rules! mechanism {
     ($category:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
         Mechanism::declared(
@@ -53,7 +53,7 @@ const LISTS: [&[Mechanism]; 8] = [
     scheduler::ALL,
 ];
 
-/// All mechanisms, in the order in which a packet comes through.
+/// All mechanisms, in the order of a packet's path.
 pub const ALL: &[Mechanism] = &joined::<{ length(LISTS) }>(LISTS);
 
 const fn length(lists: [&[Mechanism]; 8]) -> usize {
@@ -65,7 +65,7 @@ const fn length(lists: [&[Mechanism]; 8]) -> usize {
     sum
 }
 
-/// All lists in one.
+/// Concatenates the lists.
 const fn joined<const N: usize>(lists: [&[Mechanism]; 8]) -> [Mechanism; N] {
     let mut all = [DROP_TAIL; N];
     let (mut list, mut i, mut placed) = (0, 0, 0);
@@ -80,7 +80,7 @@ const fn joined<const N: usize>(lists: [&[Mechanism]; 8]) -> [Mechanism; N] {
     all
 }
 
-/// The mechanism of this name.
+/// Returns the mechanism of this name.
 pub fn find(name: &str) -> Option<&'static Mechanism> {
     ALL.iter().find(|mechanism| mechanism.name == name)
 }

@@ -1,48 +1,48 @@
-//! Token bucket: an allowance that fills with time and that something empties.
+//! Token bucket: an allowance that is filled over time and drained by charges.
 //!
 //! ```text
 //! f ← min(d, f + r (t − t_last))     r = fill rate, d = bucket depth; f is the initial level at first
 //! f ← max(−e, f − amount)            e = how far below empty it may go: the floor, often 0
 //! ```
 //!
-//! It counts bytes, or packets of any size; which of them, its parameters say by their units. Amounts are
-//! whole billionths of a token, and a token is a bit or the thousandth of a packet, so that refilling in many
-//! steps or in one gives the same fill to the last digit.
+//! It counts bytes, or packets of any size, by the units of its parameters. Amounts are integers in billionths of a
+//! token, and a token is a bit or the thousandth of a packet, so that refilling in many steps or in one gives exactly
+//! the same fill.
 //!
-//! The policers of congestion policing queues have buckets of it, and those of congestion exposure.
+//! Used by the policers of congestion policing queues, and of congestion exposure.
 
 use core::ops::{Add, Neg, Sub};
 
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, TokenRate, Tokens};
 
-/// An amount in a bucket, or owed to it, in billionths of a token.
+/// Amount in a bucket, or debt, in billionths of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Credit(i64);
 
 /// Size and fill rate of a bucket: all in packets, or all in bytes and bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucketParams {
-    /// r: what comes in.
+    /// Fill rate r.
     pub fill_rate: TokenRate,
-    /// d: what can be saved up.
+    /// Depth d.
     pub depth: Tokens,
-    /// e: what can be owed; nothing if it is not said.
+    /// Maximum debt e; zero by default.
     pub floor: Option<Tokens>,
-    /// What is there at first; a full bucket if it is not said.
+    /// Initial fill; a full bucket by default.
     pub initial: Option<Tokens>,
 }
 
-/// What all buckets of a kind have in common.
+/// Common part of all buckets of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRule {
-    /// r, in tokens per second: billionths of a token per nanosecond.
+    /// Fill rate r, tokens per second, or billionths of a token per nanosecond.
     tokens_per_sec: u64,
-    /// d.
+    /// Depth d.
     depth: Credit,
-    /// −e.
+    /// Lowest fill, −e.
     lowest: Credit,
-    /// At first.
+    /// Initial fill.
     initial: Credit,
 }
 
@@ -54,17 +54,17 @@ pub struct TokenBucket {
 }
 
 impl Credit {
-    /// Nothing.
+    /// No tokens.
     pub const ZERO: Credit = Credit(0);
-    /// The largest bucket.
+    /// Largest possible bucket.
     pub const MAX: Credit = Credit::of(Bytes::new(1_000_000_000));
 
-    /// What `len` bytes cost that are wholly due to congestion.
+    /// Returns the charge for `len` bytes of congestion.
     pub const fn of(len: Bytes) -> Self {
         Credit((len.as_bits() * NANOS_PER_SEC) as i64)
     }
 
-    /// So many tokens.
+    /// Returns a number of tokens.
     pub const fn of_tokens(tokens: Tokens) -> Self {
         match tokens {
             Tokens::Packets { thousandths } => Credit((thousandths * NANOS_PER_SEC) as i64),
@@ -72,34 +72,34 @@ impl Credit {
         }
     }
 
-    /// This share of the amount, rounded to the nearest billionth of a token.
+    /// Returns this share of the amount, rounded to the nearest billionth of a token.
     #[must_use]
     pub fn share(self, share: f64) -> Self {
         Credit((self.0 as f64 * share.clamp(0.0, 1.0) + 0.5) as i64)
     }
 
-    /// The amount in bytes, of a bucket that counts them.
+    /// Returns the amount in bytes, for a bucket that counts them.
     pub fn as_bytes(self) -> f64 {
         self.0 as f64 / (8.0 * NANOS_PER_SEC as f64)
     }
 
-    /// The amount in packets, of a bucket that counts them.
+    /// Returns the amount in packets, for a bucket that counts them.
     pub fn as_packets(self) -> f64 {
         self.0 as f64 / (1000.0 * NANOS_PER_SEC as f64)
     }
 
-    /// The amount in billionths of a token; nothing if it is below that.
+    /// Returns the amount in billionths of a token; zero if it is negative.
     pub fn billionths(self) -> u64 {
         self.0.try_into().unwrap_or(0)
     }
 
-    /// The amount so many times, also less than once, or owed.
+    /// Returns the amount times a factor, which may be negative.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Credit(libm::round(self.0 as f64 * factor) as i64)
     }
 
-    /// As a multiple of another amount.
+    /// Returns the ratio to another amount.
     pub fn ratio(self, other: Credit) -> f64 {
         self.0 as f64 / other.0 as f64
     }
@@ -127,14 +127,14 @@ impl Neg for Credit {
 }
 
 impl TokenBucketParams {
-    /// A bucket that counts bytes, is full at first and stops when it is empty.
+    /// Returns a bucket that counts bytes, is full initially and has no debt.
     pub const fn of_bytes(fill_rate: Rate, depth: Bytes) -> Self {
         let (fill_rate, depth) = (TokenRate::Bits(fill_rate), Tokens::Bytes(depth));
         TokenBucketParams { fill_rate, depth, floor: None, initial: None }
     }
 
-    /// What is wrong with the values together, at the keys `depth`, `floor` and `initial`: they have to count
-    /// what the fill rate counts, no more of it than fits a number, and no more at first than the depth.
+    /// Returns the errors of the values together, at the keys `depth`, `floor` and `initial`: their unit has to be that
+    /// of the fill rate, they have to be within range, and the initial fill must not exceed the depth.
     pub fn errors(&self) -> Vec<ParameterError> {
         let given = [("depth", Some(self.depth)), ("floor", self.floor), ("initial", self.initial)];
         let error = |(key, tokens): (&'static str, Option<Tokens>)| {
@@ -162,8 +162,7 @@ impl TokenBucketParams {
         Credit::of_tokens(tokens) > Credit::of_tokens(self.depth)
     }
 
-    /// A bucket that does not hold a packet stops everything: what is wrong then, where packets have this
-    /// size.
+    /// Returns an error if the bucket does not hold a packet of this size, since it would then drop everything.
     pub fn validate(&self, packet: Bytes) -> Option<ParameterError> {
         let holds = match self.depth {
             Tokens::Packets { thousandths } => thousandths >= 1000,
@@ -176,10 +175,11 @@ impl TokenBucketParams {
         (!holds).then(|| ("depth", message()))
     }
 
-    /// What all these buckets have in common.
+    /// Returns the common part of these buckets.
     ///
     /// # Panics
-    /// If an amount is larger than [`Credit::MAX`], or the bucket holds nothing.
+    ///
+    /// If an amount exceeds [`Credit::MAX`], or the depth is zero.
     pub fn rule(&self) -> BucketRule {
         let amounts = [Some(self.depth), self.floor, self.initial];
         assert!(amounts.iter().flatten().all(Tokens::can_be_counted), "{self:?}");
@@ -198,47 +198,47 @@ impl TokenBucketParams {
 }
 
 impl BucketRule {
-    /// d.
+    /// Returns d.
     pub const fn depth(&self) -> Credit {
         self.depth
     }
 
-    /// The same, of buckets into which something else comes: tokens per second.
+    /// Returns the rule with another fill rate, tokens per second.
     #[must_use]
     pub const fn filled_at(self, tokens_per_sec: u64) -> Self {
         BucketRule { tokens_per_sec, ..self }
     }
 
-    /// A bucket at the beginning.
+    /// Returns a bucket in its initial state.
     pub const fn bucket(&self, now: Time) -> TokenBucket {
         TokenBucket { fill: self.initial, last: now }
     }
 
-    /// The fill after an amount has been taken from one.
+    /// Returns the fill after an amount has been taken.
     #[inline]
     pub fn after(&self, fill: Credit, amount: Credit) -> Credit {
         (fill - amount).max(self.lowest)
     }
 
-    /// What comes in within `elapsed`; no bucket has room for more than what does not fit a number.
+    /// Returns the inflow within `elapsed`, saturated above the largest depth.
     const fn earned(&self, elapsed: Span) -> u64 {
         self.tokens_per_sec.saturating_mul(elapsed.as_nanos())
     }
 }
 
 impl TokenBucket {
-    /// What was there when it was looked at last; without taking, more can only have come in.
+    /// Returns the fill at the last update; without charges it can only have grown since.
     #[inline]
     pub const fn fill_before(&self) -> Credit {
         self.fill
     }
 
-    /// When it was looked at last.
+    /// Returns the time of the last update.
     pub const fn last(&self) -> Time {
         self.last
     }
 
-    /// What is there now.
+    /// Updates and returns the fill.
     #[inline]
     pub fn fill(&mut self, rule: &BucketRule, now: Time) -> Credit {
         self.fill = self.fill_at(rule, now);
@@ -246,7 +246,7 @@ impl TokenBucket {
         self.fill
     }
 
-    /// What will be there at `now` if nothing is taken.
+    /// Returns the fill at `now` if nothing is taken until then.
     #[inline]
     pub fn fill_at(&self, rule: &BucketRule, now: Time) -> Credit {
         let earned = rule.earned(now.since(self.last));
@@ -254,7 +254,7 @@ impl TokenBucket {
         Credit(self.fill.0.saturating_add_unsigned(earned.min(room)))
     }
 
-    /// Takes an amount, or what there is down to the floor. Returns what it has taken.
+    /// Takes an amount, or less down to the lowest fill. Returns the amount taken.
     #[inline]
     pub fn take(&mut self, rule: &BucketRule, now: Time, amount: Credit) -> Credit {
         let before = self.fill(rule, now);
@@ -276,7 +276,7 @@ mod tests {
         Tokens::Packets { thousandths }
     }
 
-    /// The ConEx paper's: 45 packets deep, and what may be owed of them.
+    /// The bucket of the ConEx paper: 45 packets deep, with this maximum debt.
     fn deep_45(packets_per_sec: u64, floor: Option<Tokens>) -> TokenBucketParams {
         TokenBucketParams {
             fill_rate: TokenRate::Packets { thousandths_per_sec: 1000 * packets_per_sec },
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(rule.bucket(at(0)).fill(&rule, at(0)).as_packets(), 2.0);
     }
 
-    /// Rates and depths at the ends of what can be given: no overflow anywhere between.
+    /// Rates and depths at the limits of their ranges: no overflow in between.
     #[test]
     fn an_age_of_idling_fills_even_the_deepest_bucket_from_its_floor() {
         let most = Tokens::Bytes(Bytes::new(1_000_000_000));
@@ -364,8 +364,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, the fill stays between the floor and the depth, and over any time no more is
-        /// taken than what comes in, the depth and the floor: r t + d + e.
+        /// For any sequence of events, the fill stays between the lowest value and the depth, and the amount taken is
+        /// at most the inflow plus depth plus maximum debt: r t + d + e.
         #[test]
         fn what_is_taken_is_bounded_by_rate_depth_and_floor(
             steps in prop::collection::vec((0..20_000u64, 0..60_000u64), 1..200),

@@ -1,5 +1,5 @@
-//! What a million flows take of this process's memory at stages that remember flows, while room is being made as well.
-//! It is one test in a file of its own, since a process has one highest mark.
+//! Memory of a million flows at stages with per-flow state, including its growth. A single test in its own process,
+//! since a process has one peak memory value.
 
 use tidegate_mechanisms::stage::re_ecn_policer::{BucketScope, Outside, Sanction, Signals, Taken};
 use tidegate_mechanisms::stage::{
@@ -10,15 +10,15 @@ use tidegate_mechanisms::units::{Bytes, Factor, Rate, Share, Span, Time, TokenRa
 
 const MIB: u64 = 1 << 20;
 
-/// The most memory that this process has had [B].
+/// Returns the peak memory of this process, bytes.
 fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("is there");
     let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
     kib * 1024
 }
 
-/// A packet of the flow of this number that declares by re-ECN, a millisecond after the one before.
+/// Returns a re-ECN packet of the flow of this number, a millisecond after the previous one.
 fn packet(number: u32, ecn: Ecn) -> Passing {
     let now = Time::from_nanos(u64::from(number) * 1_000_000);
     Passing {
@@ -37,7 +37,8 @@ fn packet(number: u32, ecn: Ecn) -> Passing {
     }
 }
 
-/// Passes a packet of each of a million flows, and returns by how much the highest mark has risen [B].
+/// Passes a packet of each of a million flows. Returns the increase of the peak memory, bytes, and the state that the
+/// stage reports.
 fn growth<S: Stage>(mut stage: S, ecn: Ecn) -> (u64, u64) {
     let before = peak();
     for number in 1..=1_000_000 {
@@ -48,12 +49,12 @@ fn growth<S: Stage>(mut stage: S, ecn: Ecn) -> (u64, u64) {
 
 #[test]
 fn a_million_flows_take_the_documented_memory_and_no_more_meanwhile() {
-    // The stage that takes less comes first: what it gives back would hide what the other takes.
+    // The stage with less memory comes first: memory freed by the other would hide its use.
     let dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(16_000_000) });
-    // Credit: a flow is remembered from its first declaration on.
+    // Credit: a flow has state from its first declaration on.
     let (taken, reported) = growth(dropper, Ecn::NotEct);
     assert!(reported > 4 * MIB, "flows are remembered: {reported} B");
-    assert!(taken < 16 * MIB && taken < reported + MIB, "{taken} B, of which {reported} are told");
+    assert!(taken < 16 * MIB && taken < reported + MIB, "{taken} B, {reported} reported");
     let policer = ReEcnPolicer::new(ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000)),
         depth: Tokens::Bytes(Bytes::new(15_000)),
@@ -71,5 +72,5 @@ fn a_million_flows_take_the_documented_memory_and_no_more_meanwhile() {
     });
     let (taken, reported) = growth(policer, Ecn::Ect1);
     assert!(reported > 32 * MIB, "flows are remembered: {reported} B");
-    assert!(taken < 64 * MIB && taken < reported + MIB, "{taken} B, of which {reported} are told");
+    assert!(taken < 64 * MIB && taken < reported + MIB, "{taken} B, {reported} reported");
 }

@@ -1,6 +1,6 @@
-//! Rust 1.95 leaves `x += u64::from(a == B)` out where `B` is a variant of an enum and the comparison is branched
-//! on as well (rust-lang/rust, issue 158206). Here nobody adds a comparison for equality, in any of the
-//! ways to write that: `if a == B { x += 1 }` is compiled as it stands.
+//! Rust 1.95 omits `x += u64::from(a == B)` where `B` is a variant of an enum and the comparison is branched on as well
+//! (rust-lang/rust, issue 158206). This test finds additions of an equality comparison, in any notation; `if a == B { x
+//! += 1 }` is compiled correctly.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 const INTEGERS: [&str; 12] =
     ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
 
-/// Lines of a source text in which a comparison for equality is added to something, or taken off it, as a
-/// number.
+/// Returns the lines of a source text in which an equality comparison is added or subtracted as a number.
 fn lines(source: &str) -> Vec<usize> {
     let mut found = Vec::new();
     look_through(source.parse().expect("Rust"), &mut found);
@@ -35,7 +34,7 @@ fn look_through(tokens: TokenStream, found: &mut Vec<usize>) {
     }
 }
 
-/// `u64::from(a == b)` or `(a == b) as u64`.
+/// Whether the tokens are `u64::from(a == b)` or `(a == b) as u64`.
 fn is_equality_as_number(tokens: &[TokenTree]) -> bool {
     match tokens {
         [kind, one, other, from, TokenTree::Group(group), ..] => {
@@ -55,7 +54,7 @@ fn is_cast(tokens: &[TokenTree]) -> bool {
         if is_equality(group) && cast.to_string() == "as" && is_integer(kind))
 }
 
-/// Whether what is between parentheses compares, at its outermost level.
+/// Whether a group is a comparison for equality at its outermost level.
 fn is_equality(group: &Group) -> bool {
     let inner: Vec<TokenTree> = group.stream().into_iter().collect();
     let compares =
@@ -116,7 +115,7 @@ fn no_source_adds_a_comparison_for_equality() {
     assert!(refused.is_empty(), "write `if a == b {{ x += 1 }}` in\n{}", refused.join("\n"));
 }
 
-/// Rust sources below a folder, built ones left out.
+/// Collects Rust sources below a folder, without build directories.
 fn collect(folder: &Path, sources: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

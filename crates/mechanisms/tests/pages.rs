@@ -1,9 +1,8 @@
 //! Keeps `docs/mechanisms/` in step with the code.
 //!
-//! A page has two parts. The upper one, between two markers, is made from the source file's own
-//! header and the registry; this test fails when it is out of step, and rewrites it when the
-//! environment variable `TIDEGATE_WRITE_PAGES` is set. The lower one, scope and validation, is
-//! written by hand; the tests that it names have to exist.
+//! A page has two parts. The upper one, between two markers, is generated from the source file's header and the
+//! registry; this test fails if it is out of date, and rewrites it if the environment variable `TIDEGATE_WRITE_PAGES`
+//! is set. The lower one, scope and validation, is written by hand; the tests that it names have to exist.
 
 use std::fmt::Write;
 use std::fs;
@@ -34,13 +33,13 @@ fn every_page_has_its_sections() {
     }
 }
 
-/// In the table of a page's last section, the last column names the test.
+/// The last column of the table in a page's last section names the test.
 #[test]
 fn tests_that_pages_name_exist() {
     let sources = rust_sources(&root().join("crates"));
     for mechanism in registry::ALL {
         let page = read(&page_file(mechanism.name));
-        // A page without it is told of above.
+        // A page without the section fails in the test above.
         let Some((_, validation)) = page.split_once("## Validation") else { continue };
         let rows = validation.lines().filter(|line| line.starts_with('|')).skip(2);
         let tests: Vec<_> = rows.filter_map(|row| row.rsplit('`').nth(1)).collect();
@@ -52,7 +51,7 @@ fn tests_that_pages_name_exist() {
     }
 }
 
-/// The part of a page that is made.
+/// Returns the generated part of a page.
 fn made_part(mechanism: &Mechanism) -> String {
     let Mechanism { title, source, usage, file, parameters, .. } = mechanism;
     let mut text = format!("# {title}\n\n{}\n\n", for_readers(&mechanism.header()));
@@ -77,7 +76,7 @@ fn made_part(mechanism: &Mechanism) -> String {
     text
 }
 
-/// The table of all mechanisms, category by category, and Sphinx's list of the pages.
+/// Returns the table of all mechanisms by category, and Sphinx's list of the pages.
 fn index() -> String {
     let mut text = String::from("# Mechanisms\n\n");
     for category in Category::ALL {
@@ -98,7 +97,7 @@ fn index() -> String {
     text
 }
 
-/// Without rustdoc's links, which lead nowhere here: "[`Name`]" becomes "`Name`".
+/// Replaces rustdoc's links, which have no target here: "[`Name`]" becomes "`Name`".
 fn for_readers(header: &str) -> String {
     header.replace("[`", "`").replace("`]", "`")
 }
@@ -108,7 +107,7 @@ fn capitalised(word: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Compares the made part of `file` with what it should be, and rewrites it if asked to.
+/// Compares the generated part of `file` with the expected one, and rewrites it on request.
 fn update(file: &Path, made: &str, stale: &mut Vec<PathBuf>) {
     let made = format!("{BEGIN}\n\n{made}\n{END}\n");
     let page = fs::read_to_string(file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The shell commands in a script: what they set of the host.
+//! Shell commands of a script: the settings of the host that they change.
 //!
 //! ```text
 //! `../common/defaults.sh                              what all scripts begin with
@@ -8,19 +8,20 @@
 //! /tmp/sysctl_restore_${PPID}.sh`                     takes settings back
 //! ```
 
-/// What commands ask for.
+/// A change requested by a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A setting of the kernel, by its name below `net.ipv4.`, or a module's parameter by its own.
+    /// A kernel setting, by its name below `net.ipv4.`, or a module parameter, by its name.
     Set(String, String),
-    /// The queue of the host's interface, such as `pfifo` or `fq`, with its parameters.
+    /// Queueing discipline of the host's interface, such as `pfifo` or `fq`, with its parameters.
     Queue(Vec<String>),
 }
 
-/// Reads commands.
+/// Parses commands.
 ///
 /// # Errors
-/// The first command that is not known.
+///
+/// Fails on the first unknown command.
 pub fn read(text: &str) -> Result<Vec<Request>, String> {
     let mut requests = Vec::new();
     for line in text.replace("\\\n", " ").lines() {
@@ -35,7 +36,7 @@ pub fn read(text: &str) -> Result<Vec<Request>, String> {
     Ok(requests)
 }
 
-/// Whether commands leave the host's interface no room for a packet.
+/// Whether commands set the queue limit of the host's interface to zero packets.
 pub fn closes_interface(text: &str) -> bool {
     let none = ["pfifo", "limit", "0"];
     let is_none = |request: &Request| matches!(request, Request::Queue(queue) if *queue == none);
@@ -74,7 +75,7 @@ fn unknown(command: &str) -> Result<(), String> {
     Err(format!("the command {short:?}"))
 }
 
-/// What `defaults.sh` sets, as far as it differs from a kernel's own defaults or scripts rely on it.
+/// Appends the settings of `defaults.sh` that differ from the kernel's defaults or on which scripts rely.
 fn defaults(requests: &mut Vec<Request>) {
     let settings = [
         ("tcp_rmem", "4096 540000 15728640"),
@@ -117,14 +118,14 @@ fn echo(words: &[&str], requests: &mut Vec<Request>) -> Result<(), String> {
     }
 }
 
-/// `net.ipv4.x`, `net/ipv4/x` and `/proc/sys/net/ipv4/x` are `x`.
+/// Returns `x` for `net.ipv4.x`, `net/ipv4/x` and `/proc/sys/net/ipv4/x`.
 fn setting(name: &str) -> String {
     let dotted = name.replace('/', ".");
     let name = dotted.trim_start_matches(".proc.sys.").trim_start_matches("net.ipv4.");
     name.trim_start_matches(".sys.module.").to_owned()
 }
 
-/// Words of a command; quotes hold several together.
+/// Returns the words of a command; quotes join several words.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {

@@ -1,13 +1,13 @@
-//! What is wrong with a script.
+//! Errors in a script.
 
 use std::fmt;
 
-/// An error in a script: where, what, and what was expected.
+/// An error in a script: its line, the problem, and the expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! The words of a script. As packetdrill's own lexer has them, but for the flags of a packet and for
-//! addresses, whose characters the parser takes as they stand ([`Token::from`], [`Token::to`]).
+//! Lexer of scripts. The words are those of packetdrill's lexer, except for the flags of a packet and for addresses,
+//! whose characters the parser reads from the text ([`Token::from`], [`Token::to`]).
 //!
 //! ```text
 //! +.1~+.105  <  SEW  1:1001(1000)  `a command`  %{ code }%  "text"  ...  --option  // comment
@@ -7,31 +7,31 @@
 
 use crate::error::ScriptError;
 
-/// One word and where it stands.
+/// One word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of the word.
     pub kind: TokenKind,
     /// Line, from 1.
     pub line: usize,
-    /// Its first byte in the text.
+    /// Offset of its first byte in the text.
     pub from: usize,
-    /// The byte after its last.
+    /// Offset of the byte after its last.
     pub to: usize,
 }
 
-/// Kinds of words.
+/// Kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Digits, a hexadecimal number, or digits with a point; as written.
+    /// Digits, a hexadecimal number, or digits with a point, as written.
     Number(String),
     /// A name; may begin with a digit, as cookies do.
     Word(String),
     /// Text in quotes, without them.
     Text(String),
-    /// Commands for a shell.
+    /// Shell commands.
     Command(String),
-    /// Python.
+    /// Python code.
     Code(String),
     /// `...`
     Ellipsis,
@@ -41,10 +41,11 @@ pub enum TokenKind {
     Sign(char),
 }
 
-/// Cuts a script into words.
+/// Splits a script into words.
 ///
 /// # Errors
-/// The first quote, command, code or comment that has no end.
+///
+/// Fails on the first quote, command, code or comment without an end.
 pub fn tokens(text: &str) -> Result<Vec<Token>, ScriptError> {
     let mut lexer = Lexer { text, at: 0, line: 1 };
     let mut tokens = Vec::new();
@@ -111,7 +112,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// What stands between `open`, which comes next, and `close`; a backslash takes a quote's meaning.
+    /// Returns the text between `open`, which comes next, and `close`; a backslash escapes a quote.
     fn enclosed(&mut self, open: &str, close: &str, what: &str) -> Result<String, ScriptError> {
         let start = self.at + open.len();
         let mut end = start;
@@ -150,7 +151,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `12`, `0x1f`, `.5`, `1.5`, but `0...0.5` begins with `0`; `12ab` is a word.
+    /// Lexes a number: `12`, `0x1f`, `.5`, `1.5`; `0...0.5` begins with `0`, and `12ab` is a word.
     fn number(&mut self) -> TokenKind {
         let start = self.at;
         let word = self.take_while(is_word);

@@ -1,4 +1,4 @@
-//! `tidegate-packetdrill FOLDER...`: plays all scripts of some folders and says what became of them.
+//! `tidegate-packetdrill FOLDER...`: plays all scripts of some folders and reports the verdicts.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ The scripts are read from where you have them. To get them:
 then, for instance:  make packetdrill SCRIPTS=packetdrill/gtests/net/tcp/slow_start
 ";
 
-/// What the command line asks for.
+/// Request of the command line.
 enum Request {
     Help,
     Play { folders: Vec<PathBuf>, json: Option<PathBuf> },
@@ -100,7 +100,7 @@ fn play_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
     Ok(outcomes)
 }
 
-/// Scripts in a folder and below; a script itself.
+/// Appends the scripts in a folder and its subfolders, or the script itself.
 fn find(path: &Path, scripts: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         std::fs::metadata(path)?;

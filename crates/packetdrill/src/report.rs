@@ -1,21 +1,21 @@
-//! What became of many scripts: a table, sums, and a file for the documentation.
+//! Verdicts on several scripts: a table, counts, and a file for the documentation.
 
 use std::fmt::Write;
 
 use crate::error::ScriptError;
 use crate::player::{ScriptVerdict, TICKS};
 
-/// One script.
+/// Outcome of one script.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its path below the folder that was asked for.
+    /// Path of the script below the requested folder.
     pub script: String,
-    /// What became of it, and the ticks a second of the clock; an error of its own, if it could not be read.
+    /// Verdict and ticks per second of the clock, or a parse error.
     pub verdict: Result<(ScriptVerdict, u32), ScriptError>,
 }
 
 impl Outcome {
-    /// `passed`, `failed`, `outside` or `errorn`.
+    /// Returns `passed`, `failed`, `outside` or `errorn`.
     pub fn word(&self) -> &'static str {
         match &self.verdict {
             Ok((ScriptVerdict::Passed, _)) => "passed",
@@ -25,13 +25,13 @@ impl Outcome {
         }
     }
 
-    /// Ticks a second, if it passes only with a clock that is not the first.
+    /// Returns the ticks per second if the script passes only with a clock other than the first.
     pub fn other_ticks(&self) -> Option<u32> {
         let ticks = self.verdict.as_ref().ok().map(|(_, ticks)| *ticks);
         ticks.filter(|ticks| *ticks != TICKS[0])
     }
 
-    /// Why, with the line; nothing if it passed.
+    /// Returns the line and reason, unless the script passed.
     pub fn why(&self) -> Option<(usize, &str)> {
         match &self.verdict {
             Ok((ScriptVerdict::Passed, _)) => None,
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// A line for each script.
+/// Returns a table with a line for each script.
 pub fn table(outcomes: &[Outcome]) -> String {
     let width = outcomes.iter().map(|outcome| outcome.script.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
@@ -59,7 +59,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// How many of each kind.
+/// Returns the number of scripts per verdict.
 pub fn sums(outcomes: &[Outcome]) -> String {
     let count = |word: &str| outcomes.iter().filter(|outcome| outcome.word() == word).count();
     let mut text = format!(
@@ -75,7 +75,7 @@ pub fn sums(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// All of it, for whoever writes pages from it.
+/// Returns all outcomes as JSON, from which the documentation is generated.
 pub fn json(outcomes: &[Outcome]) -> String {
     let rows: Vec<serde_json::Value> = outcomes
         .iter()

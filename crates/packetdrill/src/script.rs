@@ -1,13 +1,13 @@
-//! What a script says.
+//! Syntax tree of a script.
 
 use std::fmt;
 
-/// A script: settings, and events in order.
+/// A script: options, and events in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// `--option=value` lines.
     pub options: Vec<Setting>,
-    /// What happens, and what has to.
+    /// Events: actions and expectations.
     pub events: Vec<Event>,
 }
 
@@ -16,9 +16,9 @@ pub struct Script {
 pub struct Setting {
     /// Line, from 1.
     pub line: usize,
-    /// Without the dashes.
+    /// Name without the dashes.
     pub name: String,
-    /// As written; empty if there is none.
+    /// Value as written; empty without a value.
     pub value: String,
 }
 
@@ -27,43 +27,43 @@ pub struct Setting {
 pub struct Event {
     /// Line, from 1.
     pub line: usize,
-    /// When it happens or has to.
+    /// Time of the event.
     pub when: When,
-    /// What.
+    /// Action of the event.
     pub action: Action,
 }
 
 /// Time of an event, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// From the start of the script.
+    /// Since the start of the script.
     At(u64),
-    /// After the event before.
+    /// Since the previous event.
     After(u64),
-    /// Between two times from the start.
+    /// Between two times since the start.
     Between(u64, u64),
-    /// Between two times after the event before.
+    /// Between two times since the previous event.
     AfterBetween(u64, u64),
     /// At any time.
     Any,
 }
 
-/// What happens.
+/// Action of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// A TCP packet arrives at the host, or leaves it.
+    /// A TCP packet arrives at the host, or is sent by it.
     ScriptPacket(ScriptPacket),
     /// A system call.
     Call(Call),
-    /// Commands for a shell.
+    /// Shell commands.
     Command(String),
     /// Assertions in Python.
     Code(String),
-    /// Something that is not about TCP packets; its first word.
+    /// An event without TCP packets, by its first word.
     Foreign(String),
 }
 
-/// Which direction a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketDirection {
     /// `<`: it arrives at the host under test.
@@ -83,24 +83,24 @@ pub enum EcnField {
     Ect1,
     /// Congestion experienced.
     Ce,
-    /// Either of ECT(0) and ECT(1); in a packet that the host sends.
+    /// ECT(0) or ECT(1); in a packet that the host sends.
     Either,
 }
 
-/// A TCP packet, as a script writes it: sequence numbers count from 0 in each direction.
+/// A TCP packet in a script's notation: sequence numbers count from 0 in each direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptPacket {
-    /// Which direction it goes.
+    /// Direction of the packet.
     pub direction: PacketDirection,
-    /// The ECN field, where the script says something of it.
+    /// ECN field, if the script specifies it.
     pub ecn: Option<EcnField>,
-    /// Other fields of the IP header that the script names (`tos`, `ttl`, `flowlabel`).
+    /// Other fields of the IP header that the script specifies (`tos`, `ttl`, `flowlabel`).
     pub other_ip: Option<String>,
-    /// TCP's flags.
+    /// TCP flags.
     pub flags: Flags,
     /// First sequence number.
     pub seq: u32,
-    /// Bytes of payload.
+    /// Length of the payload, bytes.
     pub len: u32,
     /// Acknowledgement number.
     pub ack: Option<u32>,
@@ -108,11 +108,11 @@ pub struct ScriptPacket {
     pub window: Option<u16>,
     /// Urgent pointer.
     pub urgent: Option<u16>,
-    /// TCP's options; `None` for `<...>`, whatever they are.
+    /// TCP options; `None` for `<...>`, which matches any.
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// TCP's flags, by their letters in a script.
+/// TCP flags, by their letters in a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `F`
@@ -138,7 +138,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// With AE, CWR and ECE instead of their number.
+    /// Returns the flags with AE, CWR and ECE instead of their number.
     pub fn in_letters(self) -> Self {
         let Some(ace) = self.ace else { return self };
         let bit = |bit: u8| ace & bit != 0;
@@ -153,7 +153,7 @@ pub enum TcpOption {
     Nop,
     /// End of the list.
     Eol,
-    /// Largest segment.
+    /// Maximum segment size.
     Mss(u16),
     /// Window scale.
     WindowScale(u8),
@@ -170,7 +170,7 @@ pub enum TcpOption {
     },
     /// Accurate ECN: byte counters in the order written (RFC 9768).
     AccEcn(Vec<(ByteCounter, u32)>),
-    /// Anything else, by its name and what follows it: `FO`, `FOEXP`, `md5`.
+    /// Any other option, by its name and the text after it: `FO`, `FOEXP`, `md5`.
     Other(String),
 }
 
@@ -185,16 +185,16 @@ pub enum ByteCounter {
     Ce,
 }
 
-/// A system call and what it has to return.
+/// A system call and its expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// What it is given.
+    /// Arguments.
     pub args: Vec<Arg>,
-    /// It returns as late as this, in microseconds on the clock of its event.
+    /// Latest time of its return, in microseconds relative to its event.
     pub blocks_until: Option<u64>,
-    /// What it returns.
+    /// Expected result.
     pub result: Arg,
     /// `errno` with a result of -1.
     pub errno: Option<String>,
@@ -203,22 +203,22 @@ pub struct Call {
 /// An argument or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// `...`: packetdrill fills it in.
+    /// `...`: filled in by packetdrill.
     Any,
     /// A number.
     Number(i64),
-    /// A constant, or several with `|` between them.
+    /// A constant, or several joined by `|`.
     Names(Vec<String>),
     /// Text.
     Text(String),
     /// `[a, b]`.
     List(Vec<Arg>),
-    /// A structure, a call or anything else; by its first word.
+    /// A structure, a call or anything else, by its first word.
     Other(String),
 }
 
 impl Arg {
-    /// The number, if it is one; also the only one of a list.
+    /// Returns the number, if the argument is one or a list of only one.
     pub fn number(&self) -> Option<i64> {
         match self {
             Arg::Number(number) => Some(*number),
@@ -230,12 +230,12 @@ impl Arg {
         }
     }
 
-    /// Whether it is this constant.
+    /// Whether the argument is this constant.
     pub fn is(&self, name: &str) -> bool {
         matches!(self, Arg::Names(names) if names.len() == 1 && names[0] == name)
     }
 
-    /// Whether this constant is among its names.
+    /// Whether this constant is among the names.
     pub fn has(&self, name: &str) -> bool {
         matches!(self, Arg::Names(names) if names.iter().any(|n| n == name))
     }
@@ -318,7 +318,7 @@ impl fmt::Display for EcnField {
 }
 
 impl fmt::Display for ScriptPacket {
-    /// As a script writes it.
+    /// Formats the packet in a script's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.direction == PacketDirection::In { "<" } else { ">" })?;
         if let Some(ecn) = self.ecn {

@@ -22,7 +22,7 @@ fn the_projects_own_scripts_pass() {
     assert!(count >= 10, "{count} scripts");
 }
 
-/// Scripts with lines left out, doubled, exchanged and given other numbers.
+/// Returns a script with lines omitted, duplicated, exchanged and given other numbers.
 fn changed(text: &str, changes: &[(usize, usize, u8)]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for &(at, number, kind) in changes {
@@ -111,7 +111,7 @@ fn what_the_host_does_not_have_is_outside_wherever_it_is() {
         ("+0 %{ assert tcpi_rcv_mss == 5 }%", "tcpi_rcv_mss in an assertion"),
         ("+0 `sysctl -q net.ipv4.tcp_ecn_option=3`", "the setting tcp_ecn_option = 3"),
     ] {
-        // The packet before fails, but does not hide it.
+        // The previous packet fails, but does not hide it.
         let events = format!("{HANDSHAKE}+0 > P. 1:9(8) ack 1\n{event}\n");
         let reason = reason.to_owned();
         assert_eq!(verdict(&events), ScriptVerdict::Outside { line: 8, reason });
@@ -125,7 +125,7 @@ fn program(args: &[&str]) -> Output {
 #[test]
 fn the_program_prints_a_table_and_sums_and_reports_failures_by_its_exit_code() {
     let folder = std::env::temp_dir().join(format!("tidegate-packetdrill-{}", std::process::id()));
-    // A process of that number may have been killed here.
+    // An earlier process with this number may have been killed here.
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a script");

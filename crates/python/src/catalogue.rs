@@ -1,4 +1,4 @@
-//! The mechanisms, the kinds of traffic and their parameters, for `tidegate list` and the documentation.
+//! Mechanisms, kinds of traffic and their parameters, for `tidegate list` and the documentation.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -6,7 +6,7 @@ use tidegate_mechanisms::parameters::Choice;
 use tidegate_mechanisms::registry::{self, Mechanism, Parameter};
 use tidegate_scenario::plan::Traffic;
 
-/// Every mechanism as a dictionary, in the order in which a packet comes through.
+/// Returns every mechanism as a dictionary, in the order of a packet's path.
 #[pyfunction]
 pub fn mechanisms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let all = registry::ALL.iter();
@@ -14,7 +14,7 @@ pub fn mechanisms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     PyList::new(py, rows)
 }
 
-/// Every kind of traffic as a dictionary, in the order of the schema.
+/// Returns every kind of traffic as a dictionary, in the order of the schema.
 #[pyfunction]
 pub fn traffic(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let kind = |&(name, about, parameters): &(&str, &str, &[Parameter])| {

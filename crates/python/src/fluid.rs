@@ -45,7 +45,7 @@ pub struct InitialState {
 type Columns<'py> = [Bound<'py, PyArray1<f64>>; 5];
 
 /// Integrates a network. Returns times, queues and probabilities of all links, and windows and known signals of all
-/// groups, for each step that is kept.
+/// groups, for each recorded step.
 #[pyfunction]
 #[pyo3(signature = (links, sources, beginning, *, duration_s, step_s, keep_every, free_queue))]
 #[allow(clippy::too_many_arguments, reason = "named ones")]
@@ -141,8 +141,8 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
     }
 }
 
-/// Thresholds (packets), p_max, weight, 1 if gentle, and how signals are spaced: 0 each by itself, 1
-/// uniformly, 2 with a wait.
+/// Returns RED with these parameters: thresholds (packets), p_max, weight, 1 if gentle, and the spacing of signals: 0
+/// independent, 1 uniform, 2 with a wait.
 fn red_of(parameters: &[f64]) -> FluidRed {
     let spacing = match parameters[5] {
         1.0 => Spacing::Uniform,

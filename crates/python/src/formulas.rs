@@ -1,5 +1,4 @@
-//! A scenario's mechanisms on single packets, so that a paper's formulas are put to the code that
-//! simulations run.
+//! A scenario's mechanisms on single packets, to compare a paper's formulas with the code that simulations run.
 
 use tidegate_mechanisms::bottleneck::{
     Afcp, AicpA, AicpB, AqmParams, Arrival, Differentiate, DifferentiationParams, ManageQueue, Red,
@@ -13,7 +12,7 @@ use tidegate_mechanisms::stage::{
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Plan, StagePlan};
 
-/// A full packet on the wire, of the first customer, at the very beginning.
+/// A full packet on the wire, of the first customer, at time zero.
 const ARRIVAL: Arrival = Arrival {
     now: Time::ZERO,
     len: Bytes::new(1500),
@@ -24,7 +23,7 @@ const ARRIVAL: Arrival = Arrival {
     idle: Span::ZERO,
 };
 
-/// What the plan's first meter writes into full packets that are sent at these times (s).
+/// Returns the activities that the plan's first meter writes into full packets sent at these times (s).
 pub fn meter_activities(plan: &Plan, times_s: &[f64]) -> Result<Vec<f64>, String> {
     let meter = |stage: &StagePlan| match &stage.params {
         StageParams::ActivityMeter(params) => Some(ActivityMeter::new(params.clone())),
@@ -35,8 +34,8 @@ pub fn meter_activities(plan: &Plan, times_s: &[f64]) -> Result<Vec<f64>, String
     Ok(sent.map(|now| f64::from(meter.on_packet(now, ARRIVAL.len))).collect())
 }
 
-/// How many packets in a row AFCP lets through, from a full bucket, where the AQM has probability `p`
-/// and drops all of them or none; at most `limit`.
+/// Returns the number of consecutive packets that AFCP forwards, from a full bucket, if the AQM has probability `p` and
+/// drops all of them or none; at most `limit`.
 pub fn afcp_forwarded(plan: &Plan, p: f64, dropped: bool, limit: u64) -> Result<u64, String> {
     let DifferentiationParams::Afcp(params) = policer(plan)? else { return Err("no AFCP".into()) };
     let mut afcp = Afcp::new(params);
@@ -48,7 +47,7 @@ pub fn afcp_forwarded(plan: &Plan, p: f64, dropped: bool, limit: u64) -> Result<
     Ok(forwarded)
 }
 
-/// By what AICP-a multiplies RED's thresholds for a customer whose bucket is full to the share `fill`.
+/// Returns the factor of RED's thresholds in AICP-a for a customer whose bucket is full to the share `fill`.
 pub fn aicp_a_stretch(plan: &Plan, fill: f64) -> Result<f64, String> {
     let DifferentiationParams::AicpA(params) = policer(plan)? else {
         return Err("no AICP-a".into());
@@ -59,7 +58,7 @@ pub fn aicp_a_stretch(plan: &Plan, fill: f64) -> Result<f64, String> {
     Ok(aicp.stretch(&ARRIVAL))
 }
 
-/// AICP-b's drop probability for a customer whose bucket is full to the share `fill`, where RED has `p`.
+/// Returns AICP-b's drop probability for a customer whose bucket is full to the share `fill`, if RED has `p`.
 pub fn aicp_b_probability(plan: &Plan, fill: f64, p: f64) -> Result<f64, String> {
     let DifferentiationParams::AicpB(params) = policer(plan)? else {
         return Err("no AICP-b".into());
@@ -70,8 +69,7 @@ pub fn aicp_b_probability(plan: &Plan, fill: f64, p: f64) -> Result<f64, String>
     Ok(aicp.probability(&ARRIVAL, p))
 }
 
-/// RED's probability p_b at these average queues, in the unit of its thresholds, on the first link that has
-/// RED.
+/// Returns RED's probability p_b at these average queues, in the unit of its thresholds, on the first link with RED.
 pub fn red_probabilities(plan: &Plan, averages: &[f64]) -> Result<Vec<f64>, String> {
     let red = plan.links.iter().find_map(|link| match &link.aqm {
         AqmParams::Red(params) => Some(Red::new(params.clone(), &link.place())),
@@ -82,7 +80,7 @@ pub fn red_probabilities(plan: &Plan, averages: &[f64]) -> Result<Vec<f64>, Stri
     Ok(averages.iter().map(|&average| red.probability_at(average)).collect())
 }
 
-/// All stages, of users and then of links.
+/// Iterates over all stages, of users and then of links.
 fn stages(plan: &Plan) -> impl Iterator<Item = &StageParams> {
     let links = plan.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
     plan.stages.iter().map(|stage| &stage.params).chain(links)
@@ -96,27 +94,27 @@ fn re_ecn_policer(plan: &Plan) -> Result<&ReEcnPolicerParams, String> {
     policer.ok_or_else(|| "no re-ECN policer".to_owned())
 }
 
-/// What the first re-ECN policer allows [B/s] to full packets of which a share `p` is positive.
+/// Returns the rate that the first re-ECN policer allows [B/s] for full packets of which a share `p` is positive.
 pub fn re_ecn_allowed(plan: &Plan, p: f64) -> Result<f64, String> {
     let params = re_ecn_policer(plan)?;
     let round_trip_s = params.round_trip.ok_or("no round-trip time")?.as_secs();
     Ok(tcp_fair_bytes_per_sec(params.k.0, ARRIVAL.len.as_f64(), round_trip_s, p))
 }
 
-/// By how many bytes the fill of its bucket changes with a full packet that comes `elapsed_s` after the last,
-/// where a share `p` is positive, and this one if `positive`.
+/// Returns the change in bytes of its bucket's fill by a full packet that arrives `elapsed_s` after the last, if a
+/// share `p` is positive, and this one if `positive`.
 pub fn re_ecn_change(plan: &Plan, elapsed_s: f64, p: f64, positive: bool) -> Result<f64, String> {
     let elapsed = Span::from_secs_f64(elapsed_s);
     Ok(ReEcnPolicer::change_bytes(re_ecn_policer(plan)?, ARRIVAL.len, elapsed, p, positive))
 }
 
-/// Of how many packets in a row that declare nothing a re-ECN dropper drops a share, from a flow with this
+/// Returns the share of consecutive packets without declarations that a re-ECN dropper drops, from a flow with this
 /// balance, in packets.
 pub fn re_ecn_dropped_share(balance: f64, packets: f64) -> f64 {
     ReEcnDropper::dropped_share(balance as i64, packets as u32)
 }
 
-/// The first ConEx policer's drop probability at these fills, in multiples of its bucket's depth.
+/// Returns the first ConEx policer's drop probability at these fills, in multiples of its bucket's depth.
 pub fn conex_policer_probabilities(plan: &Plan, fills: &[f64]) -> Result<Vec<f64>, String> {
     let policer = stages(plan).find_map(|stage| match stage {
         StageParams::ConexPolicer(params) => Some(params),
@@ -126,8 +124,8 @@ pub fn conex_policer_probabilities(plan: &Plan, fills: &[f64]) -> Result<Vec<f64
     Ok(fills.iter().map(|&fill| curve.probability_at(fill)).collect())
 }
 
-/// The window (packets) of the first flow's sender after so many ACKs, one by one, each of a packet that was marked
-/// or not, with this round trip; it began at `cwnd`, out of slow start.
+/// Returns the window (packets) of the first flow's sender after a number of single ACKs, each of a packet that was
+/// marked or not, with this round trip; it begins at `cwnd`, out of slow start.
 pub fn window_after(
     plan: &Plan,
     cwnd: f64,
@@ -155,14 +153,14 @@ pub fn window_after(
     Ok(window.cwnd)
 }
 
-/// The differentiation of the first link that has one.
+/// Returns the differentiation of the first link that has one.
 fn policer(plan: &Plan) -> Result<DifferentiationParams, String> {
     let mut all = plan.links.iter().map(|link| &link.differentiation);
     let found = all.find(|one| !matches!(one, DifferentiationParams::None));
     found.cloned().ok_or_else(|| "no policer on any link".to_owned())
 }
 
-/// Charges packets with probability 1, and one with what is left, until a bucket has this fill.
+/// Charges packets with probability 1, and one with the rest, until a bucket has this fill.
 fn empty_to(fill: f64, depth: Bytes, mut charge: impl FnMut(f64)) {
     let packets = (1.0 - fill.clamp(0.0, 1.0)) * depth.as_f64() / ARRIVAL.len.as_f64();
     (0..packets as u64).for_each(|_| charge(1.0));

@@ -1,8 +1,9 @@
 //! `tidegate._native`: scenario in, columns out.
 //!
-//! Everything that is convenient (tables, statistics, files, figures) is Python's part; everything
-//! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
+//! Convenience (tables, statistics, files, figures) is Python's part; everything slow or exact is on this side. No
+//! Arrow here: `docs/adr/` has the reasons.
 
+mod capture;
 mod catalogue;
 mod fluid;
 mod formulas;
@@ -10,6 +11,7 @@ mod plan;
 mod scenario;
 mod tables;
 mod toml;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -28,6 +30,8 @@ mod _native {
     use super::tables::output_schema;
     #[pymodule_export]
     use super::toml::{toml_key, toml_value};
+    #[pymodule_export]
+    use super::traces::read_trace;
     #[pymodule_export]
     use super::{schema, version};
 

@@ -1,5 +1,4 @@
-//! The plan of a scenario as Python has it: every default filled in, every quantity in SI units, whose
-//! names say the unit.
+//! Plan of a scenario for Python: every default filled in, every quantity in SI units, with the unit in its name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use tidegate_mechanisms::registry::Parameter;
 use tidegate_mechanisms::units::{QueueLength, RateOrOutage, Span, Spans, Time, TokenRate, Tokens};
 use tidegate_scenario::plan::{FlowPlan, LinkMechanisms, LinkPlan, Plan, TcpPlan};
 
-/// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
+/// Returns the number nearest to the file's text: 60 s are 60.0, which a product with 1e-9 is not.
 pub fn in_seconds(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9
 }
@@ -21,7 +20,7 @@ fn at_second(time: Time) -> f64 {
     in_seconds(time.since(Time::ZERO))
 }
 
-/// The plan as nested dictionaries.
+/// Returns the plan as nested dictionaries.
 pub fn to_python<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     all.set_item("warm_up_s", in_seconds(plan.warm_up))?;
@@ -60,13 +59,18 @@ fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     all.set_item("ends", [plan.ends.0, plan.ends.1])?;
     all.set_item("rate_bps", plan.rate.as_bps())?;
     all.set_item("delay_s", in_seconds(plan.delay))?;
+    // A trace itself may have a million steps, and the scenario has it.
+    let repeats = plan.rate_trace.as_ref().map(|own| own.repeat);
+    all.set_item("rate_trace_repeats", repeats)?;
+    let repeats = plan.delay_trace.as_ref().map(|own| own.repeat);
+    all.set_item("delay_trace_repeats", repeats)?;
     set(&all, "buffer", Kind::QueueLength, ParameterValue::QueueLength(plan.buffer))?;
     all.set_item("monitored", plan.monitored)?;
     all.update(parameters(py, LinkMechanisms::ALL, plan.declared.to_values())?.as_mapping())?;
     Ok(all)
 }
 
-/// What flows share is one object in Python too: a group's TCP options, by their address.
+/// Objects shared by flows are shared in Python too: a group's TCP options, by their address.
 #[derive(Default)]
 struct Senders<'py>(HashMap<*const TcpPlan, Bound<'py, PyDict>>);
 
@@ -108,7 +112,7 @@ fn flow<'py>(
     Ok(all)
 }
 
-/// A mechanism: its kind, and its parameters.
+/// Returns a mechanism: its kind, and its parameters.
 fn choice<'py, C: Choice>(py: Python<'py>, choice: &C) -> PyResult<Bound<'py, PyDict>> {
     let (place, values) = choice.to_values();
     of_kind(py, &C::KINDS[place], values)
@@ -136,10 +140,18 @@ fn parameters<'py>(
     Ok(all)
 }
 
+/// The kind of a value that is no table.
+fn plain_kind(kind: Kind) -> Kind {
+    match kind {
+        Kind::PlainOrTable { plain, .. } => *plain,
+        kind => kind,
+    }
+}
+
 /// Sets a value in SI units under its name with the unit; what is not set is `None`.
 fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -> PyResult<()> {
     let py = all.py();
-    let unit = match kind {
+    let unit = match plain_kind(kind) {
         Kind::Rate | Kind::RateOrOutage => "_bps",
         Kind::Span | Kind::Spans | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
@@ -187,6 +199,12 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -
             parameters(py, form.parameters, values)?.into_py_any(py)?
         }
         (
+            value @ (ParameterValue::Nested(_) | ParameterValue::Choice(..)),
+            Kind::PlainOrTable { table, .. },
+        ) => {
+            return set(all, name, *table, value);
+        }
+        (
             ParameterValue::Unset
             | ParameterValue::Choice(..)
             | ParameterValue::List(_)
@@ -206,7 +224,7 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -
     all.set_item(format!("{name}{unit}"), value)
 }
 
-/// A length of a queue is in packets or in bytes, and so is what a token bucket holds; the other is `None`.
+/// Sets a queue length, or the contents of a token bucket, in packets or in bytes; the other is `None`.
 fn set_in_packets_or_bytes(
     all: &Bound<'_, PyDict>,
     name: &str,

@@ -1,21 +1,23 @@
 //! A validated scenario, ready to run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tidegate_bench::drive;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Diagnostic, Scenario as Parsed};
 
+use crate::capture::{self, Captured, Failure, Target};
 use crate::plan::{self, in_seconds};
 use crate::{formulas, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
 pyo3::import_exception!(tidegate.errors, RunError);
 
-/// A validated scenario: one point in the space of its settings, or a whole sweep.
+/// A validated scenario: one point of a parameter space, or a whole sweep.
 #[pyclass(frozen, module = "tidegate")]
 pub struct Scenario {
     parsed: Parsed,
@@ -24,17 +26,16 @@ pub struct Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a scenario file's text. `overrides` are dotted keys with TOML values (bare words are
-    /// taken as text) that win over the file; `name` is for a file without one. Raises
-    /// `ScenarioError` with every error in it.
+    /// Reads a scenario file's text. `overrides` are dotted keys with TOML values (bare words are taken as text) that
+    /// override the file; `name` is for a file without one. Raises `ScenarioError` with all errors.
     #[staticmethod]
     #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
     fn parse(text: &str, overrides: Vec<(String, String)>, name: Option<&str>) -> PyResult<Self> {
         Self::of(Parsed::parse(text, &overrides), name)
     }
 
-    /// Reads a point of a file's `[sweep]`, which is left out: as `parse`, whose overrides and name
-    /// it takes, but without trying all values of a sweep at each of its points.
+    /// Reads a point of a file's `[sweep]`, as `parse` with the point's overrides and name, but without checking all
+    /// values of the sweep at each of its points.
     #[staticmethod]
     #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
     fn parse_point(
@@ -45,24 +46,24 @@ impl Scenario {
         Self::of(Parsed::parse_point(text, &overrides), name)
     }
 
-    /// The data files that a text and its overrides name: the key, the name, and whether the text has it.
+    /// Returns the data files named by a text and its overrides: the key, the name, and whether the text has it.
     #[staticmethod]
     fn data_files(text: &str, overrides: Vec<(String, String)>) -> Vec<(String, String, bool)> {
         let files = Parsed::data_files(text, &overrides).into_iter();
         files.map(|file| (file.key, file.name, file.by_file)).collect()
     }
 
-    /// What it asks for that the simulator does not have.
+    /// Returns the features of the scenario that the simulator does not have.
     fn simulator_lacks(&self) -> Vec<Row> {
         self.parsed.simulator_lacks().iter().map(row).collect()
     }
 
-    /// What is valid, but hardly meant.
+    /// Returns the lints: valid, but probably not intended.
     fn warnings(&self) -> Vec<Row> {
         self.parsed.warnings().iter().map(row).collect()
     }
 
-    /// Raises `ScenarioError` if it asks for what the simulator does not have.
+    /// Raises `ScenarioError` if the scenario has features that the simulator does not have.
     fn check_simulator(&self) -> PyResult<()> {
         match self.parsed.simulator_lacks() {
             [] => Ok(()),
@@ -70,7 +71,7 @@ impl Scenario {
         }
     }
 
-    /// Runs it once, with the interpreter's lock released: table name -> column name -> values.
+    /// Runs it once, with the interpreter's lock released. Returns table name -> column name -> values.
     fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         self.check_simulator()?;
         let run = || tidegate_simulator::try_run(&self.plan, seed);
@@ -79,6 +80,41 @@ impl Scenario {
             .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?
             .map_err(|stop| RunError::new_err((seed, stop.to_string())))?;
         tables::to_python(py, output)
+    }
+
+    /// Names of the links.
+    fn links(&self) -> Vec<String> {
+        self.plan.links.iter().map(|link| link.name.clone()).collect()
+    }
+
+    /// Runs it once, and writes the first `most` packets that leave each of these links into a capture file: (link,
+    /// path). Returns the digest, for each file the packets written and those beyond the limit, and how many packets
+    /// were left out because they were in a tunnel. Raises `OSError` with the path if a file cannot be written.
+    fn capture(
+        &self,
+        py: Python<'_>,
+        seed: u64,
+        files: Vec<(String, PathBuf)>,
+        most: u64,
+    ) -> PyResult<CaptureRow> {
+        self.check_simulator()?;
+        let target = |(name, path): (String, PathBuf)| {
+            let link = self.plan.links.iter().position(|link| link.name == name);
+            let link = link.ok_or_else(|| PyValueError::new_err(format!("no link {name}")))?;
+            Ok(Target { link, path })
+        };
+        let targets = files.into_iter().map(target).collect::<PyResult<Vec<_>>>()?;
+        let run = || capture::capture(&self.plan, seed, targets, most);
+        let Captured { digest, written, beyond, in_tunnels } = py
+            .detach(|| catch_unwind(AssertUnwindSafe(run)))
+            .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?
+            .map_err(|failure| match failure {
+                Failure::Run(message) => RunError::new_err((seed, message)),
+                Failure::File(path, error) => {
+                    PyOSError::new_err((error.raw_os_error(), error.to_string(), path))
+                }
+            })?;
+        Ok((digest, written.into_iter().zip(beyond).collect(), in_tunnels))
     }
 
     /// Offers `packets` full packets at `load` times the rate of the first bottleneck to the network
@@ -91,85 +127,84 @@ impl Scenario {
         Ok(py.detach(|| drive::drive(&self.plan, packets, load)))
     }
 
-    /// Memory of the activity meters in front of the users, in bytes.
+    /// Returns the memory of the activity meters in front of the users, in bytes.
     fn edge_state_bytes(&self) -> usize {
         drive::edge_state_bytes(&self.plan)
     }
 
-    /// Activities that the first meter gives to full packets sent at these times (s).
+    /// Returns the activities that the first meter gives to full packets sent at these times (s).
     fn meter_activities(&self, times_s: Vec<f64>) -> PyResult<Vec<f64>> {
         formulas::meter_activities(&self.plan, &times_s).map_err(PyValueError::new_err)
     }
 
-    /// How many full packets in a row AFCP lets through, from a full bucket, where the AQM has
+    /// Returns the number of consecutive full packets that AFCP forwards, from a full bucket, if the AQM has
     /// probability `p` and drops all of them or none; at most `limit`.
     fn afcp_forwarded(&self, p: f64, dropped: bool, limit: u64) -> PyResult<u64> {
         formulas::afcp_forwarded(&self.plan, p, dropped, limit).map_err(PyValueError::new_err)
     }
 
-    /// By what AICP-a multiplies RED's thresholds where the bucket is full to the share `fill`.
+    /// Returns the factor of RED's thresholds in AICP-a if the bucket is full to the share `fill`.
     fn aicp_a_stretch(&self, fill: f64) -> PyResult<f64> {
         formulas::aicp_a_stretch(&self.plan, fill).map_err(PyValueError::new_err)
     }
 
-    /// The window (packets) of the first flow's sender after `acks` ACKs of one packet each, with a mark or
+    /// Returns the window (packets) of the first flow's sender after `acks` ACKs of one packet each, with a mark or
     /// without, from `cwnd` on.
     fn window_after(&self, cwnd: f64, acks: f64, marked: f64, rtt_s: f64) -> PyResult<f64> {
         formulas::window_after(&self.plan, cwnd, acks as u32, marked > 0.0, rtt_s)
             .map_err(PyValueError::new_err)
     }
 
-    /// What a sender of datagrams takes for the price of a path on which so many packets were sent, came through,
-    /// and were marked.
+    /// Returns the price of a path as a sender of datagrams computes it from the packets sent, received and marked.
     #[staticmethod]
     fn path_price(sent: f64, received: f64, marked: f64) -> f64 {
         tidegate_simulator::path_price(sent as u64, received as u64, marked as u64)
     }
 
-    /// AICP-b's drop probability where the bucket is full to the share `fill` and RED has `p`.
+    /// Returns AICP-b's drop probability if the bucket is full to the share `fill` and RED has `p`.
     fn aicp_b_probability(&self, fill: f64, p: f64) -> PyResult<f64> {
         formulas::aicp_b_probability(&self.plan, fill, p).map_err(PyValueError::new_err)
     }
 
-    /// RED's probability at these average queues, in the unit of its thresholds.
+    /// Returns RED's probability at these average queues, in the unit of its thresholds.
     fn red_probabilities(&self, averages: Vec<f64>) -> PyResult<Vec<f64>> {
         formulas::red_probabilities(&self.plan, &averages).map_err(PyValueError::new_err)
     }
 
-    /// The first ConEx policer's drop probability at these fills, in multiples of its depth.
+    /// Returns the first ConEx policer's drop probability at these fills, in multiples of its depth.
     fn conex_policer_probabilities(&self, fills: Vec<f64>) -> PyResult<Vec<f64>> {
         formulas::conex_policer_probabilities(&self.plan, &fills).map_err(PyValueError::new_err)
     }
 
-    /// What the first re-ECN policer allows [B/s] to full packets of which a share `p` is positive.
+    /// Returns the rate that the first re-ECN policer allows [B/s] for full packets of which a share `p` is positive.
     fn re_ecn_allowed(&self, p: f64) -> PyResult<f64> {
         formulas::re_ecn_allowed(&self.plan, p).map_err(PyValueError::new_err)
     }
 
-    /// By how many bytes the first re-ECN policer's fill changes with a full packet that declares nothing and comes
-    /// `elapsed_s` after the last, where a share `p` is positive.
+    /// Returns the change in bytes of the first re-ECN policer's fill by a full packet without declaration that arrives
+    /// `elapsed_s` after the last, if a share `p` is positive.
     fn re_ecn_change(&self, elapsed_s: f64, p: f64) -> PyResult<f64> {
         formulas::re_ecn_change(&self.plan, elapsed_s, p, false).map_err(PyValueError::new_err)
     }
 
-    /// The same with a positive packet.
+    /// Returns the same change by a positive packet.
     fn re_ecn_change_by_positive(&self, elapsed_s: f64, p: f64) -> PyResult<f64> {
         formulas::re_ecn_change(&self.plan, elapsed_s, p, true).map_err(PyValueError::new_err)
     }
 
-    /// The share that a re-ECN dropper drops of so many packets in a row that declare nothing, from a flow
-    /// with this balance, in packets.
+    /// Returns the share of consecutive packets without declarations that a re-ECN dropper drops, from a flow with this
+    /// balance, in packets.
     #[staticmethod]
     fn re_ecn_dropped_share(balance: f64, packets: f64) -> f64 {
         formulas::re_ecn_dropped_share(balance, packets)
     }
 
-    /// The overrides of each point of `[sweep]`, in the order of the file; none without.
+    /// Returns the overrides of each point of `[sweep]`, in the order of the file; empty without a sweep.
     fn points(&self) -> Vec<Vec<(String, String)>> {
         self.parsed.points()
     }
 
-    /// The scenario with every default filled in.
+    /// Returns the scenario with every default filled in.
     fn to_toml(&self) -> String {
         self.parsed.to_toml()
     }
@@ -194,37 +229,37 @@ impl Scenario {
         self.parsed.replications()
     }
 
-    /// What it resolves to: every default filled in, in SI units.
+    /// Returns the plan: every default filled in, in SI units.
     fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         plan::to_python(py, &self.plan)
     }
 
-    /// Names of the user groups, in the order of the file.
+    /// Returns the names of the user groups, in the order of the file.
     #[getter]
     fn groups(&self) -> Vec<&str> {
         self.plan.groups.iter().map(|group| group.name.as_str()).collect()
     }
 
-    /// The group of each user, as an index into `groups`.
+    /// Returns the group of each user, as an index into `groups`.
     #[getter]
     fn user_groups(&self) -> Vec<usize> {
         self.plan.users.iter().map(|user| user.group).collect()
     }
 
-    /// Name, rate in bit/s and propagation delay in seconds of each bottleneck.
+    /// Returns name, rate in bit/s and propagation delay in seconds of each bottleneck.
     #[getter]
     fn bottlenecks(&self) -> Vec<(&str, u64, f64)> {
         let links = self.plan.links.iter().filter(|link| link.monitored);
         links.map(|link| (link.name.as_str(), link.rate.as_bps(), in_seconds(link.delay))).collect()
     }
 
-    /// Measured time in seconds.
+    /// Returns the measured time in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
         in_seconds(self.plan.duration)
     }
 
-    /// Discarded time before, in seconds.
+    /// Returns the warm-up in seconds.
     #[getter]
     fn warm_up_s(&self) -> f64 {
         in_seconds(self.plan.warm_up)
@@ -249,6 +284,9 @@ fn refused(issues: &[Diagnostic]) -> PyErr {
     ScenarioError::new_err((rows,))
 }
 
+/// Digest, for each file the packets written and those beyond the limit, and the packets left out in tunnels.
+type CaptureRow = (String, Vec<(u64, u64)>, u64);
+
 /// Line, column, key, message, suggestion, and all of it in one line.
 type Row = (Option<usize>, Option<usize>, String, String, Option<String>, String);
 
@@ -257,7 +295,7 @@ fn row(issue: &Diagnostic) -> Row {
     (line, column, key, message, suggestion, issue.to_string())
 }
 
-/// What a panic said. The simulator panics where one of its invariants is broken.
+/// Returns the message of a panic. The simulator panics if one of its invariants is broken.
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -1,7 +1,6 @@
-//! A run's tables as Python dictionaries of columns, and what they are made of.
+//! Tables of a run as Python dictionaries of columns, and their schema.
 //!
-//! Numbers go over as numpy arrays that take the vector's memory over, so nothing is copied;
-//! names go over as lists.
+//! Numbers become numpy arrays that take over the vector's memory, so nothing is copied; names become lists.
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -9,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use tidegate_simulator::output::schema::{Column, Values};
 use tidegate_simulator::output::{RunOutput, SCHEMA};
 
-/// All tables of a run by name, each a dictionary of its columns.
+/// Returns all tables of a run by name, each a dictionary of its columns.
 pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     for (schema, values) in output.into_tables() {
@@ -32,7 +31,7 @@ fn array(py: Python<'_>, values: Values) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Every table that a run can have: its name, what a row is, of which runs it is (`None`: of all), and
+/// Returns every table that a run can have: its name, the meaning of a row, the runs that have it (`None`: all), and
 /// its columns with name, type, unit and meaning.
 #[pyfunction]
 pub fn output_schema(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {

@@ -1,20 +1,20 @@
-//! Python values as TOML, on one line: what people set, as a scenario file would have it.
+//! Python values as TOML, on one line, as in a scenario file.
 
 use pyo3::exceptions::{PyRecursionError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use toml_writer::{ToTomlKey, ToTomlValue, TomlStringBuilder};
 
-/// Deeper than any scenario is nested.
+/// Maximum depth, above that of any scenario.
 const MAX_DEPTH: usize = 100;
 
-/// A boolean, a number, a text, a list or a dictionary as TOML.
+/// Returns a boolean, a number, a text, a list or a dictionary as TOML.
 #[pyfunction]
 pub fn toml_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
     write(value, MAX_DEPTH)
 }
 
-/// A key as TOML, in quotes where it needs them.
+/// Returns a key as TOML, quoted if necessary.
 #[pyfunction]
 pub fn toml_key(key: &str) -> String {
     key.to_toml_key()

@@ -17,21 +17,21 @@ use crate::routes;
 use crate::tunnels;
 use crate::value::OrOff;
 
-/// What a run can hold in memory.
+/// Limits of what a run can hold in memory.
 const MAX_FLOWS: u64 = 1_000_000;
 const MAX_STAGES: u64 = 1_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
-/// Looking for a group's path can take as long as there are links.
+/// Maximum number of links times groups: finding a group's path can take time proportional to the number of links.
 const MAX_SEARCHED: usize = 500_000;
 
-/// A name is part of the names of folders, which have 255 bytes at most.
+/// Maximum length of a name, bytes: names are part of folder names, which have at most 255.
 pub(crate) const MAX_NAME_BYTES: usize = 200;
 
-/// Bytes of TCP and IP headers in a packet, without options, and of the timestamp option.
+/// Length of the TCP and IP headers of a packet without options, and of the timestamp option, bytes.
 const HEADERS: u64 = 40;
 const TIMESTAMPS: u64 = 12;
 
-/// There must be exactly one topology.
+/// Reports an error unless there is exactly one topology.
 pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
     let set: Vec<_> = ["bottleneck", "parking_lot", "mobile", "links"]
         .into_iter()
@@ -51,7 +51,7 @@ pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
     }
 }
 
-/// Intervals say how long the measurement is; a duration beside them must agree.
+/// Checks that a duration given together with intervals agrees with them.
 pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     let Some(intervals) = &file.intervals else { return };
     if intervals.length == Span::ZERO {
@@ -63,7 +63,7 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     }
 }
 
-/// TCP options fit together, the scenario's and each group's with the scenario's.
+/// Checks that TCP options are consistent: the scenario's, and each group's together with the scenario's.
 pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
     let nothing = Tcp::empty();
     let scenario = file.tcp.as_ref().unwrap_or(&nothing);
@@ -76,7 +76,7 @@ pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
         let Some(own) = &user.tcp else { continue };
         reader.nested(&["users", name, "tcp"], |reader| {
             for (key, message) in conflicts(&own.over(scenario), own, reader) {
-                // What a group only takes over has been told where it stands.
+                // An inherited conflict has been reported at the scenario's options.
                 if own.sets(key) || of_all.iter().all(|(_, reported)| *reported != message) {
                     reader.error_at(key, message);
                 }
@@ -85,8 +85,8 @@ pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
     }
 }
 
-/// What does not fit together in `tcp`, of which `own` are the options that are given here: keys, and what is wrong.
-/// Some congestion controllers have no use without ECN, so that nobody can mean both.
+/// Returns the conflicts in `tcp`, of which `own` are the options given here: keys, and messages. Congestion
+/// controllers that require ECN conflict with options that exclude it.
 fn conflicts(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, String)> {
     let Some(resolved) = tcp.resolve(reader) else { return Vec::new() };
     let mut conflicts = Vec::new();
@@ -128,6 +128,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
     placement::buckets(file, reader);
+    rates(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
     if network.is_some() {
@@ -186,6 +187,21 @@ fn times(file: &File, reader: &mut Reader) {
     }
 }
 
+/// A rate follows a trace or changes at given times, not both.
+fn rates(file: &File, reader: &mut Reader) {
+    let bottleneck =
+        file.bottleneck.iter().map(|own| (vec!["bottleneck"], &own.line, &own.mechanisms));
+    let mobile = file.mobile.iter().map(|own| (vec!["mobile"], &own.line, &own.mechanisms));
+    let named = file.links.iter().flat_map(|links| &links.entries);
+    let named = named.map(|(name, own)| (vec!["links", name.as_str()], &own.line, &own.mechanisms));
+    for (path, line, mechanisms) in bottleneck.chain(mobile).chain(named) {
+        if line.rate.traced().is_some() && !mechanisms.rate_changes.0.is_empty() {
+            let message = "the rate follows a trace already; write its changes there";
+            reader.nested(&path, |reader| reader.error_at("rate_changes", message));
+        }
+    }
+}
+
 fn packets(file: &File, reader: &mut Reader) {
     if let Some(message) = packet_size_error(file.packet_size) {
         reader.error_at("packet_size", message);
@@ -233,7 +249,7 @@ fn holds(buffer: QueueLength, packet: Bytes, reader: &mut Reader) {
     }
 }
 
-/// Refuses what would fill the memory before it fills the link.
+/// Reports an error if a run would exhaust the memory.
 fn totals(file: &File, reader: &mut Reader) {
     let sum = |size: fn(&User) -> u64| {
         file.users.entries.iter().fold(0u64, |sum, (_, user)| sum.saturating_add(size(user)))
@@ -266,7 +282,7 @@ fn links_fit(file: &File, reader: &mut Reader) {
     }
 }
 
-/// The network, unless one of its links could not be read: then nothing can be said about routes.
+/// Returns the network, unless one of its links is invalid: then routes are unknown.
 fn network_if_known(file: &File) -> Option<Network> {
     let topologies = [
         file.bottleneck.is_some(),
@@ -308,7 +324,7 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
     }
 }
 
-/// Users move to nodes to which ways lead, and one after the other; not with the hosts of others.
+/// Checks that moves lead to reachable nodes, in order of time, and not for users at others' hosts.
 fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
     let moves = &user.moves.0;
     if !moves.is_empty() && user.hosts.is_some() {
@@ -343,7 +359,7 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
     }
 }
 
-/// What is offered changes only where something is, and at one time after the other.
+/// Checks that offers change only for senders that pay, in order of time.
 fn offers(file: &File, user: &User, reader: &mut Reader) {
     let offers = &user.offers.0;
     if offers.is_empty() {
@@ -365,12 +381,13 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
     }
 }
 
-/// Users sit at the hosts of another group: one at each, at one end of their path, with what it has there.
+/// Checks users at the hosts of another group: at most one at each, at one end of their path, with that group's access
+/// link.
 fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let groups = &file.users.entries;
     let Some(place) = file.users.place_of(name) else {
         if reader.is_full() {
-            // To look for the nearest name would take long, and nobody reads it.
+            // The search for the nearest name would take long, and the message is not shown.
             return reader.error_at("hosts", String::new());
         }
         let names: Names = groups.iter().map(|(other, _)| other.as_str()).collect();
@@ -415,7 +432,7 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     }
 }
 
-/// What a kernel has and the simulator has not, at the key that asks for it.
+/// Returns the features that only kernels have, at their keys.
 pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
     let mut reader = Reader::default();
     if file.bottleneck.as_ref().is_some_and(|link| link.kernel_qdisc.is_some()) {
@@ -426,7 +443,7 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<UnlocatedDiagnostic> {
     reader.errors
 }
 
-/// A window must hold a segment, or nothing is ever sent.
+/// Checks that a window holds a segment; otherwise nothing would be sent.
 fn window(file: &File, user: &User, tcp: &TcpPlan, reader: &mut Reader) {
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let packet = user.packet_size.unwrap_or(file.packet_size).get();
@@ -477,7 +494,7 @@ fn is_below(node: &str) -> bool {
     !["G1", "R4", "R3"].contains(&node)
 }
 
-/// The section of the links on a path that is not for data.
+/// Returns the section of the links on a path that carries no data.
 fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str> {
     let acks_alone = file.mobile.as_ref().is_some_and(|mobile| !mobile.duplex);
     if acks_alone && is_below(from) && !is_below(to) {

@@ -1,4 +1,4 @@
-//! The choice of a mechanism that declares its own parameters.
+//! Fields that choose a mechanism with its own parameters.
 
 use serde_json::Value as Json;
 use tidegate_mechanisms::parameters::{
@@ -11,7 +11,7 @@ use crate::parameter::{ChoiceOverlay, read_value, write_choice, write_list, writ
 use crate::parameter_schema::{kind_schema, offer_schema};
 use crate::schema::Definitions;
 
-/// A mechanism with its parameters: a name, or a table whose `kind` says which other keys it has.
+/// A mechanism with its parameters: a name, or a table whose `kind` selects the other keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChoiceField<C>(pub C);
 
@@ -33,7 +33,7 @@ impl<C: Choice> Field for ChoiceField<C> {
     }
 }
 
-/// A list of mechanisms, in the order in which packets pass them.
+/// A list of mechanisms, in the order of a packet's path.
 impl<C: Choice> Field for Vec<C> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         read_value(Self::KIND, node, reader).map(Self::from_value)
@@ -48,7 +48,7 @@ impl<C: Choice> Field for Vec<C> {
     }
 }
 
-/// A list of tables that all have the same keys.
+/// A list of tables with the same keys.
 impl<P: Parameters> Field for Tables<P> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         read_value(Self::KIND, node, reader).map(Self::from_value)
@@ -65,7 +65,7 @@ impl<P: Parameters> Field for Tables<P> {
 }
 
 impl<C: Choice> ChoiceField<C> {
-    /// What is chosen.
+    /// Returns the name of the chosen mechanism.
     pub fn name(&self) -> &'static str {
         C::KINDS[self.0.to_values().0].0
     }

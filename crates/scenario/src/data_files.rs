@@ -1,30 +1,65 @@
-//! Files with data that a scenario names, such as a video trace: found before they are read, which is not done here.
+//! Data files named by a scenario, such as a video trace: this module finds their names, and does not read them.
 
 use crate::document::{Node, Table, Value};
 use crate::prepare;
+use crate::trace::is_file_name;
 
-/// How the name of a data file ends; any other text is the data itself.
+/// Extension of the name of a file of frames; any other text is the data itself.
 const ENDING: &str = ".csv";
 
-/// A file that is named where its content could stand.
+/// Keys of links whose text is the name of a file, unless it has several lines.
+const OF_LINKS: [&str; 2] = ["trace", "table"];
+/// Where links are described.
+const LINKS: [&str; 3] = ["bottleneck", "mobile", "links"];
+/// Maximum depth of tables of links: `links.NAME.rate.trace`.
+const DEPTH: usize = 4;
+
+/// A file named in place of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// The dotted key, such as `users.a.traffic.frames`.
+    /// Dotted key, such as `users.a.traffic.frames`.
     pub key: String,
-    /// The name, as it is given.
+    /// Name as given.
     pub name: String,
-    /// The scenario's file names it, whose folder it is seen from, and no override.
+    /// Whether the scenario file names it, so that it is relative to that file's folder, and not an override.
     pub by_file: bool,
 }
 
 pub(crate) fn named(text: &str, overrides: &[(String, String)]) -> Vec<DataFile> {
-    let all = || overrides.iter().map(|(_, value)| value.as_str()).chain([text]);
-    if !all().any(|text| text.contains(ENDING)) || crate::bounded(text, overrides).is_err() {
+    let keys = || overrides.iter().map(|(key, _)| key.as_str());
+    let all = || overrides.iter().map(|(_, value)| value.as_str()).chain([text]).chain(keys());
+    let may_name =
+        |text: &str| text.contains(ENDING) || OF_LINKS.iter().any(|key| text.contains(key));
+    if !all().any(may_name) || crate::bounded(text, overrides).is_err() {
         return Vec::new();
     }
     let Ok(document) = prepare(text, overrides) else { return Vec::new() };
     let groups = document.get("users").and_then(table).map(|users| users.0.as_slice());
-    groups.unwrap_or_default().iter().filter_map(of_group).collect()
+    let mut files: Vec<_> = groups.unwrap_or_default().iter().filter_map(of_group).collect();
+    for name in LINKS {
+        if let Some(links) = document.get(name).and_then(table) {
+            of_links(links, &mut vec![name.to_owned()], &mut files);
+        }
+    }
+    files
+}
+
+fn of_links(links: &Table, path: &mut Vec<String>, files: &mut Vec<DataFile>) {
+    for (key, node) in &links.0 {
+        path.push(key.clone());
+        match &node.value {
+            Value::Table(inner) if path.len() < DEPTH => of_links(inner, path, files),
+            Value::Text(name) if OF_LINKS.contains(&key.as_str()) && is_file_name(name) => {
+                files.push(DataFile {
+                    key: crate::toml_text::dotted(path),
+                    name: name.clone(),
+                    by_file: node.at.is_some(),
+                });
+            }
+            _ => {}
+        }
+        path.pop();
+    }
 }
 
 fn of_group((name, group): &(String, Node)) -> Option<DataFile> {
@@ -67,5 +102,24 @@ mod tests {
         assert_eq!(files(&[whole]), [a, c]);
         assert_eq!(files(&[("users.zz.flows", "1"), ("name", "x.csv")]), []);
         assert_eq!(named("frames = \"a.csv", &[]), []);
+    }
+
+    #[test]
+    fn traces_are_found_at_links() {
+        let text = "[bottleneck]\nrate = { trace = \"a.down\" }\ndelay.trace = \"time_s,delay_ms\\n0,1\\n\"\n\
+                    [mobile.radio]\nreverse_rate = { trace = \"b.up\" }\n[links.x]\ndelay = { trace = \"c.csv\" }\n\
+                    [users.trace]\nname = \"trace\"\n";
+        let keys = |overrides: &[(String, String)]| {
+            let files = named(text, overrides).into_iter();
+            files.map(|file| format!("{} = {}", file.key, file.name)).collect::<Vec<_>>()
+        };
+        let [a, b, c] = [
+            "bottleneck.rate.trace = a.down",
+            "mobile.radio.reverse_rate.trace = b.up",
+            "links.x.delay.trace = c.csv",
+        ];
+        assert_eq!(keys(&[]), [a, b, c]);
+        let read = ("bottleneck.rate.trace".to_owned(), "\"1\\n\"".to_owned());
+        assert_eq!(keys(&[read]), [b, c]);
     }
 }

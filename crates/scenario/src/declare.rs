@@ -1,4 +1,4 @@
-//! Tables of the file that have others in them: groups of users, overlays of options, lists, words beside quantities.
+//! Tables of the file with nested tables: groups of users, overlays of options, lists, words beside quantities.
 
 use std::ops::Deref;
 
@@ -8,12 +8,13 @@ use crate::document::{Table, Value};
 use crate::field::{Field, Reader, Section};
 use crate::schema::{self, Definitions};
 
-/// Declares a table of the file in the form of [`parameters!`](tidegate_mechanisms::parameters): what has a default, as
-/// a file would write it, or is an `Option` may be left out. There all is quantities, numbers, words and mechanisms,
-/// which an engine's plan can have and any crate declare; here each value is a [`Field`] of this crate.
+/// Declares a table of the file in the form of [`parameters!`](tidegate_mechanisms::parameters): entries with a
+/// default, as a file would write it, or of type `Option` are optional. Entries of `parameters!` are quantities,
+/// numbers, words and mechanisms, which an engine's plan can contain and any crate can declare; here each value is a
+/// [`Field`] of this crate.
 ///
-/// An entry that cannot be read counts as absent from then on, so that the rest of the table is
-/// still checked; its error is on record, and nothing is built from a file with errors.
+/// An invalid entry counts as absent, so that the rest of the table is still checked; its error is recorded, and
+/// nothing is built from a file with errors.
 macro_rules! section {
     ($(#[doc = $doc:literal])* pub struct $name:ident {
         $( $(#[doc = $about:literal])* pub $key:ident: $ty:ty $(= $default:literal)?, )*
@@ -68,20 +69,20 @@ macro_rules! section {
 }
 pub(crate) use section;
 
-/// What is declared of a key.
+/// Declaration of a key.
 pub(crate) struct Key {
     pub name: &'static str,
     pub about: &'static str,
-    /// One text, as in a file, or none.
+    /// Default as in a file, or empty.
     pub default: &'static [&'static str],
 }
 
-/// What the schema says of a table's keys, and which of them are required.
+/// Schema properties of a table's keys, and the required keys.
 pub(crate) type Properties = (Map<String, Json>, Vec<Json>);
 
-/// What stands for a key of a section.
+/// Type of an entry in a section.
 pub(crate) trait Keyed: Sized {
-    /// The keys that it takes.
+    /// Returns the keys that it uses.
     fn names(key: &Key) -> Vec<&'static str> {
         vec![key.name]
     }
@@ -90,7 +91,7 @@ pub(crate) trait Keyed: Sized {
     fn describe_in(all: &mut Properties, key: &Key, definitions: &mut Definitions);
 }
 
-/// It has to be given, unless there is a default.
+/// Required, unless there is a default.
 impl<T: Field> Keyed for T {
     fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
         match key.default {
@@ -112,7 +113,7 @@ impl<T: Field> Keyed for T {
     }
 }
 
-/// It may be left out.
+/// Optional.
 impl<T: Field> Keyed for Option<T> {
     fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
         Some(reader.optional(table, key.name))
@@ -129,7 +130,7 @@ impl<T: Field> Keyed for Option<T> {
     }
 }
 
-/// A table whose keys stand among those of the one that has it.
+/// A table whose keys belong to the enclosing table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flatten<T>(pub T);
 
@@ -157,7 +158,7 @@ impl<T: Section> Keyed for Flatten<T> {
     }
 }
 
-/// A default. The schema has all of them, so that none gets by which cannot be read.
+/// Reads a default. The schema contains all of them, so that invalid defaults are found.
 fn read_default<T: Field>(text: &'static str) -> T {
     let value = match text {
         "[]" => Value::Array(Vec::new()),

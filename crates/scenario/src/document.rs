@@ -1,4 +1,4 @@
-//! A TOML document as a tree that remembers where in the file each value stands.
+//! TOML document as a tree with the position of each value in the file.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -6,23 +6,23 @@ use toml::de::{DeTable, DeValue};
 use crate::issue::{Diagnostic, MAX_ERRORS};
 use crate::nesting;
 
-/// A place in the file, counted from 1.
+/// Position in the file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// A value and where it stands, in bytes from the beginning of the file; overrides stand nowhere.
+/// A value and its byte offset in the file; values of overrides have none.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub value: Value,
     pub at: Option<usize>,
-    /// Texts that overrides have put this in place of, each once.
+    /// Texts that overrides have replaced, each once.
     pub replaced: Vec<String>,
 }
 
-/// A TOML value. Integers keep their sign and size until a field says what it can take.
+/// TOML value. Integers keep their sign and size until a field checks the range.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Bool(bool),
@@ -69,7 +69,7 @@ impl From<&str> for Value {
 }
 
 impl Value {
-    /// What the value is, in words for an error message.
+    /// Returns the type of the value for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Bool(_) => "a boolean",
@@ -123,7 +123,7 @@ fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Diagnostic {
     }
 }
 
-/// The value in `rate = 10 Mb/s`, the error that everybody makes once.
+/// Returns the value in `rate = 10 Mb/s`, a common error.
 fn bare_quantity(line: &str) -> Option<&str> {
     let value = line.split_once('=')?.1.split('#').next()?.trim();
     let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
@@ -132,7 +132,7 @@ fn bare_quantity(line: &str) -> Option<&str> {
     (starts_with_digit && !unit.is_empty() && unit.chars().all(plain)).then_some(value)
 }
 
-/// Splits a dotted key as it stands in a file or an override.
+/// Splits a dotted key of a file or an override.
 pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
     let document = format!("{key} = 0");
     if key.contains(['\n', '\r', '=', '#']) {
@@ -151,7 +151,7 @@ pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The value of an override: TOML, or else a text without its quotes.
+/// Parses the value of an override: TOML, or a text without its quotes.
 pub(crate) fn parse_value(text: &str) -> Value {
     let as_toml = || {
         let document = format!("value = {text}");
@@ -168,8 +168,8 @@ fn parse_override(document: &str) -> Option<Table> {
     Some(convert_table(root.get_ref(), Origin::Override))
 }
 
-/// Sets the value at `path`, making tables on the path; a name on the path is that of a mechanism whose key
-/// is set. Fails with the part of the path that is not a table.
+/// Sets the value at `path`, creating tables; a mechanism's name on the path becomes a table. Fails with the part of
+/// the path that is not a table.
 pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
     let (last, parents) = path.split_last().expect("a key has at least one part");
     let mut table = root;
@@ -198,7 +198,7 @@ pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(),
     Ok(())
 }
 
-/// Where `path` stands, or the nearest table around it. `None` if an override set it.
+/// Returns the offset of `path`, or of the nearest enclosing table. `None` if an override set it.
 pub(crate) fn locate(root: &Table, path: &[String]) -> Option<usize> {
     let mut table = root;
     let mut at = None;
@@ -219,7 +219,7 @@ fn locate_item(items: &[Node], path: &[String]) -> Option<usize> {
     items.get(index)?.at
 }
 
-/// Where a text comes from: only what stands in the file has a place.
+/// Origin of a text: only texts of the file have a position.
 #[derive(Clone, Copy)]
 enum Origin {
     File,
@@ -263,14 +263,13 @@ fn item(item: &Spanned<DeValue>, origin: Origin) -> Node {
     origin.node(convert(item.get_ref(), origin), item.span().start)
 }
 
-/// Saturates: no field takes a number near the limit.
+/// Parses an integer, saturating: no field accepts a number near the limit.
 fn integer(digits: &str, radix: u32) -> i128 {
     let saturated = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(digits, radix).unwrap_or(saturated)
 }
 
-/// Finds lines and columns from byte offsets. Only what is wrong has to be found: a column costs the
-/// length of its line.
+/// Converts byte offsets to lines and columns. Used only for errors: a column costs the length of its line.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

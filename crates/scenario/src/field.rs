@@ -1,7 +1,7 @@
-//! What a field of a scenario file must be able to do: be read, be written, be described.
+//! Interface of fields in a scenario file: reading, writing, description.
 //!
-//! The sections of the file are declared once, by the macro of [`crate::declare`], in the words of
-//! their doc comments. Reader, writer and JSON Schema all come from that declaration, so they agree.
+//! The sections of the file are declared once, by the macro of [`crate::declare`], with doc comments as descriptions.
+//! Reader, writer and JSON Schema are all generated from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
@@ -12,15 +12,15 @@ use crate::profile::Profile;
 use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 
-/// A value that can stand in a file.
+/// A value of a scenario file.
 pub(crate) trait Field: Sized {
-    /// Reads the value; tells the reader what is wrong with it, if it returns `None`.
+    /// Reads the value; records the errors if it returns `None`.
     fn read(node: &Node, reader: &mut Reader) -> Option<Self>;
     fn write(&self) -> Value;
     fn schema(definitions: &mut Definitions) -> Json;
 }
 
-/// An error, at a path in the document.
+/// Error at a path in the document.
 #[derive(Debug)]
 pub(crate) struct UnlocatedDiagnostic {
     pub path: Vec<String>,
@@ -28,14 +28,14 @@ pub(crate) struct UnlocatedDiagnostic {
     pub suggestion: Option<String>,
 }
 
-/// Where reading is, and the errors found so far.
+/// State of reading: current path, and the errors found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     path: Vec<String>,
     pub errors: Vec<UnlocatedDiagnostic>,
-    /// What sets the options that are not given.
+    /// Profile that sets the options not given.
     pub profile: Profile,
-    /// How many more there were than anybody reads.
+    /// Number of errors beyond those shown.
     pub omitted: usize,
 }
 
@@ -43,11 +43,11 @@ impl Reader {
     pub fn following(profile: Profile) -> Self {
         Reader { profile, ..Reader::default() }
     }
-    /// Whether there are as many errors as anybody reads, so that further ones are counted alone.
+    /// Whether the limit of shown errors is reached, so that further ones are only counted.
     pub fn is_full(&self) -> bool {
         self.errors.len() == MAX_ERRORS
     }
-    /// Notes an error in the value being read.
+    /// Records an error in the value being read.
     pub fn error<T>(&mut self, message: impl Into<String>) -> Option<T> {
         self.error_near(message, None)
     }
@@ -60,7 +60,7 @@ impl Reader {
         self.errors.push(UnlocatedDiagnostic { path, message, suggestion: near });
         None
     }
-    /// Notes an error in an entry of the table being read.
+    /// Records an error in an entry of the table being read.
     pub fn error_at(&mut self, key: &str, message: impl Into<String>) {
         self.within(key, |reader| reader.error::<()>(message));
     }
@@ -70,28 +70,28 @@ impl Reader {
         self.path.pop();
         value
     }
-    /// The same several keys deep.
+    /// Reads below a path of several keys.
     pub fn nested(&mut self, path: &[&str], read: impl FnOnce(&mut Self)) {
         let depth = self.path.len();
         self.path.extend(path.iter().map(|key| (*key).to_owned()));
         read(self);
         self.path.truncate(depth);
     }
-    /// The value as a table, or an error.
+    /// Returns the value as a table, or records an error.
     pub fn table<'a>(&mut self, node: &'a Node) -> Option<&'a Table> {
         match &node.value {
             Value::Table(table) => Some(table),
             other => self.error(format!("expected a table, not {}", other.kind())),
         }
     }
-    /// The value as a text, or an error.
+    /// Returns the value as a text, or records an error.
     pub fn text<'a>(&mut self, node: &'a Node, expected: &str) -> Option<&'a str> {
         match &node.value {
             Value::Text(text) => Some(text),
             other => self.error(format!("expected {expected}, not {}", other.kind())),
         }
     }
-    /// Refuses keys that are not in `known`, and says of those that there once were what to write today.
+    /// Records errors for keys that are not in `known`; for retired keys it names the replacement.
     pub fn keys(&mut self, table: &Table, known: &[&str], retired: &[(&str, &str)]) {
         for (key, today) in retired.iter().filter(|(key, _)| table.get(key).is_some()) {
             self.error_at(key, format!("is no key any more; write {today}"));
@@ -100,11 +100,11 @@ impl Reader {
         let today = Table(table.0.iter().filter(is_today).cloned().collect());
         self.known_keys(&today, known);
     }
-    /// Refuses keys that are not in `known`.
+    /// Records errors for keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
         for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
             if self.is_full() {
-                // The nearest name costs more than everything else here.
+                // The search for the nearest name costs more than everything else here.
                 self.omitted += 1;
                 continue;
             }
@@ -129,12 +129,12 @@ impl Reader {
 pub(crate) trait Section: Sized {
     const NAME: &'static str;
     const DOC: &'static str;
-    /// In the order of their declaration.
+    /// Returns the keys in the order of their declaration.
     fn keys() -> Vec<&'static str>;
-    /// Reads all known keys of `table`; unknown ones are the caller's.
+    /// Reads all known keys of `table`; the caller handles unknown ones.
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self>;
     fn write_table(&self) -> Table;
-    /// Properties, and which of them are required.
+    /// Returns the schema properties, and the required keys.
     fn properties(definitions: &mut Definitions) -> (serde_json::Map<String, Json>, Vec<Json>);
 }
 
@@ -155,7 +155,7 @@ impl<S: Section> Field for S {
     }
 }
 
-/// The kind of a table, one of `all`; refuses keys that this kind does not have.
+/// Reads the kind of a table, one of `all`; records errors for keys that this kind does not have.
 pub(crate) fn read_kind(
     table: &Table,
     all: &[(&'static str, Vec<&'static str>)],
@@ -168,7 +168,7 @@ pub(crate) fn read_kind(
     };
     let kind = reader.within("kind", |reader| read_choice(node, &names, reader))?;
     let mut known = vec!["kind"];
-    // An override of the kind leaves the other kind's keys standing in the file: not an error.
+    // After an override of the kind, keys of the previous kind in the file are no error.
     let was = |name: &str| node.replaced.iter().any(|before| before == name);
     let allowed = all.iter().filter(|(name, _)| *name == kind || was(name));
     for key in allowed.flat_map(|(_, keys)| keys) {
@@ -180,7 +180,7 @@ pub(crate) fn read_kind(
     Some(kind)
 }
 
-/// One of `words`, or an error that lists them.
+/// Reads one of `words`, or records an error that lists them.
 pub(crate) fn read_choice(
     node: &Node,
     words: &[&'static str],
@@ -223,7 +223,7 @@ impl Field for String {
 }
 
 impl<Q: Quantity> QuantityField for Q {}
-/// Reads and writes quantities as text; `Field` is implemented by type below.
+/// Reads and writes quantities as text; `Field` is implemented for each type below.
 trait QuantityField: Quantity {
     fn read_quantity(node: &Node, reader: &mut Reader) -> Option<Self> {
         let expected =

@@ -1,20 +1,20 @@
-//! What is wrong with a scenario file, and what to do about it.
+//! Diagnostics of a scenario file: error, position, remedy.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// So many errors are told; nobody reads more of them at once.
+/// Maximum number of errors reported.
 pub(crate) const MAX_ERRORS: usize = 100;
 
-/// Characters of a key, a suggestion and a message that are shown: the rest of a value of three
-/// megabytes helps nobody.
+/// Maximum number of characters shown of a key or suggestion: values may have megabytes.
 const MAX_NAME: usize = 160;
+/// Maximum number of characters shown of a message.
 const MAX_MESSAGE: usize = 1200;
 
-/// So many valid names are compared with one that is wrong.
+/// Maximum number of valid names compared with an invalid one.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// One error.
+/// An error or warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Line in the file, from 1; `None` if the value was set by an override.
@@ -23,14 +23,14 @@ pub struct Diagnostic {
     pub column: Option<usize>,
     /// Dotted path of the key, such as `bottleneck.rate`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what was expected.
+    /// Error and expectation.
     pub message: String,
-    /// The nearest valid name, if one is near.
+    /// Nearest valid name, if one is similar.
     pub suggestion: Option<String>,
 }
 
 impl Diagnostic {
-    /// In one line of readable length: texts of the file may hold anything.
+    /// Makes it one printable line of limited length: texts of the file may contain anything.
     pub(crate) fn printable(self) -> Diagnostic {
         Diagnostic {
             key: printable(&self.key, MAX_NAME),
@@ -40,14 +40,14 @@ impl Diagnostic {
         }
     }
 
-    /// Instead of what is too much to tell.
+    /// Returns the diagnostic that stands for omitted ones.
     pub(crate) fn more(omitted: usize) -> Diagnostic {
         let message = format!("and {omitted} more errors");
         Diagnostic { line: None, column: None, key: String::new(), message, suggestion: None }
     }
 }
 
-/// Without characters that a terminal would obey instead of showing them, and with its middle left out if long.
+/// Removes characters that a terminal interprets, and shortens long texts in the middle.
 fn printable(text: &str, max: usize) -> String {
     let length = text.chars().count();
     let text: Cow<str> = if length <= max {
@@ -64,7 +64,7 @@ fn plain(c: char) -> Vec<char> {
     if is_obeyed(c) { c.escape_default().collect() } else { vec![c] }
 }
 
-/// Whether a terminal acts on a character: control characters, what turns the direction of text (Unicode, UAX #9), and
+/// Whether a terminal interprets a character: control characters, changes of text direction (Unicode, UAX #9), and
 /// separators of lines and paragraphs.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
@@ -89,12 +89,12 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// The valid name that `given` was probably meant to be.
+/// Returns the valid name most similar to `given`.
 pub(crate) fn nearest<'a>(
     given: &str,
     valid: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A name of several kilobytes is no misspelling, and the distance costs their product.
+    // A name of several kilobytes is no misspelling, and the distance costs the product of the lengths.
     if given.len() > 64 {
         return None;
     }

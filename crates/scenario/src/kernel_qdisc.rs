@@ -1,4 +1,4 @@
-//! A qdisc of Linux as the bottleneck's queue, in the lab alone.
+//! Linux qdisc as the bottleneck's queue, in the lab only.
 
 use serde_json::{Value as Json, json};
 
@@ -6,31 +6,31 @@ use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice};
 use crate::schema::Definitions;
 
-/// A qdisc by its name in Linux, with options as `tc` has them.
+/// A qdisc by its name in Linux, with options as in `tc`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelQdisc {
-    /// Such as `fq_codel`.
+    /// Name, such as `fq_codel`.
     pub kind: &'static str,
     options: Vec<(String, QdiscOption)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum QdiscOption {
-    /// A word without a value, such as `dual-srchost`; `false` leaves it out.
+    /// A flag without a value, such as `dual-srchost`; `false` omits it.
     Word(bool),
     Integer(i128),
     Float(f64),
     Text(String),
 }
 
-/// Those that serve at a rate, or can stand below one that does, and keep the order of a flow's packets.
+/// Supported kinds: those that have a rate, or can be children of one that has, and keep the order of a flow's packets.
 const KINDS: &[&str] = &[
     "bfifo", "cake", "choke", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "pfifo", "pie",
     "red", "sfb", "sfq", "tbf",
 ];
 
 impl KernelQdisc {
-    /// Whether it sets a rate itself; others stand below one that does.
+    /// Whether it sets a rate itself; others are children of one that does.
     pub fn has_rate(&self) -> bool {
         matches!(self.kind, "cake" | "tbf")
     }
@@ -40,7 +40,7 @@ impl KernelQdisc {
         self.options.iter().any(|(key, _)| key == option)
     }
 
-    /// Its options as `tc` reads them, a word each.
+    /// Returns its options as `tc` reads them, one word each.
     pub fn words(&self) -> Vec<String> {
         let words = self.options.iter().flat_map(|(key, value)| {
             let (is_there, value) = match value {

@@ -1,4 +1,4 @@
-//! Lays out the links, users and flows of a checked file.
+//! Layout of the links, users and flows of a checked file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::plan::{
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
 
-/// The plan of a checked file.
+/// Returns the plan of a checked file.
 pub(crate) fn plan(file: &File) -> Plan {
     let network = Network::of(file);
     let mut plan = Plan {
@@ -46,7 +46,7 @@ fn has_single_transfers(file: &File) -> bool {
     file.users.entries.iter().any(|(_, user)| user.traffic.0.ends())
 }
 
-/// Adds a group, its users, and what they have for themselves.
+/// Adds a group, its users, and their own links and stages.
 fn add_group(
     plan: &mut Plan,
     file: &File,
@@ -81,7 +81,7 @@ fn add_group(
     (0..user.count.count()).map(add_user).collect()
 }
 
-/// Adds the flows of a group, and seats its users at the hosts of another if they share those.
+/// Adds the flows of a group, at the hosts of another group if configured.
 fn add_flows(
     plan: &mut Plan,
     file: &File,
@@ -125,7 +125,7 @@ fn add_flows(
     }
 }
 
-/// A user's stages where it has moved: those of its egress are at the far end of another path.
+/// Returns a user's stages after a move: those of its egress are at the far end of another path.
 fn moved(attachments: &[AttachmentPlan], far: usize) -> Box<[AttachmentPlan]> {
     let place = |attachment: &AttachmentPlan| {
         let hop = if attachment.back || attachment.hop == 1 { attachment.hop } else { far };
@@ -135,7 +135,7 @@ fn moved(attachments: &[AttachmentPlan], far: usize) -> Box<[AttachmentPlan]> {
 }
 
 impl User {
-    /// The nodes that the users send from and to.
+    /// Returns the nodes that the users send from and to.
     pub fn ends(&self) -> (&str, &str) {
         let (left, right) = DUMBBELL;
         (self.from.as_deref().unwrap_or(left), self.to.as_deref().unwrap_or(right))
@@ -145,26 +145,26 @@ impl User {
 /// A link and its reverse path.
 type Duplex = (u32, u32);
 
-/// What a user has for itself.
+/// Links and stages of a user.
 struct UserParts {
     user: usize,
-    /// None where its host is another's.
+    /// `None` if it is at another user's host.
     access: Option<Duplex>,
     receiver_access: Option<Duplex>,
     ingress: Vec<AttachmentPlan>,
     egress: Vec<AttachmentPlan>,
 }
 
-/// A user, and the host where it sits if that is another's.
+/// A user, and the user whose host it shares, if any.
 struct Seat<'a> {
     own: &'a UserParts,
     host: Option<(&'a UserParts, AtHosts)>,
 }
 
 impl Seat<'_> {
-    /// Links between its sender and the shared part of the path, and between that and its receiver.
+    /// Returns its own links at the sender and at the receiver.
     fn ends(&self) -> (Duplex, Option<Duplex>) {
-        let has = "whoever has no other's host has an access link";
+        let has = "a user at its own host has an access link";
         match self.host {
             None => (self.own.access.expect(has), self.own.receiver_access),
             Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.receiver_access),
@@ -175,7 +175,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Routes there and back, around the shared part of the path.
+    /// Returns the routes in both directions, around the shared part of the path.
     fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
         let ((access, access_back), receiver_access) = self.ends();
         let mut forward = vec![access];
@@ -187,8 +187,8 @@ impl Seat<'_> {
         (forward.into(), reverse.into())
     }
 
-    /// What stands on the path: at the ingress whatever the sending host has, and on the reverse path that of a
-    /// host where it receives.
+    /// Returns the stages on its path: at the ingress those of the sending host, and on the reverse path those of a
+    /// host at which it receives.
     fn attachments(&self) -> Box<[AttachmentPlan]> {
         let (ingress, back) = match self.host {
             None => (&self.own.ingress, None),
@@ -201,7 +201,7 @@ impl Seat<'_> {
     }
 }
 
-/// What the own links of the users of a group are like, where they have them: one for each delay.
+/// Parameters of the own links of a group's users, one for each delay.
 struct OwnLinks {
     access: Option<Vec<LinkPlan>>,
     receiver_access: Option<Vec<LinkPlan>>,
@@ -225,7 +225,8 @@ impl OwnLinks {
         }
     }
 
-    /// Adds those of a user of the group, from its host to the nodes `from` and `to` of the network and on to the far end.
+    /// Adds the own links of a user of the group, from its host to the nodes `from` and `to` of the network and on to
+    /// the far end.
     fn add(
         &self,
         plan: &mut Plan,
@@ -257,8 +258,8 @@ fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<AttachmentPlan>
     Some(attach(plan, 1, &format!("{name}.meter"), &meter))
 }
 
-/// Adds the stages of a user, or of all users of a group: behind their own links those of their ingress, and behind the shared part of the
-/// way, in front of the link with the number `far`, those of their egress.
+/// Adds the stages of a user, or of all users of a group: those of the ingress behind their own links, and those of the
+/// egress in front of link number `far`, behind the shared part of the path.
 fn add_stages(
     plan: &mut Plan,
     user: &User,
@@ -272,7 +273,7 @@ fn add_stages(
     (at("ingress", 1, &user.ingress), at("egress", far, &user.egress))
 }
 
-/// Adds a stage, or several that packets pass in turn.
+/// Adds a stage, or several that packets visit in rotation.
 fn attach(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> AttachmentPlan {
     let first = plan.stages.len();
     let stages = params.replicas().into_iter();
@@ -281,9 +282,9 @@ fn attach(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> Atta
     AttachmentPlan { back: false, hop, replicas: (first..plan.stages.len()).map(number).collect() }
 }
 
-/// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in
-/// network namespaces, had a standard deviation of 14 µs (median 22 µs, 99 % below 48 µs), as a uniform delay of
-/// up to 50 µs has. RTT fairness in drop-tail queues is the same for anything up to 300 µs.
+/// Jitter of real hosts: the time from a segment's arrival to its ACK's departure, measured 6,002 times on Linux 6.18
+/// in network namespaces, had a standard deviation of 14 µs (median 22 µs, 99 % below 48 µs), as a uniform delay of up
+/// to 50 µs has. RTT fairness in drop-tail queues is the same for any jitter up to 300 µs.
 const LINUX_JITTER: Span = Span::from_micros(50);
 
 fn flow(
@@ -305,7 +306,7 @@ fn flow(
     FlowPlan { user: owner, number: 0, forward, reverse, attachments, jitter, kind: kind.clone() }
 }
 
-/// What the flows of a group are like.
+/// Returns the common properties of a group's flows.
 fn kind(file: &File, user: &User) -> FlowKind {
     let tcp = tcp(file, user);
     let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
@@ -325,8 +326,8 @@ fn tcp(file: &File, user: &User) -> Option<Arc<TcpPlan>> {
 }
 
 impl User {
-    /// The group's TCP options, with the scenario's where it has none, and what its congestion controller
-    /// asks for; `None` if something is wrong with them.
+    /// Returns the TCP options of the group, with the scenario's as defaults, and those that its congestion controller
+    /// requires; `None` if they are invalid.
     pub fn tcp_options(&self, file: &File) -> Option<TcpPlan> {
         let base = file.tcp.as_ref().expect("resolved");
         let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));

@@ -1,4 +1,4 @@
-//! The scenario file: schema, units, validation, and the plan that it resolves to.
+//! Scenario file: schema, units, validation, and the resulting plan.
 //!
 //! ```text
 //! text ─ document ─► tree with positions ─ file ─► typed sections ─ resolve ─► all defaults
@@ -6,7 +6,7 @@
 //!                                        plan::Plan ◄─ layout, network ◄───────┘
 //! ```
 //!
-//! [`Scenario::parse`] finds all errors at once; what it returns always has a [`Plan`].
+//! [`Scenario::parse`] finds all errors at once; a valid scenario always has a [`Plan`].
 
 mod check;
 mod choice;
@@ -37,9 +37,11 @@ mod reference;
 mod resolve;
 mod routes;
 mod schema;
+pub mod settings;
 mod sweep;
 mod table;
 mod toml_text;
+pub mod trace;
 mod traffic;
 mod tunnels;
 mod typed_overlay;
@@ -55,7 +57,7 @@ use file::{File, Profile};
 use issue::MAX_ERRORS;
 use plan::Plan;
 
-/// A valid scenario: a file with its overrides applied and its defaults filled in.
+/// Valid scenario: a file with overrides and defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     file: File,
@@ -64,39 +66,42 @@ pub struct Scenario {
     warnings: Vec<Diagnostic>,
 }
 
-/// Files beyond this are no scenarios.
+/// Maximum size of a file, bytes.
 pub const MAX_FILE_BYTES: usize = 4 << 20;
 
-/// So much is read of a text and its overrides, and so much has a scenario at most that is written out with all
-/// defaults: what was written can be read again.
+/// Maximum size of a text with its overrides, and of a scenario written with all defaults, bytes: what was written can
+/// be read again.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// So many overrides are applied to a file.
+/// Maximum number of overrides.
 pub const MAX_OVERRIDES: usize = 10_000;
 
-/// What is shorter than this is not too long when it is written out with all defaults.
+/// Size below which a text is never too long when written with all defaults, bytes.
 const SHORT_BYTES: usize = 64 << 10;
 
 impl Scenario {
-    /// Reads a file. An override is a dotted key and the text of its value, in TOML or, for a
-    /// text, without the quotes: `("bottleneck.rate", "10 Mb/s")`. It may only name groups and links
-    /// that there are, unless its key begins with the word `add`: `("add users.guest.flows", "2")`.
+    /// Reads a file. An override is a dotted key and the text of its value, in TOML or, for a text, without the quotes:
+    /// `("bottleneck.rate", "10 Mb/s")`. It may only name existing groups and links, unless its key begins with the
+    /// word `add`: `("add users.guest.flows", "2")`.
     ///
     /// # Errors
+    ///
     /// All errors, in the order of the file.
     pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Diagnostic>> {
         Self::prepared(text, overrides, |_| ())
     }
 
-    /// The data files that a file and its overrides name. What cannot be read at all names none: [`Scenario::parse`] tells.
+    /// Returns the data files that a file and its overrides name; none if the file is unreadable, which
+    /// [`Scenario::parse`] reports.
     pub fn data_files(text: &str, overrides: &[(String, String)]) -> Vec<DataFile> {
         data_files::named(text, overrides)
     }
 
-    /// Reads a point of a file's sweep, whose overrides are among these: as [`Scenario::parse`] does,
-    /// but the sweep itself, all values of which that one tries, is left out.
+    /// Reads a point of a file's sweep, whose overrides include the point's: as [`Scenario::parse`], but without
+    /// checking the sweep itself, all of whose values that function tries.
     ///
     /// # Errors
+    ///
     /// All errors, in the order of the file.
     pub fn parse_point(
         text: &str,
@@ -128,66 +133,66 @@ impl Scenario {
         Ok(Scenario { file, points, simulator_lacks, warnings })
     }
 
-    /// What is valid, but hardly meant.
+    /// Returns the lints: valid, but probably not intended.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// With this name, if the file gives none; as much of it as a name may have.
+    /// Sets the name if the file has none, shortened to the permitted length.
     pub fn or_named(mut self, name: &str) -> Scenario {
         let end = name.floor_char_boundary(check::MAX_NAME_BYTES);
         self.file.name.get_or_insert_with(|| name[..end].to_owned());
         self
     }
 
-    /// What is in the scenario that the simulator does not have, and what to do instead. Where there
-    /// is any, the plan must not be simulated.
+    /// Returns the features of the scenario that the simulator does not have, with alternatives. If there are any, the
+    /// plan must not be simulated.
     pub fn simulator_lacks(&self) -> &[Diagnostic] {
         &self.simulator_lacks
     }
 
-    /// What an engine needs to know.
+    /// Returns the plan for an engine.
     pub fn plan(&self) -> Plan {
         layout::plan(&self.file)
     }
 
-    /// The whole scenario as a file that needs no defaults, but without its sweep.
+    /// Returns the whole scenario as a file without defaults, and without its sweep.
     pub fn to_toml(&self) -> String {
         toml_text::write(&self.file.write_table())
     }
 
-    /// The points of the sweep as overrides, the last key changing fastest; empty without one.
+    /// Returns the points of the sweep as overrides, the last key changing fastest; empty without a sweep.
     pub fn points(&self) -> Vec<Vec<(String, String)>> {
         self.points.clone()
     }
 
-    /// Short name, if the file gives one.
+    /// Returns the short name, if the file has one.
     pub fn name(&self) -> Option<&str> {
         self.file.name.as_deref()
     }
 
-    /// What the scenario shows, if the file says so.
+    /// Returns the description, if the file has one.
     pub fn description(&self) -> Option<&str> {
         self.file.description.as_deref()
     }
 
-    /// Seed of the first replication.
+    /// Returns the seed of the first replication.
     pub fn seed(&self) -> u64 {
         self.file.seed.0
     }
 
-    /// How many runs to average over.
+    /// Returns the number of runs to average over.
     pub fn replications(&self) -> u64 {
         self.file.replications.0
     }
 
-    /// Names of the user groups, in the order of the file.
+    /// Returns the names of the user groups, in the order of the file.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         self.file.users.entries.iter().map(|(name, _)| name.as_str())
     }
 }
 
-/// The bytes of a text and its overrides, if there are not too many.
+/// Returns the total size of a text and its overrides, or an error if it exceeds the limit.
 fn bounded(text: &str, overrides: &[(String, String)]) -> Result<usize, Diagnostic> {
     if text.len() > MAX_TEXT_BYTES {
         let message = format!("more than {MAX_TEXT_BYTES} bytes, which no scenario needs");
@@ -225,7 +230,7 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Diag
     if issues.is_empty() { Ok(document) } else { Err(printable(issues)) }
 }
 
-/// Errors, and how many more there are than are reported.
+/// Errors, and the number of errors omitted.
 pub(crate) struct Found {
     errors: Vec<UnlocatedDiagnostic>,
     omitted: usize,
@@ -259,13 +264,13 @@ fn read(document: &Table) -> Result<File, Found> {
     }
 }
 
-/// The profile, which options anywhere in the file follow; the default where it cannot be read.
+/// Returns the profile, which determines defaults anywhere in the file; the default profile if it is invalid.
 fn profile(document: &Table) -> Profile {
     let set = document.get("profile");
     set.and_then(|node| Profile::read(node, &mut Reader::default())).unwrap_or_default()
 }
 
-/// Errors with their places, in the order of the file.
+/// Adds positions to errors, and sorts them in the order of the file.
 fn locate(found: Found, document: &Table, text: &str) -> Vec<Diagnostic> {
     let lines = Lines::of(text);
     let issue = |error: UnlocatedDiagnostic| {

@@ -37,7 +37,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     reader.errors
 }
 
-/// Whether there is somebody for each stage that reports, and a way to there.
+/// Checks that each reporting stage has a receiver, and a path to it.
 fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
     let of_users =
         file.users.entries.iter().flat_map(|(_, user)| user.ingress.iter().chain(&user.egress));
@@ -82,7 +82,7 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
 }
 
 impl User {
-    /// Whether an activity meter stands where its packets enter the network.
+    /// Whether an activity meter is at the ingress of its packets.
     fn is_metered(&self, file: &File) -> bool {
         let writes = StageParams::writes_signal;
         let own = |user: &User| user.meter.is_some() || user.ingress.iter().any(writes);
@@ -121,7 +121,7 @@ fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// The shared links that a group's packets cross; none if there is no path, which is told elsewhere.
+/// Returns the shared links on a group's path; none if there is no path, which is reported elsewhere.
 fn shared_links<'a>(
     network: &'a Network,
     user: &User,
@@ -135,8 +135,8 @@ fn shared_links<'a>(
     path.into_iter().map(|link| &network.links[link as usize])
 }
 
-/// Which groups' packets cross a shared link, by the link's number: looked up once, since to ask every group of
-/// every link takes groups times links times hops.
+/// Groups whose packets cross a shared link, by the link's number: computed once, since a query per group and link
+/// would cost groups times links times hops.
 struct Crossing(Vec<Vec<usize>>);
 
 impl Crossing {
@@ -151,14 +151,14 @@ impl Crossing {
         Crossing(groups)
     }
 
-    /// By the number of a link, in the order of the file.
+    /// Returns the groups on a link, in the order of the file.
     fn groups(&self, link: u32) -> &[usize] {
         &self.0[link as usize]
     }
 }
 
-/// Whether a first full packet can be there before the run ends, all queues being empty. TCP shakes
-/// hands before, which takes a round trip.
+/// Checks that a full packet can arrive before the run ends, with empty queues. TCP's handshake takes another round
+/// trip.
 fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let size = user.packet_size.unwrap_or(file.packet_size);
     let own = [Some(user.access_link(file)), user.receiver_access_link(file)];

@@ -1,8 +1,7 @@
-//! What a run would hold and send, as far as the file says it: refused before it fills the memory, and told where
-//! it takes long.
+//! Estimates of the memory and packets of a run from the file: excessive ones are errors, long runs are lints.
 //!
-//! By Little's law as many transfers are open at once as begin in the time that one takes, which is a round trip at
-//! least; where more begins than the path carries, the rest piles up:
+//! By Little's law the number of open transfers is the arrival rate times the transfer time, which is at least a round
+//! trip; if the offered load exceeds the capacity of the path, the excess accumulates:
 //!
 //! ```text
 //! open = max( λ · min(T, RTT),  (λ − C/s) · T )     λ begin per second, each of s bits; C capacity of the path, T the run
@@ -17,15 +16,15 @@ use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{Admission, Fetching, Frames, LinkPlan, MAX_OPEN, MAX_ROWS, OnOff, Traffic};
 
-/// A run of so many packets is worth a warning.
+/// Number of packets from which on a run gets a lint.
 const MANY_PACKETS: f64 = 1e10;
-/// Changes of flows (routes, offers) that a plan holds.
+/// Maximum number of changes of flows (routes, offers) in a plan.
 const MAX_CHANGES: u64 = 10_000_000;
 
-/// Bytes of TCP and IP headers, which each transfer needs at least.
+/// Length of TCP and IP headers, bytes; each transfer needs at least these.
 const HEADER_BYTES: f64 = 40.0;
 
-/// A group of users, and what is between its ends.
+/// A group of users, and the path between its ends.
 struct Group<'a> {
     file: &'a File,
     user: &'a User,
@@ -33,18 +32,18 @@ struct Group<'a> {
     back: Vec<&'a LinkPlan>,
 }
 
-/// What a run would hold at once of a group.
+/// Estimated number of concurrent objects of a group.
 struct GroupLoad {
-    /// How many.
+    /// Number.
     count: f64,
-    /// Such as "transfers".
+    /// Kind, such as "transfers".
     what: &'static str,
-    /// The key of its traffic by which there are that many.
+    /// Key of its traffic that determines the number.
     key: &'static str,
     remedy: &'static str,
 }
 
-/// Refuses what a run could not hold.
+/// Reports errors for runs that would exceed the memory.
 pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
     let mut largest: Option<(&str, GroupLoad)> = None;
     let mut sum = 0.0;
@@ -71,7 +70,7 @@ pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
     rows(file, network, reader);
 }
 
-/// Warns of a run that takes long.
+/// Reports a lint for a run that takes long.
 pub(crate) fn lints(file: &File, network: &Network, reader: &mut Reader) {
     let packets = packets(file, network);
     if packets > MANY_PACKETS {
@@ -83,7 +82,7 @@ pub(crate) fn lints(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// Each transfer that is listed has a row.
+/// Checks the number of transfers, each of which is a row of the results.
 fn listed(file: &File, user: &User, reader: &mut Reader) {
     let Traffic::ShortFlows(own) = &user.traffic.0 else { return };
     let transfers = own.share.0 / own.every.as_secs() * flows(user) * length_s(file);
@@ -95,7 +94,7 @@ fn listed(file: &File, user: &User, reader: &mut Reader) {
     }
 }
 
-/// Each flow has a change of its own.
+/// Checks the number of changes of flows.
 fn changes(file: &File, reader: &mut Reader) {
     for (key, count) in [
         ("moves", (|user| user.moves.0.len()) as fn(&User) -> usize),
@@ -115,7 +114,7 @@ fn changes(file: &File, reader: &mut Reader) {
     }
 }
 
-/// Time series and intervals have a row for each link and flow at each step.
+/// Checks the number of rows of time series and intervals.
 fn rows(file: &File, network: &Network, reader: &mut Reader) {
     let of_groups = |each: u32| -> f64 {
         let flows = |user: &User| flows(user).min(f64::from(each));
@@ -145,8 +144,8 @@ fn rows(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// Packets that a run sends, about: what sources offer, of TCP no more than the link carries that is narrowest on its
-/// way.
+/// Returns the approximate number of packets of a run: the load offered by sources, for TCP at most the capacity of the
+/// narrowest link.
 fn packets(file: &File, network: &Network) -> f64 {
     let mut sum = 0.0;
     // Bits that TCP would send over a link, and bits of a packet.
@@ -181,7 +180,7 @@ impl<'a> Group<'a> {
         Group { file, user, there: links(from, to), back: links(to, from) }
     }
 
-    /// What it would hold at once, if that is no fixed number.
+    /// Returns the estimated number of concurrent objects, unless it is constant.
     fn load(&self) -> Option<GroupLoad> {
         let (flows, run_s) = (flows(self.user), length_s(self.file));
         match &self.user.traffic.0 {
@@ -196,7 +195,7 @@ impl<'a> Group<'a> {
             Traffic::Calls(own) => {
                 let lasts_s = match &own.admission {
                     Admission::None | Admission::Counter(_) => own.holding.as_secs(),
-                    // What is blocked is not held, but for what is asked.
+                    // Blocked calls take no memory, except while probing.
                     Admission::NonProbing(_) | Admission::MeasuredSum(_) => 0.0,
                     Admission::Probing(own) => own.patience.as_secs(),
                 };
@@ -218,7 +217,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// What it sends whatever becomes of it; `None` for TCP.
+    /// Returns the rate sent regardless of losses; `None` for TCP.
     fn unresponsive_bps(&self) -> Option<f64> {
         let bps = |rate: Rate| rate.as_bps() as f64;
         let each = match &self.user.traffic.0 {
@@ -239,7 +238,7 @@ impl<'a> Group<'a> {
         Some(each * flows(self.user))
     }
 
-    /// What TCP has to send, at most.
+    /// Returns the maximum rate offered by TCP.
     fn offered_bps(&self) -> f64 {
         match &self.user.traffic.0 {
             Traffic::ShortFlows(own) => {
@@ -252,7 +251,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// What the users' own links carry together.
+    /// Returns the total capacity of the users' own links.
     fn own_bps(&self) -> f64 {
         let own =
             [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
@@ -260,7 +259,7 @@ impl<'a> Group<'a> {
         rates.fold(f64::INFINITY, f64::min) * self.user.count.0 as f64
     }
 
-    /// The shared link that carries least, and how much [bit/s]; without a name where there is none.
+    /// Returns the shared link with the least capacity, and that capacity in bit/s; an empty name without shared links.
     fn narrowest(&self) -> (&'a str, f64) {
         let rates = self.there.iter().map(|link| (link.name.as_str(), fastest(link)));
         rates.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("", f64::INFINITY))
@@ -270,7 +269,7 @@ impl<'a> Group<'a> {
         self.own_bps().min(self.narrowest().1)
     }
 
-    /// Propagation, there and back.
+    /// Returns the propagation delay in both directions, s.
     fn round_trip_s(&self) -> f64 {
         let own =
             [Some(self.user.access_link(self.file)), self.user.receiver_access_link(self.file)];
@@ -281,7 +280,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The highest rate that a link ever has [bit/s].
+/// Returns the highest rate of a link in the run, bit/s.
 fn fastest(link: &LinkPlan) -> f64 {
     let later = link.rate_changes.0.iter().map(|change| change.rate.0);
     later.chain([link.rate]).max().map_or(0.0, |rate| rate.as_bps() as f64)
@@ -291,7 +290,7 @@ fn flows(user: &User) -> f64 {
     user.count.0 as f64 * user.flows.0 as f64
 }
 
-/// Length of a run that waits for nothing [s].
+/// Returns the length of a run without drain time, s.
 fn length_s(file: &File) -> f64 {
     file.warm_up.as_secs() + file.duration.as_secs()
 }

@@ -1,4 +1,4 @@
-//! Mechanisms under a key that they do not belong to.
+//! Mechanisms under a key of another category.
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
@@ -7,14 +7,14 @@ use tidegate_mechanisms::stage::StageParams;
 
 use crate::document::{Node, Value};
 
-/// Which key a mechanism belongs to that is not one of those offered, such as FQ-CoDel as an AQM.
+/// Returns the key of a mechanism that is not offered here, such as FQ-CoDel as an AQM.
 pub(crate) fn belongs_elsewhere(node: &Node, here: &Alternatives) -> Option<String> {
     let named = match &node.value {
         Value::Table(table) => &table.get("kind")?.value,
         name => name,
     };
     let Value::Text(written) = named else { return None };
-    // None of their names is much longer.
+    // No mechanism has a much longer name.
     if written.len() > 64 || here.kinds.iter().any(|kind| letters(kind.0) == letters(written)) {
         return None;
     }
@@ -32,7 +32,7 @@ pub(crate) fn belongs_elsewhere(node: &Node, here: &Alternatives) -> Option<Stri
     })
 }
 
-/// A name as people remember it: fq_codel, FQ-CoDel and fqcodel are one.
+/// Normalizes a name: fq_codel, FQ-CoDel and fqcodel are equal.
 fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,16 +1,16 @@
-//! How many keys lead to a value.
+//! Limit of nesting depth.
 //!
-//! The TOML reader bounds brackets within brackets and the parts of a dotted key, each to 80, but not what both make
-//! together: 80 inline tables, each under a key of 80 parts, are 6,400 tables inside one another. To build and to drop
-//! those takes more stack than a thread has. So they are counted first.
+//! The TOML reader limits nested brackets and the parts of a dotted key to 80 each, but not their combination: 80
+//! inline tables, each under a key of 80 parts, are 6,400 nested tables. Building and dropping those exceeds a thread's
+//! stack. The depth is therefore checked first.
 
 use toml_parser::parser::{EventReceiver, RecursionGuard, parse_document};
 use toml_parser::{ErrorSink, Source, Span, decoder::Encoding};
 
-/// So many keys may lead to a value, and so many brackets stand around it.
+/// Maximum number of keys on the path to a value, and of brackets around it.
 pub(crate) const MAX_DEPTH: u32 = 80;
 
-/// The place, in bytes, of the first key that stands deeper.
+/// Returns the byte offset of the first key beyond the limit.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let tokens = Source::new(text).lex().into_vec();
     let mut keys = Keys::default();
@@ -18,12 +18,12 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
     keys.too_deep
 }
 
-/// The keys that lead to where the reader is.
+/// Keys on the path to the current position.
 #[derive(Default)]
 struct Keys {
-    /// Parts of the keys before each bracket that is open.
+    /// Number of key parts before each open bracket.
     outside: Vec<u32>,
-    /// Those of the innermost.
+    /// Number of key parts within the innermost bracket.
     inside: u32,
     too_deep: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The shared part of each topology as a graph, and the paths through it.
+//! Shared part of each topology as a graph, and paths through it.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -10,9 +10,9 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::file::{Between, Bottleneck, File, Link, Mobile, ParkingLot};
-use crate::plan::{Buffer, Line, LinkPlan};
+use crate::plan::{Buffer, Line, LinkDelay, LinkPlan, ReverseLine};
 
-/// Where users of a dumbbell send from and to.
+/// Default ingress and egress of users of a dumbbell.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
 
 /// Buffer of the reverse path, which ACKs do not fill.
@@ -24,21 +24,21 @@ pub(crate) struct Network {
     pub links: Vec<LinkPlan>,
     /// Numbers of the nodes, in the order of the file.
     numbers: BTreeMap<String, u32>,
-    /// Links that leave a node, ascending, by the node's number.
+    /// Outgoing links of each node, ascending.
     outgoing: Vec<Vec<u32>>,
-    /// Numbers of the links by their names.
+    /// Numbers of links by name.
     by_name: BTreeMap<String, u32>,
     price_encoding: Option<Encoding>,
-    /// By the node that they begin at: what has been searched once is asked for many times.
+    /// Cache of shortest-path trees by root.
     trees: RefCell<BTreeMap<u32, Rc<Tree>>>,
 }
 
-/// The shortest paths from one node to all others: by the number of a node the link over which it is reached.
+/// Shortest-path tree: by node number, the link over which the node is reached.
 #[derive(Debug)]
 struct Tree(Vec<Option<u32>>);
 
 impl Network {
-    /// The network of the file's topology; empty if it has none.
+    /// Returns the network of the file's topology; empty if it has none.
     pub fn of(file: &File) -> Network {
         let price_encoding = file.price_encoding();
         let mut network = Network { price_encoding, ..Network::default() };
@@ -57,30 +57,31 @@ impl Network {
         network
     }
 
-    /// All nodes, in alphabetical order.
+    /// Returns all nodes, in alphabetical order.
     pub fn nodes(&self) -> BTreeSet<&str> {
         self.numbers.keys().map(String::as_str).collect()
     }
 
-    /// The number of a node.
+    /// Returns the number of a node.
     ///
     /// # Panics
+    ///
     /// If there is no node of that name.
     pub fn number(&self, node: &str) -> u32 {
         self.numbers[node]
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> u32 {
         self.numbers.len() as u32
     }
 
-    /// The link of this name.
+    /// Returns the link of this name.
     pub fn link(&self, name: &str) -> Option<&LinkPlan> {
         self.number_of_link(name).map(|number| &self.links[number as usize])
     }
 
-    /// Its number.
+    /// Returns the number of a link by its name.
     pub fn number_of_link(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
@@ -102,6 +103,7 @@ impl Network {
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
         let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
         let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
+        let back = differing(back, &file.reverse);
         self.add(left, right, link.queued_by(file.kernel_qdisc.clone()));
         self.add(right, left, back);
     }
@@ -119,13 +121,14 @@ impl Network {
         }
     }
 
-    /// The links of a mobile network, with the bottleneck between R3 and R2, each way up before the way down.
+    /// Adds the links of a mobile network, with the bottleneck between R3 and R2; each uplink precedes its downlink.
     fn add_mobile(&mut self, file: &Mobile, packet_size: Bytes) {
         for Between { above, below, down, up } in file.links(packet_size, self.price_encoding) {
             if above == "R2" {
                 let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
                 let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
                 let back = reverse_link("bottleneck.reverse".to_owned(), &link, file.duplex);
+                let back = differing(back, &file.reverse);
                 self.add("R2", "R3", back);
                 self.add("R3", "R2", link);
             }
@@ -136,18 +139,20 @@ impl Network {
 
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
         let plain = plain(name.to_owned(), &file.line, packet_size);
-        // What a link carried says how busy it was only if its rate stays.
-        let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
-        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding).watched(monitored);
+        // The carried traffic determines the utilization only if the rate is constant.
+        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
+        let monitored = file.bottleneck || link.changes_rate();
+        let link = link.watched(monitored);
         if file.duplex {
-            let back = reverse_link(format!("{name}.reverse"), &link, true);
+            let back =
+                differing(reverse_link(format!("{name}.reverse"), &link, true), &file.reverse);
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
     }
 
-    /// The links from one node to another with the least delay, then the fewest hops; ties go to
-    /// the link that stands first. `None` if no path leads there.
+    /// Returns the links from one node to another with the least delay, then the fewest hops; ties go to the link that
+    /// is first in the file. `None` if there is no path.
     pub fn path(&self, from: &str, to: &str) -> Option<Vec<u32>> {
         let [from, to] = [from, to].map(|node| self.numbers.get(node).copied());
         let (from, to) = from.zip(to)?;
@@ -168,7 +173,7 @@ impl Network {
         Some(path)
     }
 
-    /// Dijkstra's search. Of nodes that are as far, the one whose name comes first is looked at first.
+    /// Dijkstra's algorithm. Of nodes at the same distance, the alphabetically first is expanded first.
     fn search(&self, from: u32) -> Tree {
         let mut ranks = vec![0; self.numbers.len()];
         self.numbers.values().zip(0..).for_each(|(node, rank)| ranks[*node as usize] = rank);
@@ -184,7 +189,7 @@ impl Network {
             for &number in &self.outgoing[node as usize] {
                 let link = &self.links[number as usize];
                 let next = link.ends.1 as usize;
-                // A sum of a million delays of 30 years would not fit.
+                // A sum of a million delays of 30 years would overflow.
                 let total = delay.as_nanos().saturating_add(link.delay.as_nanos());
                 let there = (Span::from_nanos(total), hops + 1);
                 if reached[next].is_none_or(|known| there < known) {
@@ -198,18 +203,31 @@ impl Network {
     }
 }
 
-/// What stands on the reverse path at a place: what does there, and ends of tunnels from the node's other side.
+/// Returns the stages on the reverse path at a place: those configured there, and the counterparts of tunnel ends at
+/// the node.
 fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
     let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
     others.chain(node.iter().filter_map(StageParams::counterpart)).collect()
 }
 
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
-    LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
+    LinkPlan::on_line(name, &line.rate, &line.delay, line.buffer, packet_size)
 }
 
-/// The reverse path of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
-/// of an equal link, where they are what they are for its direction.
+/// Returns a reverse link with its settings, monitored if its rate follows a trace.
+fn differing(mut back: LinkPlan, own: &ReverseLine) -> LinkPlan {
+    if let Some(rate) = &own.reverse_rate {
+        back = back.at_rate(rate);
+    }
+    if let Some(delay) = &own.reverse_delay {
+        back = back.with_delay(delay);
+    }
+    let monitored = back.monitored || back.rate_trace.is_some();
+    if monitored == back.monitored { back } else { back.watched(true) }
+}
+
+/// Returns the reverse path of a link: an equal one, or one for ACKs only. Tunnel ends belong to nodes, and so also to
+/// the other end of an equal link, in their role for that direction.
 fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     let has_tunnels = || link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels);
     if duplex && has_tunnels() {
@@ -222,5 +240,10 @@ fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     if duplex {
         return LinkPlan { name, ..link.clone() };
     }
-    LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size)
+    let plain = LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size);
+    match &link.delay_trace {
+        None => plain,
+        // Both directions change their path at the same time.
+        Some(trace) => plain.with_delay(&LinkDelay::Traced(trace.clone())),
+    }
 }

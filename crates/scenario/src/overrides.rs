@@ -1,22 +1,21 @@
-//! Settings that win over the file.
+//! Overrides of keys of the scenario file.
 //!
-//! An override may name any key of the schema in what is there, and only that: a misprint in the name
-//! of a group would otherwise be a new group, which takes its share of the link. Who wants one more
-//! says so, by the word `add` before the key.
+//! An override may name any key of the schema in existing tables, and only those: otherwise a misspelt group name would
+//! create a new group, which takes its share of the link. The word `add` before the key creates one.
 
 use crate::document::{self, Node, Table, Value};
 use crate::issue::{Diagnostic, nearest};
 
-/// The word before the key of what is not there yet.
+/// Prefix of keys that create a table.
 const ADD: &str = "add ";
 
-/// Tables whose keys are names of the file's own, and what they name.
+/// Tables whose keys are names defined by the file, and their meaning.
 const NAMED: [(&str, &str); 2] = [("users", "group"), ("links", "link")];
 
-/// So many names are listed where one is wrong.
+/// Maximum number of names listed in an error.
 const MAX_LISTED: usize = 20;
 
-/// The dotted key itself.
+/// Returns the dotted key without the prefix.
 pub(crate) fn without_word(key: &str) -> &str {
     key.strip_prefix(ADD).map_or(key, str::trim_start)
 }
@@ -35,20 +34,20 @@ pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(),
             let message = "\"add\" is for a new group or link, such as users.guest.flows";
             return Err(as_issue(message.to_owned()));
         }
-        // Who gives the whole table of users has named each of them.
+        // A complete table of users names each of them.
         (None, false) => {}
     }
     document::set(document, &path, value).map_err(as_issue)
 }
 
-/// The table, what it has, and the name of what the path leads into.
+/// Returns the table, the kind of its entries, and the name of the entry on the path.
 fn named_by(path: &[String]) -> Option<(&'static str, &'static str, &str)> {
     let [table, name, ..] = path else { return None };
     let (table, what) = NAMED.iter().find(|(named, _)| named == table)?;
     Some((*table, *what, name.as_str()))
 }
 
-/// What another override has added may be added to; what the file has may not.
+/// Whether the entry was created by an override, which allows further additions; entries of the file do not.
 fn is_new(
     document: &Table,
     table: &str,

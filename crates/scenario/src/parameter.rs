@@ -1,7 +1,7 @@
-//! Parameters that are declared with a mechanism: reading and writing their values.
+//! Reading and writing of mechanisms' parameters.
 //!
-//! A table may set some of them ([`Overlay`]); a table of less specific scope, and then the profile, has the others:
-//! a group's options lie over the scenario's, and those over the profile's.
+//! A table may set some of them ([`Overlay`]); a table of wider scope, and then the profile, supplies the others: a
+//! group's options override the scenario's, and those the profile's.
 
 use tidegate_mechanisms::parameters::{
     Alternatives, Form, Kind, ParameterError, ParameterValue as Parameter,
@@ -22,11 +22,11 @@ use crate::value::{read_items, read_whole};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Overlay(Vec<Entry>);
 
-/// One of them.
+/// An entry of an overlay.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Unset,
-    /// Set, but not to a value that can be read; the error is reported.
+    /// Set to an invalid value; the error is recorded.
     Unreadable,
     Value(Parameter),
     Choice(ChoiceOverlay),
@@ -34,12 +34,12 @@ enum Entry {
 }
 
 impl Overlay {
-    /// None of these parameters is set.
+    /// Returns an overlay with no parameter set.
     pub fn empty(parameters: &[registry::Parameter]) -> Self {
         Overlay(vec![Entry::Unset; parameters.len()])
     }
 
-    /// A value for each.
+    /// Returns an overlay with these values.
     pub fn full(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Self {
         let entry = |(parameter, value): (&registry::Parameter, _)| match (value, parameter.kind) {
             (Parameter::Choice(place, values), Kind::Choice(offer)) => {
@@ -54,12 +54,12 @@ impl Overlay {
         Overlay(parameters.iter().zip(values).map(entry).collect())
     }
 
-    /// Reads what a table has of them; other keys are the caller's.
+    /// Reads the parameters of a table; the caller handles other keys.
     pub fn read(parameters: &[registry::Parameter], table: &Table, reader: &mut Reader) -> Self {
         Overlay(parameters.iter().map(|parameter| read(parameter, table, reader)).collect())
     }
 
-    /// Reads a table that has no other keys than these.
+    /// Reads a table that may have only these keys.
     pub fn read_table(form: &Form, node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
         let keys: Vec<_> = form.parameters.iter().map(|parameter| parameter.name).collect();
@@ -72,7 +72,7 @@ impl Overlay {
         self.entry(parameters, key).is_some_and(|entry| *entry != Entry::Unset)
     }
 
-    /// Value of a parameter that is no choice, if it is set.
+    /// Returns the value of a parameter that is no choice, if it is set.
     pub fn value(&self, parameters: &[registry::Parameter], key: &str) -> Option<&Parameter> {
         match self.entry(parameters, key)? {
             Entry::Value(value) => Some(value),
@@ -85,7 +85,7 @@ impl Overlay {
         self.0.get(place)
     }
 
-    /// These parameters, and those of `base` where they are unset.
+    /// Returns these parameters, with those of `base` where they are unset.
     pub fn over(&self, base: &Overlay) -> Self {
         let pair = |pair: (&Entry, &Entry)| match pair {
             (Entry::Unset, base) => base.clone(),
@@ -96,8 +96,8 @@ impl Overlay {
         Overlay(self.0.iter().zip(&base.0).map(pair).collect())
     }
 
-    /// A value for each, the default where it is unset. Notes what is missing, and what is wrong with
-    /// the values together; `None` if there is not one for each.
+    /// Returns all values, with defaults where they are unset. Records missing ones, and errors of the values together;
+    /// `None` if any is missing.
     pub fn values(
         &self,
         parameters: &[registry::Parameter],
@@ -105,7 +105,7 @@ impl Overlay {
         reader: &mut Reader,
     ) -> Option<Vec<Parameter>> {
         let pairs = parameters.iter().zip(&self.0);
-        // All are looked at, so that all errors are found at once.
+        // All are evaluated, so that all errors are found at once.
         let values: Vec<_> = pairs
             .map(|(parameter, entry)| {
                 reader.within(parameter.name, |reader| value(parameter, entry, reader))
@@ -120,7 +120,7 @@ impl Overlay {
         Some(values)
     }
 
-    /// What is said of a value that could not be read may not be so.
+    /// Whether an error concerns a value that could not be read, and may be wrong.
     fn is_about_unreadable(
         &self,
         parameters: &[registry::Parameter],
@@ -134,7 +134,7 @@ impl Overlay {
         })
     }
 
-    /// What is set, as the file has it.
+    /// Returns the set parameters as in a file.
     pub fn write(&self, parameters: &[registry::Parameter]) -> Table {
         let entry = |(parameter, entry): (&registry::Parameter, &Entry)| {
             let value = match (entry, parameter.kind) {
@@ -151,21 +151,21 @@ impl Overlay {
     }
 }
 
-/// One of several mechanisms, and those of its parameters that are set.
+/// One of several mechanisms, with some of its parameters set.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChoiceOverlay {
-    /// Its place in the offer.
+    /// Index of the mechanism.
     pub place: usize,
     parameters: Overlay,
 }
 
 impl ChoiceOverlay {
-    /// The mechanism in this place, with a value for each parameter.
+    /// Returns the mechanism at this index with these values.
     fn full(offer: &Alternatives, place: usize, values: Vec<Parameter>) -> Self {
         ChoiceOverlay { place, parameters: Overlay::full(offer.kinds[place].2, values) }
     }
 
-    /// Reads a mechanism's name, or a table whose `kind` it is and which may have its parameters.
+    /// Reads a mechanism's name, or a table with its `kind` and parameters.
     pub fn read(offer: &Alternatives, node: &Node, reader: &mut Reader) -> Option<Self> {
         if let Some(message) = belongs_elsewhere(node, offer) {
             match node.value {
@@ -190,7 +190,7 @@ impl ChoiceOverlay {
         })
     }
 
-    /// This, and where it is unset and the mechanism is the same, `base`.
+    /// Returns this overlay, with `base` where it is unset and the mechanism is the same.
     fn over(&self, base: &ChoiceOverlay) -> Self {
         match self.place == base.place {
             true => ChoiceOverlay {
@@ -207,7 +207,7 @@ impl ChoiceOverlay {
         self.parameters.values(offer.kinds[self.place].2, errors, reader)
     }
 
-    /// As the file has it: a name alone if nothing else is set.
+    /// Returns it as in a file: only a name if no parameter is set.
     fn write(&self, offer: &Alternatives) -> Value {
         let (name, _, parameters) = offer.kinds[self.place];
         let set = self.parameters.write(parameters);
@@ -245,7 +245,7 @@ fn value(parameter: &registry::Parameter, entry: &Entry, reader: &mut Reader) ->
     }
 }
 
-/// A default as a file has it. A unit test reads all of them.
+/// Parses a default. A unit test covers all of them.
 pub(crate) fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
         Kind::Rate
@@ -270,10 +270,11 @@ pub(crate) fn default_value(kind: Kind, text: &'static str) -> Value {
             unreachable!("a list has no other default than an empty one")
         }
         Kind::Nested(_) => unreachable!("its keys have defaults"),
+        Kind::PlainOrTable { plain, .. } => default_value(*plain, text),
     }
 }
 
-/// The value of a parameter that is unset; `None` if it has to be.
+/// Returns the default of a parameter; `None` if it is required.
 pub(crate) fn default_of(parameter: &registry::Parameter, profile: Profile) -> Option<Parameter> {
     let text = match &parameter.default {
         DefaultValue::Unset => return Some(Parameter::Unset),
@@ -329,12 +330,26 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
             let overlay = Overlay::read_table(&form, node, reader)?;
             overlay.values(form.parameters, form.errors, reader).map(Parameter::Nested)
         }
+        Kind::PlainOrTable { plain, table } => {
+            let kind = if let Value::Table(_) = node.value { table } else { plain };
+            read_value(*kind, node, reader)
+        }
     }
 }
 
-/// `None` if there is nothing to write.
+/// Returns the value as in a file; `None` if there is nothing to write.
 pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> Option<Value> {
-    Some(match (value, parameter.kind) {
+    write_kind(parameter.kind, value)
+}
+
+fn write_kind(kind: Kind, value: Parameter) -> Option<Value> {
+    Some(match (value, kind) {
+        (
+            value @ (Parameter::Nested(_) | Parameter::Choice(..)),
+            Kind::PlainOrTable { table, .. },
+        ) => {
+            return write_kind(*table, value);
+        }
         (Parameter::Rate(rate), _) => rate.write(),
         (Parameter::RateOrOutage(rate), _) => rate.write(),
         (Parameter::Span(span), _) => span.write(),
@@ -374,7 +389,7 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
     })
 }
 
-/// A mechanism with all its parameters.
+/// Returns a mechanism with all its parameters as in a file.
 pub(crate) fn write_choice(offer: &Alternatives, place: usize, values: Vec<Parameter>) -> Value {
     let (name, _, parameters) = offer.kinds[place];
     let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
@@ -382,7 +397,7 @@ pub(crate) fn write_choice(offer: &Alternatives, place: usize, values: Vec<Param
     table.into()
 }
 
-/// A table of all that is set.
+/// Returns a table of all values as in a file.
 pub(crate) fn write_values(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Table {
     let entry = |(parameter, value): (&registry::Parameter, _)| {
         let value = write_value(parameter, value)?;
@@ -391,7 +406,7 @@ pub(crate) fn write_values(parameters: &[registry::Parameter], values: Vec<Param
     Table(parameters.iter().zip(values).filter_map(entry).collect())
 }
 
-/// At most so many stages have one place.
+/// Maximum number of stages at one place.
 const MAX_STAGES: usize = 16;
 
 pub(crate) fn read_list(

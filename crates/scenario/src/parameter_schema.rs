@@ -1,4 +1,4 @@
-//! The schema of parameters that are declared with a mechanism.
+//! Schema of mechanisms' parameters.
 
 use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Alternatives, Form, Kind};
@@ -13,7 +13,7 @@ use crate::parameter::default_value;
 use crate::schema::{self, Definitions};
 use crate::value::whole_schema;
 
-/// Properties of a mechanism's parameters, and which of them are required.
+/// Returns the properties of a mechanism's parameters, and the required ones.
 pub(crate) fn properties(
     parameters: &[registry::Parameter],
     definitions: &mut Definitions,
@@ -38,7 +38,7 @@ pub(crate) fn properties(
     (properties, required)
 }
 
-/// Properties of options that may all be left open. What they are then, their profile says.
+/// Returns the properties of options that are all optional, with defaults by their profile.
 pub(crate) fn option_properties(
     options: &[registry::Parameter],
     definitions: &mut Definitions,
@@ -51,7 +51,8 @@ pub(crate) fn option_properties(
     options.iter().map(property).collect()
 }
 
-/// The mechanisms that can be chosen: each as a table with its kind, and as a name if it needs nothing else.
+/// Returns the schema of a choice of mechanisms: each as a table with its kind, and as a name if it has no required
+/// parameters.
 pub(crate) fn offer_schema(offer: &Alternatives, definitions: &mut Definitions) -> Json {
     definitions.refer(offer.name, |definitions| {
         let needs =
@@ -68,7 +69,7 @@ pub(crate) fn offer_schema(offer: &Alternatives, definitions: &mut Definitions) 
     })
 }
 
-/// The schema of one table of a list.
+/// Returns the schema of one table of a list.
 fn form_schema(form: &Form, definitions: &mut Definitions) -> Json {
     definitions.refer(form.name, |definitions| {
         let (properties, required) = properties(form.parameters, definitions);
@@ -104,6 +105,14 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Choice(offer) => offer_schema(&offer, definitions),
         Kind::List(offer) => list_schema(&offer_schema(&offer, definitions)),
         Kind::Tables(form) => list_schema(&form_schema(&form, definitions)),
+        Kind::PlainOrTable { plain, table } => {
+            let table = match table {
+                // What has no default is required here.
+                Kind::Nested(form) => form_schema(form, definitions),
+                table => kind_schema(*table, definitions),
+            };
+            json!({ "anyOf": [kind_schema(*plain, definitions), table] })
+        }
         Kind::Nested(form) => definitions.refer(form.name, |definitions| {
             let properties = option_properties(form.parameters, definitions);
             schema::object(form.about, properties, Vec::new())

@@ -11,7 +11,7 @@ use crate::file::{Bottleneck, File, Mobile, User};
 use crate::plan::{LinkMechanisms, place};
 use crate::prices;
 
-/// Parameters of an AQM may be good by themselves and not fit the link.
+/// Checks AQM parameters that are valid by themselves against their link.
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
     let mut fits = |path: &[&str], aqm: &AqmParams, rate: Rate, buffer: QueueLength| {
         let path = [path, &["aqm"]].concat();
@@ -19,10 +19,10 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             path.len() <= error.path.len() && path.iter().zip(&error.path).all(|(a, b)| a == b)
         };
         if reader.errors.iter().any(is_here) {
-            // The parameters are not even good by themselves, or another hop has told.
+            // The parameters are invalid by themselves, or the error was reported at another hop.
             return;
         }
-        // With an error in how prices travel, the rest is judged as if they travelled in some way.
+        // With an invalid price encoding, the rest is checked with an arbitrary one.
         let some = || prices::encoding_is_invalid(reader).then_some(Encoding::Explicit);
         let encoding = file.price_encoding().or_else(some);
         let here = place(rate, buffer, file.packet_size, encoding);
@@ -35,12 +35,12 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
     }
 }
 
-/// Wherever packets wait for a shared link: its place in the file, what acts there, its rate and its buffer; of a parking
-/// lot each hop that differs from the one before.
+/// Returns the queues of shared links: position in the file, mechanisms, rate and buffer; for a parking lot each hop
+/// that differs from the previous one.
 pub(crate) fn places(file: &File) -> Vec<(Vec<&str>, &LinkMechanisms, Rate, QueueLength)> {
     let mut places = Vec::new();
     if let Some(Bottleneck { line, mechanisms, .. }) = &file.bottleneck {
-        places.push((vec!["bottleneck"], &**mechanisms, line.rate, line.buffer));
+        places.push((vec!["bottleneck"], &**mechanisms, line.rate.nominal(), line.buffer));
     }
     if let Some(lot) = &file.parking_lot {
         let mut hops: Vec<_> =
@@ -50,15 +50,20 @@ pub(crate) fn places(file: &File) -> Vec<(Vec<&str>, &LinkMechanisms, Rate, Queu
         places.extend(hops.map(|(rate, buf)| (vec!["parking_lot"], &*lot.mechanisms, rate, buf)));
     }
     if let Some(Mobile { line, mechanisms, .. }) = &file.mobile {
-        places.push((vec!["mobile"], &**mechanisms, line.rate, line.buffer));
+        places.push((vec!["mobile"], &**mechanisms, line.rate.nominal(), line.buffer));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        places.push((vec!["links", name], &*link.mechanisms, link.line.rate, link.line.buffer));
+        places.push((
+            vec!["links", name],
+            &*link.mechanisms,
+            link.line.rate.nominal(),
+            link.line.buffer,
+        ));
     }
     places
 }
 
-/// Token buckets may be good by themselves and not hold one of the packets that there are.
+/// Checks that token buckets that are valid by themselves hold a packet.
 pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     let users = &file.users.entries;
     let size = |user: &User| user.packet_size.unwrap_or(file.packet_size);
@@ -81,7 +86,7 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     }
 }
 
-/// Stages that ask for what a queue drops have to stand at one.
+/// Checks that stages that observe a queue's drops are placed at one.
 fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
     for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.observes_drops()) {
         let number = number.to_string();
@@ -147,7 +152,7 @@ mod tests {
         }
     }
 
-    /// What an AQM's constructor refuses is told at its key, and once.
+    /// Errors of an AQM's constructor are reported at its key, once.
     #[test]
     fn an_aqm_that_does_not_fit_its_link_is_reported_at_its_key() {
         let text = "version = 1\nparking_lot = { hops = 2, rate = [\"1 Mb/s\", \"2 Mb/s\"] }\n\

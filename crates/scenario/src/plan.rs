@@ -1,7 +1,7 @@
-//! What a scenario file resolves to: every default filled in, every name an index.
+//! Plan of a scenario: every default filled in, every name replaced by an index.
 //!
-//! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
-//! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
+//! The simulator (and every other engine) reads only a [`Plan`], so that a topology such as "dumbbell" or a profile
+//! such as "linux" exists only in the scenario crate.
 
 use std::fmt::{self, Display};
 use std::ops::Deref;
@@ -15,6 +15,7 @@ mod conex;
 mod link;
 mod paths;
 mod tcp;
+mod traced;
 
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
@@ -28,7 +29,9 @@ pub use conex::{
     LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow, Whitewash,
 };
 pub(crate) use link::place;
-pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};
+pub use link::{
+    AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange, ReverseLine,
+};
 pub use paths::{Direction, ReportPath};
 #[cfg(test)]
 pub(crate) use tcp::COMMON_OPTIONS;
@@ -36,37 +39,37 @@ pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, StackPlan, TcpPlan, TcpQuirks,
 };
+pub use traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 
-/// So many links fit in a run: link and time share a word where events are compared.
+/// Maximum number of links in a run: link and time share a word in comparisons of events.
 pub const MAX_LINKS: usize = 1 << 18;
-/// A run ends before this, for the same reason: after 19.5 hours.
+/// Upper limit of a run's length, for the same reason: 19.5 hours.
 pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
-/// So many connections, or calls, can be open at once beside two of each flow: about a kilobyte each.
+/// Maximum number of open connections, or calls, in addition to two of each flow: about a kilobyte each.
 pub const MAX_OPEN: usize = 1_000_000;
-/// So many rows a table of results may have.
+/// Maximum number of rows in a table of results.
 pub const MAX_ROWS: usize = 50_000_000;
-/// So many steps all different routes have in a run: a packet says in 24 bits where it is.
+/// Maximum number of steps of all different routes in a run: a packet's position has 24 bits.
 pub const MAX_ROUTE_STEPS: usize = 1 << 24;
-/// So many user groups can be distinguished.
+/// Maximum number of user groups.
 pub const MAX_GROUPS: usize = 1 << 16;
 
-/// A run, but for its seed.
+/// A run without its seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Discarded before the measurement.
     pub warm_up: Span,
     /// Measured after the warm-up.
     pub duration: Span,
-    /// Equal parts of the duration that are measured one by one as well.
+    /// Number of equal parts of the duration that are also measured separately.
     pub intervals: u32,
-    /// The run goes on until all finite transfers without repetition are done, at most this long
-    /// after the measurement.
+    /// Maximum time after the measurement until all finite transfers without repetition are done.
     pub drain_limit: Span,
-    /// Step of the time series; `None` keeps none.
+    /// Step of the time series; `None` for no series.
     pub sample_interval: Option<Span>,
-    /// Of so many flows of each group, from its first, they have what senders know.
+    /// Number of flows per group, from its first, whose sender state is sampled.
     pub sampled_flows: u32,
-    /// Of so many users of each group, from its first, they have what stages hold.
+    /// Number of users per group, from its first, whose stage levels are sampled.
     pub sampled_users: u32,
     /// Unidirectional links; routes refer to them by index.
     pub links: Vec<LinkPlan>,
@@ -74,45 +77,45 @@ pub struct Plan {
     pub stages: Vec<StagePlan>,
     /// User groups, in the order of the file.
     pub groups: Vec<GroupPlan>,
-    /// Users; the users of a group are neighbours.
+    /// Users; the users of a group are contiguous.
     pub users: Vec<UserPlan>,
-    /// Flows; the flows of a user are neighbours.
+    /// Flows; the flows of a user are contiguous.
     pub flows: Vec<FlowPlan>,
-    /// Flows that take another path from some time on, in the order of those times for each.
+    /// Changes of flows' paths, in the order of time for each flow.
     pub moves: Vec<MovePlan>,
-    /// Flows that offer to pay something else from some time on, in the order of those times for each.
+    /// Changes of flows' willingness to pay, in the order of time for each flow.
     pub offers: Vec<OfferPlan>,
 }
 
-/// A flow offers to pay something else.
+/// Change of a flow's willingness to pay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OfferPlan {
     /// Index into [`Plan::flows`].
     pub flow: usize,
-    /// From when on.
+    /// Time of the change.
     pub at: Time,
     /// w, as of its congestion control.
     pub willingness_to_pay: Demand,
 }
 
-/// A flow takes another path: its receiver has moved.
+/// Change of a flow's path: its receiver has moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MovePlan {
     /// Index into [`Plan::flows`].
     pub flow: usize,
-    /// From when on. What is under way goes on as it went.
+    /// Time of the change. Packets in transit stay on their path.
     pub at: Time,
     /// The flow with its routes and stages from then on.
     pub path: FlowPlan,
 }
 
 impl Plan {
-    /// All paths: of the flows as they begin, then of the moves.
+    /// Iterates over all paths: those of the flows at the start, then those of the moves.
     pub fn paths(&self) -> impl Iterator<Item = &FlowPlan> {
         self.flows.iter().chain(self.moves.iter().map(|moved| &moved.path))
     }
 
-    /// The flow of the path with this number in [`Self::paths`], and the path.
+    /// Returns the flow of the path with this number in [`Self::paths`], and the path.
     pub fn path(&self, number: usize) -> (usize, &FlowPlan) {
         match number.checked_sub(self.flows.len()) {
             None => (number, &self.flows[number]),
@@ -120,13 +123,13 @@ impl Plan {
         }
     }
 
-    /// A user as messages call it, such as `heavy.0`.
+    /// Returns the name of a user in messages, such as `heavy.0`.
     pub fn user_name(&self, user: usize) -> String {
         let UserPlan { group, number, .. } = self.users[user];
         format!("{}.{number}", self.groups[group].name)
     }
 
-    /// A flow by its user, such as `heavy.0.2`. Flows of other users, and more flows of the same user, leave it as it is.
+    /// Returns the name of a flow, such as `heavy.0.2`. It does not depend on other users, or on the number of flows.
     pub fn flow_name(&self, flow: usize) -> impl Display {
         let FlowPlan { user, number, .. } = self.flows[flow];
         let UserPlan { group, number: of_group, .. } = self.users[user];
@@ -141,15 +144,15 @@ pub struct GroupPlan {
     pub name: String,
 }
 
-/// One user: the owner of flows.
+/// User: the owner of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserPlan {
     /// Index into [`Plan::groups`].
     pub group: usize,
     /// Position among the users of the group, from 0.
     pub number: u32,
-    /// The user at whose host it sits, mostly itself: an index into [`Plan::users`]. Mechanisms take all at
-    /// one host for one customer.
+    /// User at whose host it is, usually itself: an index into [`Plan::users`]. Mechanisms take all users at a host as
+    /// one customer.
     pub customer: usize,
 }
 
@@ -158,19 +161,18 @@ pub struct UserPlan {
 pub struct StagePlan {
     /// Such as `heavy.0.ingress.0`.
     pub name: String,
-    /// What it is.
+    /// Parameters.
     pub params: StageParams,
 }
 
-/// Where on a flow's path a stage is attached, or several that packets pass in turn.
+/// Position on a flow's path of a stage, or of several that packets visit in rotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachmentPlan {
-    /// It is on the reverse path, where the receiver sits at a host with stages of its own.
+    /// Whether it is on the reverse path, because the receiver is at a host with stages of its own.
     pub back: bool,
-    /// It is in front of so many-th link of the path, counted from 0; behind the last one where there is
-    /// none.
+    /// Index of the link that it precedes, from 0; the number of links if it is behind the last.
     pub hop: usize,
-    /// Indices into [`Plan::stages`], one for each packet in turn.
+    /// Indices into [`Plan::stages`], visited in rotation.
     pub replicas: Vec<u32>,
 }
 
@@ -181,32 +183,32 @@ pub struct FlowPlan {
     pub user: usize,
     /// Position among the flows of the user, from 0.
     pub number: u32,
-    /// Links from the sender to the receiver, in order. The first is its host's: whatever begins with the
-    /// same link, data or acknowledgements, leaves the same host.
+    /// Links from the sender to the receiver, in order. The first identifies the host: all paths that begin with the
+    /// same link, of data or acknowledgements, begin at the same host.
     pub forward: Box<[u32]>,
     /// Links from the receiver back to the sender, in order.
     pub reverse: Box<[u32]>,
-    /// Where users' stages are attached to its path, in order.
+    /// Positions of users' stages on its path, in order.
     pub attachments: Box<[AttachmentPlan]>,
     /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,
     /// without overtaking.
     pub jitter: Span,
-    /// What it has in common with all flows of its group, which can be read as its own.
+    /// Common properties of all flows of its group, accessible as its own.
     pub kind: Arc<FlowKind>,
 }
 
-/// What all flows of a group are like.
+/// Common properties of all flows of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowKind {
     /// Size of a full packet on the wire, all headers included.
     pub packet_size: Bytes,
-    /// When they start.
+    /// Start time.
     pub start: StartPlan,
-    /// What they send.
+    /// Traffic.
     pub traffic: Arc<Traffic>,
-    /// The TCP that carries it; `None` for UDP.
+    /// TCP options; `None` for UDP.
     pub tcp: Option<Arc<TcpPlan>>,
-    /// How prices travel to their senders, if those read them.
+    /// Encoding of prices, if its senders read them.
     pub prices: Option<Encoding>,
 }
 
@@ -219,23 +221,22 @@ impl Deref for FlowPlan {
 }
 
 impl FlowPlan {
-    /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
-    /// share (L4S, RFC 9331).
+    /// Whether its packets carry ECT(1): their sender reacts to marks in proportion to their share (L4S, RFC 9331).
     pub fn is_scalable(&self) -> bool {
         self.tcp.as_ref().is_some_and(|tcp| tcp.is_scalable())
     }
 
-    /// Whether its sender declares what congestion it meets.
+    /// Whether its sender declares congestion.
     pub fn declares(&self) -> bool {
         self.tcp.as_ref().is_some_and(|tcp| tcp.conex != ConexPlan::Off)
     }
 }
 
-/// When a flow starts: uniformly distributed between two points (which may be equal).
+/// Start time of a flow: uniformly distributed between two points (which may be equal).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartPlan {
-    /// Not before.
+    /// Earliest start.
     pub from: Time,
-    /// Not after.
+    /// Latest start.
     pub to: Time,
 }

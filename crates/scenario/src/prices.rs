@@ -1,4 +1,4 @@
-//! Whether prices get from the queues that ask them to the sources that go by them.
+//! Checks that prices get from queues to the sources that use them.
 
 use tidegate_mechanisms::sender::{DirectWindowParams, PriceReading, SenderParams};
 use tidegate_mechanisms::stage::StageParams;
@@ -9,11 +9,11 @@ use crate::network::Network;
 
 const KEY: &str = "price_encoding";
 
-/// Every error; routes are looked at where the network is known.
+/// Reports all errors; routes are checked if the network is known.
 pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     not_beside_activities(file, network, reader);
     if encoding_is_invalid(reader) {
-        return; // How prices travel is known when that is mended.
+        return; // the encoding of prices is known when that error is corrected
     }
     for (name, user) in &file.users.entries {
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.sets("congestion_control"));
@@ -21,18 +21,18 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
         if let Some(message) = unheard(file, user, network) {
             reader.nested(&path, |reader| reader.error_at("congestion_control", message));
             if !own {
-                return; // It is said of all groups that have it.
+                return; // the error applies to all groups that have it
             }
         }
     }
 }
 
-/// Whether it is said how prices travel, and there is an error in that.
+/// Whether the encoding of prices is given, and invalid.
 pub(crate) fn encoding_is_invalid(reader: &Reader) -> bool {
     reader.errors.iter().any(|error| error.path.first().is_some_and(|key| key == KEY))
 }
 
-/// A packet has one word, for an activity or for what it carries of prices.
+/// Reports conflicts of prices and activities, which share one word of a packet.
 fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Reader) {
     if !file.price_encoding().is_some_and(|encoding| encoding.is_in_payload()) {
         return;
@@ -54,7 +54,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
     }
 }
 
-/// Why a source that goes by prices would hear of none.
+/// Returns the reason why a source that uses prices would not receive any.
 fn unheard(file: &File, user: &User, network: Option<&Network>) -> Option<String> {
     let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten()?;
     let sender = tcp.congestion_control;

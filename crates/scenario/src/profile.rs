@@ -1,4 +1,4 @@
-//! The profiles, which set options together.
+//! Profiles, which set options together.
 
 use tidegate_mechanisms::registry::ByProfile;
 use tidegate_mechanisms::words;
@@ -26,7 +26,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Of the defaults for each profile, this one's.
+    /// Returns the default for this profile.
     pub fn choose(self, defaults: &ByProfile) -> &'static str {
         match self {
             Profile::Linux => defaults.linux,

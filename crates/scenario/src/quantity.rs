@@ -4,31 +4,31 @@
 //! quantity = number [spaces] unit         number = digits [ "." digits ]
 //! ```
 //!
-//! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Bare numbers are
-//! refused. Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
+//! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Numbers without unit are errors.
+//! Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
 
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
 
 use crate::issue::nearest;
 
-/// A unit: its symbol and how many of the smallest steps it has.
+/// A unit: its symbol, and its size in the smallest step.
 pub(crate) type Unit = (&'static str, u128);
 
-/// What a quantity measures.
+/// Dimension of a quantity.
 pub(crate) struct Dimension {
-    /// As in "not a rate".
+    /// Name, as in "not a rate".
     pub name: &'static str,
-    /// A good example.
+    /// Example for messages.
     pub example: &'static str,
     /// All units; the first is the smallest step.
     pub units: &'static [Unit],
-    /// So many of the first units, ascending, are the ones that are written.
+    /// Number of units, ascending from the first, that are used for writing.
     pub written: usize,
-    /// Whether it is usual to write decimals: "4.8 Gb/s", but "1500 B".
+    /// Whether decimals are usual: "4.8 Gb/s", but "1500 B".
     pub decimals: bool,
-    /// Largest value, in the smallest step: keeps the arithmetic of a run far from overflow.
+    /// Largest value, in the smallest step; keeps the arithmetic of a run far from overflow.
     pub max: u128,
-    /// Whether zero makes sense.
+    /// Whether zero is valid.
     pub zero: bool,
 }
 
@@ -107,7 +107,7 @@ pub(crate) const PACKETS: Dimension = Dimension {
     zero: false,
 };
 
-/// What token buckets hold, in thousandths of a packet; what is in bytes is a size.
+/// Contents of token buckets, in thousandths of a packet; those in bytes are sizes.
 const TOKEN_PACKETS: Dimension = Dimension {
     name: "number of packets",
     example: "45 packets",
@@ -118,7 +118,7 @@ const TOKEN_PACKETS: Dimension = Dimension {
     zero: true,
 };
 
-/// What comes into token buckets, in thousandths of a packet per second.
+/// Fill rates of token buckets, in thousandths of a packet per second.
 const PACKET_RATE: Dimension = Dimension {
     name: "rate of packets",
     example: "45 packets/s",
@@ -129,11 +129,11 @@ const PACKET_RATE: Dimension = Dimension {
     zero: true,
 };
 
-/// The same in bit/s.
+/// Rates including zero, in bit/s.
 const RATE_OR_ZERO: Dimension = Dimension { zero: true, ..RATE };
 
 impl Dimension {
-    /// The value in the smallest step, or what is wrong and the nearest valid unit.
+    /// Parses a value in the smallest step. Fails with the message and the nearest valid unit.
     pub fn parse(&self, text: &str) -> Result<u64, (String, Option<String>)> {
         let plain = |message: String| Err((message, None));
         let trimmed = text.trim();
@@ -155,7 +155,7 @@ impl Dimension {
         let Some((_, step)) = self.units.iter().find(|(symbol, _)| *symbol == unit) else {
             return Err(self.unknown_unit(text, digits, unit));
         };
-        // Fewer than 10²² times fewer than 10¹⁴ stays below 2¹²⁸.
+        // A product of numbers below 10²² and 10¹⁴ is below 2¹²⁸.
         let scale = 10u128.pow(decimals);
         let value = (mantissa * step + scale / 2) / scale;
         match u64::try_from(value) {
@@ -176,7 +176,7 @@ impl Dimension {
             return (format!("\"{text}\" has no unit; write e.g. \"{}\"", self.example), None);
         }
         let symbols = || self.units.iter().map(|(symbol, _)| *symbol);
-        // What others call these units.
+        // Common names of these units.
         let usual =
             unit.replace("bit", "b").replace("bps", "b/s").replace("sec", "s").replace('µ', "u");
         let folded = symbols().find(|symbol| symbol.eq_ignore_ascii_case(&usual));
@@ -187,7 +187,7 @@ impl Dimension {
         (message, likely.map(|symbol| format!("{digits} {symbol}")))
     }
 
-    /// The value as text with the largest decimal unit that it fills.
+    /// Writes the value with the largest decimal unit not above it.
     pub fn write(&self, value: u64) -> String {
         let value = u128::from(value);
         let units = self.units[..self.written].iter().rev();
@@ -201,14 +201,14 @@ impl Dimension {
         }
     }
 
-    /// A regular expression that valid texts match.
+    /// Returns a regular expression for valid texts.
     pub fn pattern(&self) -> String {
         let symbols: Vec<_> = self.units.iter().map(|(symbol, _)| *symbol).collect();
         format!("^[0-9]+(\\.[0-9]+)? *({})$", symbols.join("|"))
     }
 }
 
-/// Digits as an integer, and how many of them are decimals.
+/// Parses digits as an integer, with the number of decimals.
 fn number(digits: &str) -> Option<(u128, u32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -217,11 +217,11 @@ fn number(digits: &str) -> Option<(u128, u32)> {
     }
     let fraction = fraction.trim_end_matches('0');
     let all = format!("{}{fraction}", whole.trim_start_matches('0'));
-    // 22 digits are more than any quantity here needs.
+    // 22 digits are more than any quantity needs.
     (all.len() <= 22).then(|| (all.parse().unwrap_or(0), fraction.len() as u32))
 }
 
-/// A queue length or buffer, in packets or bytes.
+/// Parses a queue length or buffer, in packets or bytes.
 pub(crate) fn parse_queue_length(text: &str) -> Result<QueueLength, (String, Option<String>)> {
     let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
     if SIZE.units.iter().any(|(symbol, _)| *symbol == unit) {
@@ -239,7 +239,7 @@ pub(crate) fn parse_queue_length(text: &str) -> Result<QueueLength, (String, Opt
     Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
 }
 
-/// A quantity of a token bucket: in packets, or else in what `other` has.
+/// Parses a quantity of a token bucket: in packets, or as `other`.
 fn parse_tokens<T>(
     text: &str,
     [packets, other]: [&Dimension; 2],
@@ -256,20 +256,20 @@ fn parse_tokens<T>(
     })
 }
 
-/// What a token bucket holds.
+/// Parses an amount in a token bucket.
 pub(crate) fn parse_token_amount(text: &str) -> Result<Tokens, (String, Option<String>)> {
     let in_packets = |thousandths| Tokens::Packets { thousandths };
     parse_tokens(text, [&TOKEN_PACKETS, &SIZE], [in_packets, |b| Tokens::Bytes(Bytes::new(b))])
 }
 
-/// What comes into a token bucket.
+/// Parses the fill rate of a token bucket.
 pub(crate) fn parse_token_rate(text: &str) -> Result<TokenRate, (String, Option<String>)> {
     let in_packets = |thousandths_per_sec| TokenRate::Packets { thousandths_per_sec };
     let in_bits = |bps| TokenRate::Bits(Rate::from_bps(bps));
     parse_tokens(text, [&PACKET_RATE, &RATE_OR_ZERO], [in_packets, in_bits])
 }
 
-/// As text.
+/// Writes an amount in a token bucket.
 pub(crate) fn write_token_amount(tokens: Tokens) -> String {
     match tokens {
         Tokens::Packets { thousandths } => TOKEN_PACKETS.write(thousandths),
@@ -277,7 +277,7 @@ pub(crate) fn write_token_amount(tokens: Tokens) -> String {
     }
 }
 
-/// As text.
+/// Writes the fill rate of a token bucket.
 pub(crate) fn write_token_rate(rate: TokenRate) -> String {
     match rate {
         TokenRate::Packets { thousandths_per_sec } => PACKET_RATE.write(thousandths_per_sec),
@@ -285,13 +285,13 @@ pub(crate) fn write_token_rate(rate: TokenRate) -> String {
     }
 }
 
-/// What texts of either match: in packets, or else in what the other has.
+/// Returns the patterns of both: in packets, or as the other dimension.
 pub(crate) fn token_patterns() -> [String; 2] {
     let either = |a: &Dimension, b: &Dimension| format!("{}|{}", a.pattern(), b.pattern());
     [either(&TOKEN_PACKETS, &SIZE), either(&PACKET_RATE, &RATE_OR_ZERO)]
 }
 
-/// A type that is written as a quantity.
+/// A type written as a quantity.
 pub(crate) trait Quantity: Sized {
     const DIMENSION: Dimension;
     fn from_steps(steps: u64) -> Self;

@@ -1,10 +1,11 @@
-//! Keeps the tables of `docs/scenario-file.md` in step with the declarations in [`crate::file`].
+//! Keeps the tables of `docs/scenario-file.md` consistent with the declarations in [`crate::file`].
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::impairment::{JitterParams, LossModel};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{
     Alternatives, Choice, DefaultValue, Kind, Parameter, ParameterType, Parameters,
@@ -17,11 +18,13 @@ use crate::file::{
     User, Wired,
 };
 use crate::parameter_schema;
-use crate::plan::{AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks};
+use crate::plan::{
+    AccessPlan, COMMON_OPTIONS, RateChange, StackPlan, TcpPlan, TcpQuirks, TracedDelay, TracedRate,
+};
 use crate::schema::{Definitions, describe};
 use crate::traffic::Traffic;
 
-/// `UPDATE=1 cargo test` writes the tables again.
+/// `UPDATE=1 cargo test` rewrites the tables.
 #[test]
 fn the_tables_of_the_reference_are_in_step() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario-file.md");
@@ -34,7 +37,7 @@ fn the_tables_of_the_reference_are_in_step() {
     assert!(have == want, "{} is out of step; run UPDATE=1 cargo test", path.display());
 }
 
-/// The schema is the other place that knows all of them.
+/// The schema also lists all of them.
 #[test]
 fn every_kind_of_traffic_has_a_table_of_its_keys() {
     let text = traffic();
@@ -55,7 +58,7 @@ fn every_kind_of_traffic_has_a_table_of_its_keys() {
     }
 }
 
-/// The examples of the reference are whole files.
+/// The examples of the reference are complete files.
 #[test]
 fn the_examples_of_the_reference_are_valid() {
     let text = include_str!("../../../docs/scenario-file.md");
@@ -69,7 +72,7 @@ fn the_examples_of_the_reference_are_valid() {
     }
 }
 
-/// Replaces what stands between the marks of a table.
+/// Replaces the text between the marks of a table.
 fn filled(text: &str, name: &str, table: &str) -> String {
     let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end -->");
     let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("no table {name}"));
@@ -91,6 +94,10 @@ fn tables() -> Vec<(&'static str, String)> {
         ("differentiations", kinds::<DifferentiationParams>()),
         ("schedulers", kinds::<SchedulerParams>()),
         ("rate_changes", keys::<RateChange>()),
+        ("traced_rate", parameter_table(TracedRate::ALL)),
+        ("traced_delay", parameter_table(TracedDelay::ALL)),
+        ("loss_models", kinds_alone::<LossModel>()),
+        ("jitter", kinds_alone::<JitterParams>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
         ("traffic", traffic()),
@@ -106,14 +113,14 @@ fn tables() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The keys of a section, in the order of their declaration.
+/// Returns the keys of a section, in the order of their declaration.
 fn keys<S: Section>() -> String {
     let mut definitions = Definitions::default();
     let properties = S::properties(&mut definitions);
     table(&S::keys(), properties, &definitions)
 }
 
-/// Every kind of traffic with its keys, then the tables that stand in keys of several kinds.
+/// Returns every kind of traffic with its keys, then the tables used by keys of several kinds.
 fn traffic() -> String {
     let mut text = String::new();
     let mut inner = Vec::new();
@@ -136,10 +143,10 @@ fn traffic() -> String {
     text
 }
 
-/// A key that takes tables, what it is for, and the name, meaning and keys of each table.
+/// A key whose value is a table, its purpose, and the name, meaning and keys of each table.
 type KeyTables = (&'static str, String, Vec<(String, &'static str, &'static [Parameter])>);
 
-/// Adds the tables below `parameters`, each once and the outer before the inner.
+/// Collects the tables below `parameters`, each once and the outer before the inner.
 fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) {
     for parameter in parameters {
         let (about, kinds) = match parameter.kind {
@@ -165,7 +172,7 @@ fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) 
     }
 }
 
-/// A documentation comment on one line.
+/// Returns a documentation comment on one line.
 fn in_a_line(about: &str) -> String {
     describe(about).as_str().expect("a text").to_owned()
 }
@@ -177,7 +184,7 @@ fn parameter_table(parameters: &[Parameter]) -> String {
     table(&keys, properties, &definitions)
 }
 
-/// The keys of options that may be left open.
+/// Returns the keys of optional options.
 fn options<P: Parameters>() -> String {
     options_of(P::ALL)
 }
@@ -189,7 +196,7 @@ fn options_of(options: &[Parameter]) -> String {
     table(&keys, (properties, Vec::new()), &definitions)
 }
 
-/// The mechanisms to choose from and their keys.
+/// Returns the mechanisms to choose from, with their keys.
 fn kinds<C: Choice>() -> String {
     let mut text = String::new();
     for (name, about, parameters) in C::KINDS.iter().filter(|kind| !kind.2.is_empty()) {
@@ -200,6 +207,15 @@ fn kinds<C: Choice>() -> String {
         text.push('\n');
     }
     text
+}
+
+/// The same of what has no page.
+fn kinds_alone<C: Choice>() -> String {
+    let kind = |(name, about, parameters): &(&str, &'static str, &'static [Parameter])| {
+        let about = in_a_line(about);
+        format!("`{{ kind = \"{name}\", ... }}`: {about}\n\n{}\n", parameter_table(parameters))
+    };
+    C::KINDS.iter().map(kind).collect()
 }
 
 fn table(
@@ -230,7 +246,7 @@ fn code(default: &Json) -> String {
     }
 }
 
-/// What each of the words means that may stand as a value.
+/// Returns the meaning of each word that may be a value.
 fn meanings_of_words(property: &Json) -> String {
     let meaning = |option: &Json| {
         Some(format!("`{}`: {}", option["const"].as_str()?, option["description"].as_str()?))
@@ -240,7 +256,7 @@ fn meanings_of_words(property: &Json) -> String {
     if meanings.is_empty() { String::new() } else { format!("<br>{}", meanings.join("<br>")) }
 }
 
-/// What can stand as a value, in a few words.
+/// Describes the possible values in a few words.
 fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         let known = match name {
@@ -248,6 +264,7 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
             "Span" => "time",
             "Bytes" => "size",
             "QueueLength" => "packets or size",
+            "Probability" => "number from 0 to 1, or percent",
             _ => "",
         };
         return match known {
@@ -278,8 +295,8 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
     }
 }
 
-/// Words to choose from, or `otherwise` if it is not words that one chooses from; names of mechanisms
-/// stand beside their tables.
+/// Returns the words to choose from, or `otherwise` if there are none; names of mechanisms are listed beside their
+/// tables.
 fn alternatives(list: &Json, otherwise: &str) -> String {
     let names = list.as_array().and_then(|options| options.last()?.get("enum"));
     if let Some(names) = names {
@@ -304,7 +321,7 @@ fn bounds(schema: &Json) -> String {
 
 const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Classic, Profile::Linux2629];
 
-/// What each profile sets.
+/// Returns the settings of each profile.
 fn profiles() -> String {
     let names: Vec<_> = PROFILES.iter().map(|profile| format!("`{}`", profile.word())).collect();
     let rule = "---|".repeat(names.len() + 1);
@@ -324,7 +341,7 @@ fn profiles() -> String {
     table
 }
 
-/// The named stacks: which profile each starts from, and what it has otherwise.
+/// Returns the named stacks: the base profile of each, and the differences.
 fn stacks() -> String {
     let Kind::Word(words) = StackPlan::KIND else { unreachable!("a choice of words") };
     let mut table = "| stack | what | starts from | and has |\n|---|---|---|---|\n".to_owned();
@@ -342,7 +359,7 @@ fn stacks() -> String {
     table
 }
 
-/// What a user reads who got a few things wrong.
+/// Returns the messages for a file with a few errors.
 fn errors() -> String {
     let file = "version = 1\n\
         [bottleneck]\n\
@@ -358,7 +375,7 @@ fn errors() -> String {
     format!("```text\n{}```\n", lines.concat())
 }
 
-/// Access links are described by their defaults in words, since groups override them.
+/// Access links are described with their defaults in words, since groups override them.
 #[test]
 fn access_links_are_what_their_keys_say() {
     for key in AccessPlan::ALL {

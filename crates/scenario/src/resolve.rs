@@ -1,4 +1,4 @@
-//! Fills in the defaults that depend on other keys, so that nothing is left open.
+//! Fills in the defaults that depend on other keys.
 
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
@@ -7,7 +7,7 @@ use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
 use crate::plan::{AccessPlan, TcpPlan};
 use crate::value::OrOff;
 
-/// The file with everything in it that the plan needs.
+/// Returns the file with everything that the plan needs.
 pub(crate) fn resolve(mut file: File) -> File {
     if let Some(Intervals { count, length }) = &file.intervals {
         file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0.into()));
@@ -30,13 +30,13 @@ pub(crate) fn resolve(mut file: File) -> File {
     file
 }
 
-/// Uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
+/// Returns the default start: uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
 fn default_start(warm_up: Span, duration: Span) -> Start {
     let whole = if warm_up == Span::ZERO { duration } else { warm_up };
     Start { from: Span::ZERO, to: whole.min(Span::from_secs(1)) }
 }
 
-/// The smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.
+/// Returns the smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.
 fn sample_interval(duration: Span) -> Span {
     let least = duration.as_nanos().div_ceil(300).max(1);
     let decade = 10u64.pow(least.ilog10());
@@ -45,32 +45,32 @@ fn sample_interval(duration: Span) -> Span {
 }
 
 impl File {
-    /// How prices travel, if the file says so.
+    /// Returns the encoding of prices, if the file has one.
     pub fn price_encoding(&self) -> Option<Encoding> {
         self.price_encoding.as_ref().map(|choice| (&choice.0).into())
     }
 }
 
 impl TcpPlan {
-    /// With ECN, where the congestion controller cannot do without.
+    /// Switches on ECN if the congestion controller requires it.
     pub(crate) fn with_ecn_if_scalable(mut self) -> TcpPlan {
         self.ecn |= self.congestion_control.is_scalable();
         self
     }
 }
 
-/// Which end of their path a group has at the hosts of another.
+/// End of the path that a group has at the hosts of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtHosts {
-    /// They send from there.
+    /// The sending end.
     Sending,
-    /// They receive there.
+    /// The receiving end.
     Receiving,
 }
 
 impl User {
-    /// The group at whose hosts these users sit, if not at their own, and which end of their path is there.
-    /// `None` too if there is none such, which is told elsewhere.
+    /// Returns the group at whose hosts these users are, if not at their own, and the end of the path that is there.
+    /// `None` as well if the group does not exist, which is reported elsewhere.
     pub fn hosts_in<'a>(&self, file: &'a File) -> Option<(usize, &'a User, AtHosts)> {
         let name = self.hosts.as_ref()?;
         let place = file.users.place_of(name)?;
@@ -84,7 +84,7 @@ impl User {
         Some((place, group, at))
     }
 
-    /// The access link, with the scenario's options where the group has none.
+    /// Returns the access link, with the scenario's options as defaults.
     pub fn access_link(&self, file: &File) -> AccessPlan {
         if let Some((_, hosts, AtHosts::Sending)) = self.hosts_in(file) {
             return hosts.own_access_link(file);
@@ -96,7 +96,7 @@ impl User {
         overlaid(self.access.as_ref(), file.access.as_ref(), file.profile)
     }
 
-    /// The link at the far end, if there is one.
+    /// Returns the link at the far end, if there is one.
     pub fn receiver_access_link(&self, file: &File) -> Option<AccessPlan> {
         if let Some((_, hosts, AtHosts::Receiving)) = self.hosts_in(file) {
             return Some(hosts.own_access_link(file));
@@ -106,7 +106,7 @@ impl User {
     }
 }
 
-/// A user's link with what it has, the scenario has, and else the defaults.
+/// Returns a user's link with the group's options, then the scenario's, then the defaults.
 fn overlaid(own: Option<&Access>, base: Option<&Access>, profile: Profile) -> AccessPlan {
     let nothing = Access::empty();
     access(&own.unwrap_or(&nothing).over(base.unwrap_or(&nothing)), profile)

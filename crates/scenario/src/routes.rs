@@ -1,4 +1,4 @@
-//! Whether a run has room for all routes: their links, and the steps by which packets take them.
+//! Limits of the routes of a run: their links, and their steps.
 
 use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
@@ -9,12 +9,12 @@ use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{LinkPlan, MAX_LINKS, MAX_ROUTE_STEPS};
 
-/// Links of the routes of all flows that the memory holds.
+/// Maximum number of links in the routes of all flows.
 const MAX_ROUTE_LINKS: u64 = 50_000_000;
-/// Beside the links between nodes a route has at most a link at either end, and a step at its end.
+/// In addition to links between nodes a route has at most a link at either end, and a step at its end.
 const AT_ENDS: u64 = 3;
 
-/// Refuses more than there is room for; where ways are not known, that has been told.
+/// Reports an error if routes exceed the limits; unknown routes are reported elsewhere.
 pub(crate) fn check(file: &File, network: &Network, reader: &mut Reader) {
     queues(file, network, reader);
     let routes = file.users.entries.iter().map(|(_, user)| Routes::of(user, network));
@@ -43,7 +43,8 @@ fn queues(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// A link whose departures are events counts twice among the places for events. More links than places have been told.
+/// Returns an error if events exceed their places; a link whose departures are events counts twice. An excess of links
+/// alone is reported elsewhere.
 fn too_many(links: u64, queues: u64) -> Option<String> {
     let most = MAX_LINKS as u64 - 1;
     (links <= most && links + queues > most).then(|| {
@@ -54,12 +55,12 @@ fn too_many(links: u64, queues: u64) -> Option<String> {
     })
 }
 
-/// What routes come to.
+/// Totals of routes.
 #[derive(Clone, Copy, Default)]
 struct Routes {
-    /// Links of the routes of all flows.
+    /// Links in the routes of all flows.
     links: u64,
-    /// Steps of the routes of all users, who have them for all of their flows.
+    /// Steps of the routes of all users, which their flows share.
     steps: u64,
 }
 
@@ -71,7 +72,7 @@ impl Routes {
         }
     }
 
-    /// Those of a group: its own and, where it moves, those that it has later.
+    /// Returns the totals of a group: of its present routes and, after moves, of later ones.
     fn of(user: &User, network: &Network) -> Self {
         let (from, to) = user.ends();
         let later = user.walk();
@@ -86,7 +87,7 @@ impl Routes {
         }
     }
 
-    /// Those of one flow, there and back, and of the reports that stages in transit send back.
+    /// Returns the totals of one flow in both directions, and of the reports that stages send back.
     fn between(user: &User, network: &Network, from: &str, to: &str) -> Self {
         let Some((there, back)) = network.path(from, to).zip(network.path(to, from)) else {
             return Routes::default();
@@ -104,7 +105,8 @@ impl Routes {
     }
 }
 
-/// An access link per user, another on the far side where there are any, and the core, in both directions.
+/// Returns the number of links: an access link per user, another at the far end if configured, and the core, in both
+/// directions.
 pub(crate) fn links_in_all(file: &File) -> u64 {
     let far = u64::from(file.receiver_access.is_some());
     let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
@@ -127,7 +129,7 @@ mod tests {
         reported.iter().map(ToString::to_string).collect()
     }
 
-    /// 120,000 users over 100 hops: 206 steps each, there and back, 24.7 million.
+    /// 120,000 users over 100 hops: 206 steps each in both directions, 24.7 million.
     #[test]
     fn a_long_row_for_many_users_is_refused_before_it_runs() {
         let row = |hops: u32, users: u32| {
@@ -143,7 +145,7 @@ mod tests {
         assert_eq!(reported(&row(100, 80_000)), [""; 0]);
     }
 
-    /// Each of the groups has room by itself.
+    /// Each of the groups alone is within the limit.
     #[test]
     fn routes_of_all_groups_count_together() {
         let group = |name: &str| {
@@ -165,6 +167,6 @@ mod tests {
             message.contains("62144 of them have an AQM or a scheduler and count twice"),
             "{message}"
         );
-        assert_eq!(super::too_many(262_144, 1), None, "has been told");
+        assert_eq!(super::too_many(262_144, 1), None, "reported elsewhere");
     }
 }

@@ -6,15 +6,15 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::document::Value;
 
-/// Schemas that others refer to by name.
+/// Schemas referred to by name.
 #[derive(Default)]
 pub(crate) struct Definitions(BTreeMap<String, Json>);
 
 impl Definitions {
-    /// A reference to the schema called `name`, which is made on first use.
+    /// Returns a reference to the schema called `name`, which is created on first use.
     pub fn refer(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Json) -> Json {
         if !self.0.contains_key(name) {
-            // Holds the place, should the schema refer to itself.
+            // Placeholder, in case the schema refers to itself.
             self.0.insert(name.to_owned(), Json::Null);
             let schema = make(self);
             self.0.insert(name.to_owned(), schema);
@@ -22,7 +22,7 @@ impl Definitions {
         json!({ "$ref": format!("#/$defs/{name}") })
     }
 
-    /// All of them by name.
+    /// Returns all of them by name.
     pub fn all(&self) -> Json {
         json!(self.0)
     }
@@ -35,7 +35,7 @@ impl Definitions {
     }
 }
 
-/// An object that has no other properties than these.
+/// Returns an object with exactly these properties.
 pub(crate) fn object(doc: &str, properties: Map<String, Json>, required: Vec<Json>) -> Json {
     let mut object = json!({
         "type": "object",
@@ -49,7 +49,7 @@ pub(crate) fn object(doc: &str, properties: Map<String, Json>, required: Vec<Jso
     object
 }
 
-/// An object of one kind among several.
+/// Returns an object of one kind among several.
 pub(crate) fn kind(
     kind: &str,
     doc: &str,
@@ -61,13 +61,13 @@ pub(crate) fn kind(
     object(doc, properties, required)
 }
 
-/// The text of doc comments, without their indentation and line breaks.
+/// Returns the text of doc comments, without indentation and line breaks.
 pub(crate) fn describe(doc: &str) -> Json {
     let lines: Vec<_> = doc.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.join(" ").into()
 }
 
-/// A value of a file as JSON.
+/// Returns a value of a file as JSON.
 pub(crate) fn json(value: &Value) -> Json {
     match value {
         Value::Bool(value) => json!(value),

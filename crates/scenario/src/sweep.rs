@@ -1,23 +1,23 @@
-//! The points of a sweep.
+//! Points of a sweep.
 
 use crate::document::{Table, Value};
 use crate::field::UnlocatedDiagnostic;
 use crate::file::Sweep;
 use crate::{Found, overrides, read, toml_text};
 
-/// More points than anybody waits for.
+/// Maximum number of points.
 const MAX_POINTS: usize = 100_000;
-/// All points have so many settings together, each a key and a text.
+/// Maximum number of settings of all points together, each a key and a text.
 const MAX_SETTINGS: usize = 5_000_000;
-/// And so many bytes of them.
+/// Maximum size of these settings, bytes.
 const MAX_SETTING_BYTES: usize = 200_000_000;
-/// Values are checked one by one, each with the whole file.
+/// Maximum number of values, each of which is checked with the whole file.
 const MAX_VALUES: usize = 1_000;
-/// So much is read for it.
+/// Maximum number of bytes read for these checks.
 const MAX_READ_BYTES: usize = 50_000_000;
 
-/// All combinations, the last key changing fastest. Every value is tried on its own, so that a
-/// sweep does not stop in the middle for a misprint.
+/// Returns all combinations, the last key changing fastest. Every value is checked on its own beforehand, so that a
+/// sweep does not stop at a misspelling.
 pub(crate) fn points(
     document: &Table,
     sweep: Option<&Sweep>,
@@ -55,7 +55,7 @@ fn size_error(axes: &[Axis], file_bytes: usize) -> Option<UnlocatedDiagnostic> {
     (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| error(&[], message))
 }
 
-/// Bytes of the settings of all points: each value of an axis stands in as many as any other.
+/// Returns the size of the settings of all points: each value of an axis is in the same number of points.
 fn setting_bytes(axes: &[Axis], points: usize) -> usize {
     let of_axis = |(key, values): &Axis| {
         let bytes: usize =

@@ -1,4 +1,4 @@
-//! Tables of the file that are nothing but parameters: declared once, read by what that declaration says.
+//! Tables of the file that consist of parameters only.
 
 use serde_json::{Map, Value as Json};
 use tidegate_mechanisms::parameters::Parameters;
@@ -9,9 +9,9 @@ use crate::parameter::{Overlay, write_values};
 use crate::parameter_schema::properties;
 use crate::schema::Definitions;
 
-/// Parameters that stand in a table of their own, or among the keys of another.
+/// Parameters in a table of their own, or among the keys of another.
 pub(crate) trait Tabled: Parameters {
-    /// What the table is called in the schema.
+    /// Name of the table in the schema.
     const NAME: &'static str = Self::TYPE_NAME;
 }
 

@@ -6,7 +6,7 @@ use toml_writer::{ToTomlKey, ToTomlValue, TomlStringBuilder};
 
 use crate::document::{Node, Table, Value};
 
-/// The document as TOML.
+/// Returns the document as TOML.
 pub(crate) fn write(root: &Table) -> String {
     let mut text = String::new();
     write_plain(root, &mut text);
@@ -18,7 +18,7 @@ pub(crate) fn write(root: &Table) -> String {
     text
 }
 
-/// Entries that are no tables.
+/// Writes entries that are no tables.
 fn write_plain(table: &Table, text: &mut String) {
     for (key, node) in table.0.iter().filter(|(_, node)| !matches!(node.value, Value::Table(_))) {
         line(key, &node.value, text);
@@ -29,7 +29,7 @@ fn line(key: &str, value: &Value, text: &mut String) {
     writeln!(text, "{} = {}", key.to_toml_key(), inline(value)).expect("strings take everything");
 }
 
-/// Tables of tables with names of their own (users, links) get a section for each.
+/// Writes a section; tables of tables with names defined by the file (users, links) get a section for each.
 fn write_section(path: &[String], table: &Table, text: &mut String) {
     let is_map = ["users", "links"].contains(&path[0].as_str()) && path.len() == 1;
     if is_map {
@@ -46,7 +46,7 @@ fn write_section(path: &[String], table: &Table, text: &mut String) {
     }
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::Bool(value) => value.to_toml_value(),
@@ -69,7 +69,7 @@ pub(crate) fn inline(value: &Value) -> String {
     }
 }
 
-/// A path as a dotted key.
+/// Returns a path as a dotted key.
 pub(crate) fn dotted(path: &[String]) -> String {
     path.iter().map(|part| part.to_toml_key()).collect::<Vec<_>>().join(".")
 }

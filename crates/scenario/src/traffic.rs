@@ -1,6 +1,6 @@
-//! What flows send: the applications that a scenario can have, each declared in a file of its own.
+//! Traffic: applications of a scenario, each declared in a file of its own.
 //!
-//! How they behave is the engine's: see the applications of the simulator and the load of the gateway.
+//! Engines implement them: see the applications of the simulator and the load of the lab.
 
 mod calls;
 mod cbr;
@@ -42,24 +42,24 @@ words! {
     }
 }
 
-/// What a scenario can say of an application.
+/// Parameters of an application.
 pub trait TrafficParams: Parameters {
-    /// Whether TCP carries it, so that TCP options have a meaning for it; else UDP.
+    /// Whether it uses TCP, so that TCP options apply; else UDP.
     fn is_over_tcp(&self) -> bool {
         true
     }
 
-    /// Whether it comes to an end by itself, which a run waits for.
+    /// Whether it ends by itself, so that a run waits for it.
     fn ends(&self) -> bool {
         false
     }
 }
 
-/// One line per application.
+/// Declares the applications, one line each.
 macro_rules! applications {
     ($($name:ident = $kind:literal;)+) => {
         choice! {
-            /// What a flow sends.
+            /// Traffic of a flow.
             pub enum Traffic as Traffic {
                 $($name($name) = $kind;)+
             }

@@ -1,4 +1,5 @@
-//! Whether tunnels that begin on a way end on it, fit it, and report no oftener than packets come.
+//! Checks that tunnels on a path also end on it, that their packets fit, and that reports are not more frequent than
+//! packets.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +16,18 @@ use room::TooSmall;
 
 mod room;
 
-/// Stages on a group's path, in the order in which its packets pass them.
+/// Stages on a group's path, in the order of its packets.
 struct AttachedStage<'a> {
-    /// Where it is in the file.
+    /// Path of keys in the file.
     path: Vec<String>,
     stage: &'a StageParams,
-    /// Of the link that packets come over.
+    /// Rate of the link over which packets arrive.
     rate: Option<Rate>,
-    /// It is what an end of tunnels is on the reverse path of a link with `duplex`.
+    /// Whether it is the counterpart of a tunnel end on the reverse path of a link with `duplex`.
     turned: bool,
 }
 
-/// What is known of an end of tunnels, over all groups that pass it.
+/// State of a tunnel end, over all groups that pass it.
 #[derive(Default)]
 struct End {
     up: bool,
@@ -34,7 +35,7 @@ struct End {
     errors: Vec<ParameterError>,
 }
 
-/// Every error about tunnels of a file whose paths are known.
+/// Reports all errors about tunnels of a file whose paths are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
     let mut inside: Inside = BTreeMap::new();
@@ -101,10 +102,10 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// Stages that have to stand in tunnels, by place and rules, and whether any packet is in such there.
+/// Stages that have to be in tunnels, by place and rules, and whether any packet is in such a tunnel there.
 type Inside = BTreeMap<(Vec<String>, &'static str), bool>;
 
-/// Whether packets came to the end of a tunnel before, and come to none on another path.
+/// Whether packets reached the end of a tunnel before, and reach none on another path.
 fn loses_tunnels(before: &[AttachedStage], after: &[AttachedStage]) -> bool {
     let is_whole = |path: &[AttachedStage]| {
         let ends = || path.iter().filter_map(|here| here.stage.tunnel_end());
@@ -186,7 +187,7 @@ fn walk(
     }
 }
 
-/// The kind of stage at which tunnels end that lead up, or down.
+/// Returns the kind of stage at which uplink or downlink tunnels end.
 const fn end_of(up: bool) -> &'static str {
     if up { "pdn-gateway-uplink" } else { "enodeb" }
 }
@@ -199,7 +200,7 @@ impl End {
     }
 }
 
-/// The group whose stages packets pass where they are sent.
+/// Returns the group whose ingress stages packets pass.
 fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'a User) {
     match user.hosts_in(file) {
         Some((place, hosts, AtHosts::Sending)) => (file.users.entries[place].0.as_str(), hosts),
@@ -207,7 +208,7 @@ fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'
     }
 }
 
-/// All stages on a group's path.
+/// Returns all stages on a group's path.
 fn attached<'a>(
     file: &'a File,
     network: &'a Network,
@@ -223,7 +224,7 @@ fn attached<'a>(
     all
 }
 
-/// What stands at the links of a path.
+/// Returns the stages at the links of a path.
 fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<AttachedStage<'a>> {
     let mut all = Vec::new();
     for link in path.iter().map(|number| &network.links[*number as usize]) {
@@ -240,7 +241,8 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
     all
 }
 
-/// Where in the file a stage is: on the reverse path of a link, ends of tunnels come from the link's other end.
+/// Returns the position of a stage in the file: on the reverse path of a link, tunnel ends are those of the link's
+/// other end.
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
     let unchanged = (side, number);
     let Some(name) = link.name.strip_suffix(".reverse") else { return unchanged };
@@ -261,7 +263,7 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
     all.into_iter().nth(number).unwrap_or(unchanged)
 }
 
-/// Where the stages at an end of a link are in the file.
+/// Returns the position in the file of the stages at an end of a link.
 fn place<'a>(file: &File, link: &'a str, side: Side) -> Vec<&'a str> {
     let key = match side {
         Side::Ingress => "ingress",
@@ -362,12 +364,12 @@ mod tests {
             &errors(GATEWAY, ENODEB, twice),
             &["in a tunnel already, since users.one.ingress.0"],
         );
-        // Some have a tunnel, and some go past it.
+        // Some packets are in a tunnel, and some bypass it.
         let past = "[users.two]\nfrom = \"b\"\nto = \"c\"\n[links.b]\nfrom = \"c\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false";
         check_messages(&errors(GATEWAY, ENODEB, past), &[]);
     }
 
-    /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
+    /// 44 B are added in the tunnel, 40 B without re-insertion; behind its end the same buffer suffices.
     #[test]
     fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_reported_with_the_largest() {
         let with = |gateway: &str, room: u32| {
@@ -463,7 +465,7 @@ mod tests {
         );
     }
 
-    /// The shape of a mobile network, with phones that download, and what is given of it.
+    /// Returns the errors of a `[mobile]` network with downloads, and these additions.
     fn mobile(more: &str) -> Vec<String> {
         let text = format!(
             "version = 1\n[mobile]\nrate = \"50 Mb/s\"\n{more}\n[users.one]\nfrom = \"G1\"\nto = \"phones1\"\n"
@@ -511,7 +513,8 @@ mod tests {
         );
     }
 
-    /// Those that receive and those that send, where every eNodeB has tunnels in both directions; to a node without any they cannot.
+    /// Receivers and senders may move between eNodeBs that have tunnels in both directions, but not to a node without
+    /// any.
     #[test]
     fn users_walk_with_tunnels_up_from_enodeb_to_enodeb() {
         let both = "duplex = true\ngateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\

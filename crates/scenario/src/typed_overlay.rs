@@ -1,4 +1,4 @@
-//! Options of which some may be unset: then those of the scenario count, then those of the profile.
+//! Options of which some may be unset, with defaults from the scenario, then from the profile.
 
 use std::marker::PhantomData;
 
@@ -14,10 +14,10 @@ use crate::schema::{self, Definitions};
 
 /// Options that one table may override of another.
 pub(crate) trait OverlayOptions: Parameters {
-    /// What they are called in the schema.
+    /// Name in the schema.
     const NAME: &'static str;
 
-    /// The preset that one of the options names: a profile, and the options over it.
+    /// Returns the preset named by one of the options: a profile, and the options that differ from it.
     fn preset(set: &Overlay) -> Option<(Profile, Overlay)> {
         let _ = set;
         None
@@ -36,17 +36,17 @@ impl<P: OverlayOptions> TypedOverlay<P> {
         TypedOverlay { values, options: PhantomData }
     }
 
-    /// No option is set.
+    /// Returns an overlay without options.
     pub fn empty() -> Self {
         TypedOverlay::of(Overlay::empty(P::ALL))
     }
 
-    /// Every option is set.
+    /// Returns an overlay with every option set.
     pub fn full(options: &P) -> Self {
         TypedOverlay::of(Overlay::full(P::ALL, options.to_values()))
     }
 
-    /// These options, and `base` where they are unset; these alone if they name a preset.
+    /// Returns these options, with `base` where they are unset; only these if they name a preset.
     pub fn over(&self, base: &Self) -> Self {
         match P::preset(&self.values) {
             Some(_) => self.clone(),
@@ -54,8 +54,8 @@ impl<P: OverlayOptions> TypedOverlay<P> {
         }
     }
 
-    /// All options, with the values of the preset, or else of the profile, where they are unset. Reports errors to
-    /// the reader.
+    /// Returns all options, with the values of the preset, or else of the profile, where they are unset. Records
+    /// errors.
     pub fn resolve(&self, reader: &mut Reader) -> Option<P> {
         let errors = |values| P::from_values(values).errors();
         let Some((profile, preset)) = P::preset(&self.values) else {
@@ -67,7 +67,7 @@ impl<P: OverlayOptions> TypedOverlay<P> {
         values.map(P::from_values)
     }
 
-    /// The same for options that have been checked: errors have been reported.
+    /// Returns all options, for options that have been checked.
     pub fn resolved(&self, profile: Profile) -> Option<P> {
         self.resolve(&mut Reader::following(profile))
     }
@@ -77,7 +77,7 @@ impl<P: OverlayOptions> TypedOverlay<P> {
         self.values.sets(P::ALL, key)
     }
 
-    /// Value of an option that is no choice.
+    /// Returns the value of an option that is no choice.
     pub fn value(&self, key: &str) -> Option<&Parameter> {
         self.values.value(P::ALL, key)
     }

@@ -1,4 +1,4 @@
-//! The small types of values: bounded numbers, words beside quantities, lists, named tables.
+//! Basic types of values: bounded numbers, words beside quantities, lists, named tables.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::document::{Node, Table, Value, is_name};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
 
-/// A whole number between two bounds.
+/// An integer between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Integer<const MIN: u64, const MAX: u64>(pub u64);
 
@@ -28,7 +28,7 @@ impl<const MIN: u64, const MAX: u64> Field for Integer<MIN, MAX> {
     }
 }
 
-/// Reads a whole number between two bounds.
+/// Reads an integer between two bounds.
 pub(crate) fn read_whole(node: &Node, min: u64, max: u64, reader: &mut Reader) -> Option<u64> {
     let bounds = match min == max {
         true => min.to_string(),
@@ -49,16 +49,16 @@ pub(crate) fn whole_schema(min: u64, max: u64) -> Json {
 }
 
 impl<const MIN: u64, const MAX: u64> Integer<MIN, MAX> {
-    /// The value as an index or a count of things in memory.
+    /// Returns the value as an index or a count.
     pub fn count(self) -> usize {
         usize::try_from(self.0).expect("bounds of counts fit")
     }
 }
 
-/// How many of something there are.
+/// A count.
 pub(crate) type Count = Integer<1, 1_000_000>;
 
-/// How to read a number in an interval. `$inside` tells whether `$x` is in it.
+/// Implements a number in an interval. `$inside` tests whether `$x` is in it.
 macro_rules! number {
     ($name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
         impl Field for $name {
@@ -91,9 +91,37 @@ macro_rules! number {
     };
 }
 
-number! {
-    Probability: "a probability from 0 to 1", |x| (0.0..=1.0).contains(&x),
-    { "minimum": 0, "maximum": 1 }
+/// A number, or a text such as "1 %".
+impl Field for Probability {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let expected = "a probability from 0 to 1, or such as \"1 %\"";
+        let (value, shown) = match &node.value {
+            Value::Integer(n) => (*n as f64, n.to_string()),
+            Value::Float(x) => (*x, x.to_string()),
+            Value::Text(text) => {
+                match text.strip_suffix('%').map(|text| text.trim().parse::<f64>()) {
+                    Some(Ok(percent)) => (percent / 100.0, text.clone()),
+                    _ => return reader.error(format!("expected {expected}, not {text:?}")),
+                }
+            }
+            other => return reader.error(format!("expected {expected}, not {}", other.kind())),
+        };
+        match (0.0..=1.0).contains(&value) {
+            true => Some(Probability(value)),
+            false => reader.error(format!("{shown} is not {expected}")),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Float(self.0)
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        definitions.refer("Probability", |_| {
+            json!({ "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1 },
+                { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$", "examples": ["1 %"] },
+            ] })
+        })
+    }
 }
 number! {
     Share: "a number above 0, at most 1", |x| x > 0.0 && x <= 1.0,
@@ -160,7 +188,7 @@ impl Field for HostJitter {
     }
 }
 
-/// A list of at most `MAX_ITEMS`.
+/// Maximum length of a list.
 const MAX_ITEMS: usize = 10_000;
 
 pub(crate) fn read_list<T: Field>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
@@ -247,7 +275,7 @@ impl Field for Spans {
     }
 }
 
-/// Queue lengths are tabulated by the packet, up to this many.
+/// Maximum queue length of a point, packets: functions are tabulated per packet.
 const MAX_QUEUE_PACKETS: f64 = 1e6;
 
 impl Field for Points {
@@ -268,7 +296,7 @@ impl Field for Points {
     }
 }
 
-/// One point: a queue length and a probability.
+/// A point: a queue length and a probability.
 struct Pair(f64, f64);
 
 impl Field for Pair {
@@ -308,18 +336,18 @@ impl Field for Pair {
     }
 }
 
-/// Tables with names of the file's own, in its order.
+/// Tables with names defined by the file, in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Named<T> {
     pub entries: Vec<(String, T)>,
-    /// Whether all entries could be read.
+    /// Whether all entries are valid.
     pub complete: bool,
-    /// Places of the entries by name.
+    /// Indices of the entries by name.
     places: BTreeMap<String, usize>,
 }
 
 impl<T> Named<T> {
-    /// The place among the entries of the one of this name.
+    /// Returns the index of the entry with this name.
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }

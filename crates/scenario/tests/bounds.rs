@@ -1,10 +1,10 @@
-//! What a file may ask for is bounded before it is worked out: these would take minutes, or more memory than there is.
+//! Sizes are checked before they are computed: these files would take minutes, or exhaust the memory.
 
 use tidegate_scenario::{MAX_OVERRIDES, Scenario};
 
 const HEAD: &str = "version = 1\nwarm_up = \"0 s\"\nduration = \"10 s\"\n";
 
-/// Links in a row, and groups whose users send over all of them.
+/// Returns a row of links, and groups whose users send over all of them.
 fn row(links: usize, groups: usize, of_link: &str, of_user: &str) -> String {
     let link = |i| {
         let next = i + 1;
@@ -65,7 +65,7 @@ fn transfers_that_pile_up_are_refused_with_group_and_key() {
     let wanted = "users.a.traffic.every: about 1.0e10 transfers would be open at once";
     check_messages(&every("1 ns", ", listed = false"), &[wanted]);
     check_messages(&every("1 ns", ""), &["users.a.traffic.listed: about 1.0e10 transfers", wanted]);
-    // 10 Mb/s carry some 1,200 of them a second.
+    // 10 Mb/s carry about 1,200 of them per second.
     check_messages(&every("20 us", ""), &[]);
     let calls = |every: &str, more: &str| {
         let traffic = "kind = \"calls\", rate = \"1 Mb/s\", holding = \"1 h\"";

@@ -1,16 +1,16 @@
-//! The scenario files that come with the project, and the schema that describes them.
+//! Tests of the scenario files of the project, and of the schema that describes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tidegate_scenario::{Scenario, schema};
+use tidegate_scenario::{DataFile, Scenario, schema};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Name and text of each file in a folder of the project.
+/// Returns name and text of each file in a folder of the project.
 fn files(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join(folder)).expect(folder);
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
@@ -29,8 +29,15 @@ fn all_files() -> Vec<(String, String)> {
     [files("scenarios"), files("scenarios/lab"), files("sweeps")].concat()
 }
 
+/// Reads a scenario, and the files that it names beside it.
 fn parse(name: &str, text: &str) -> Scenario {
-    Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{name}: {issues:#?}"))
+    let folder = Path::new(name).parent().expect("a file lies in a folder");
+    let read = |file: DataFile| {
+        let content = fs::read_to_string(folder.join(&file.name)).expect("readable");
+        (file.key, format!("{content:?}"))
+    };
+    let given: Vec<_> = Scenario::data_files(text, &[]).into_iter().map(read).collect();
+    Scenario::parse(text, &given).unwrap_or_else(|issues| panic!("{name}: {issues:#?}"))
 }
 
 #[test]
@@ -53,7 +60,7 @@ fn sweeps_are_in_a_folder_of_their_own() {
     }
 }
 
-/// Editors read the committed file. `UPDATE=1 cargo test` writes it again.
+/// Editors use the committed file. `UPDATE=1 cargo test` rewrites it.
 #[test]
 fn the_committed_schema_is_in_step() {
     let path = root().join("schema/scenario-v1.json");
@@ -103,7 +110,7 @@ fn the_schema_refuses_what_the_parser_refuses() {
     }
 }
 
-/// As much of JSON Schema as our schema uses, but for patterns.
+/// Implements the part of JSON Schema that our schema uses, without patterns.
 fn matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{value} {what}"));
     if let Some(reference) = schema["$ref"].as_str() {

@@ -1,8 +1,8 @@
-//! Whatever the input, the answer is a scenario with a plan, or a list of issues.
+//! For any input, the answer is a scenario with a plan, or a list of errors.
 
 use proptest::prelude::*;
 
-/// What the fuzz targets check, too.
+/// Checks shared with the fuzz targets.
 #[path = "../../../fuzz/src/scenario.rs"]
 mod scenario;
 
@@ -17,7 +17,7 @@ fn file() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just(BASE), Just(FREE), Just(LOT), Just(SWEEP)]
 }
 
-/// Values that people and their scripts come up with.
+/// Values as written by people and scripts.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<i64>().prop_map(|n| n.to_string()),
@@ -132,7 +132,7 @@ fn nested(deep: usize) {
     survives(&format!("[{}a]", "a.".repeat(deep)), &[]);
     survives(&format!("a = {}", "[".repeat(deep)), &[]);
     survives(&format!("a = {}", "{a=".repeat(deep)), &[]);
-    // A sign between quotes separates nothing.
+    // An equals sign between quotes separates nothing.
     survives(&format!("{}a = 1", "\"=\".".repeat(deep)), &[]);
     let row = "\"=\".".repeat(70);
     survives(&format!("a = {}", format!("{{{row}a=").repeat(deep)), &[]);

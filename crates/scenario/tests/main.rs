@@ -1,4 +1,4 @@
-//! Tests of scenario files from outside, in one program: linking one for each file takes longer than running it.
+//! Integration tests of scenario files, in one program: linking one for each file takes longer than running it.
 
 mod bounds;
 mod errors;

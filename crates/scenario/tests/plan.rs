@@ -1,4 +1,4 @@
-//! Files in, plans out.
+//! Tests of plans resolved from files.
 
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::Choice;
@@ -132,7 +132,7 @@ fn users_at_others_hosts_share_their_link_and_its_stages() {
     assert_eq!(*down.attachments, [attachment(false, 2, 3), attachment(true, 1, 1)]);
 }
 
-/// A meter is its user's also then.
+/// A meter remains per user even then.
 #[test]
 fn users_of_a_group_may_share_stages_at_ingress_and_egress() {
     let stages = [
@@ -195,7 +195,7 @@ fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     assert!(plan.flows[3].attachments.is_empty());
 }
 
-/// As Linux has it.
+/// Reno as in Linux.
 const RENO: SenderParams =
     SenderParams::Reno(RenoParams { whole_segments: true, byte_counting: true });
 
@@ -242,7 +242,7 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
     let classic = [("tcp.congestion_control", "prague"), ("tcp.feedback", "classic")];
     assert!(
         !plan_with(DUMBBELL, &classic).flows[0].is_scalable(),
-        "it has to be told of each mark"
+        "it needs feedback about each mark"
     );
     let options =
         [("tcp.congestion_control", "prague"), ("tcp.congestion_control.reference_rtt", "off")];
@@ -252,7 +252,7 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
     assert_eq!(tcp.congestion_control, SenderParams::Prague(prague));
 }
 
-/// What a group leaves open comes from the scenario if it has the same sender, else from the profile.
+/// Parameters that a group leaves unset come from the scenario if it has the same sender, else from the profile.
 #[test]
 fn parameters_of_a_sender_are_layered_as_the_options_around_it() {
     let reno = |whole_segments, byte_counting| {
@@ -415,7 +415,7 @@ const TRIANGLE: &str = r#"
     to = "c"
 "#;
 
-/// Least delay decides: two short links there, but the second leads one way only.
+/// The least delay decides: there are two short links, but the second has only one direction.
 #[test]
 fn a_free_topology_takes_the_path_of_least_delay() {
     let plan = scenario(TRIANGLE).plan();
@@ -470,7 +470,7 @@ fn the_resolved_file_gives_the_same_plan() {
     }
 }
 
-/// A queue's options follow the profile as a host's do, and what is given overrides it.
+/// Options of a queue follow the profile as those of a host do, and explicit values override it.
 #[test]
 fn a_profile_sets_the_options_of_queues_in_which_kernels_and_simulators_differ() {
     let written = |profile: &str, mechanism: &str| {

@@ -1,31 +1,32 @@
-//! When acknowledgements leave that wait for a second segment, of all receivers.
+//! Delayed-acknowledgement timers of all receivers.
 
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::deadlines::{Deadlines, SharedBound};
 use crate::wake::TimerId;
 
-/// Where a receiver waits: in the upper bits one of the lists of [`AckTimers`], below them its place there.
+/// Slot of a receiver's timer: the upper bits select one of the lists of [`AckTimers`], the lower bits the place in it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSlot(u32);
 
-/// Those that stand in lines ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)) come after those of data forth and back.
+/// Lists below this number hold the timers of forward and backward halves; lists from it on hold lines
+/// ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)).
 const LINES: u32 = 2;
 const PLACE_BITS: u32 = 30;
 
 impl AckSlot {
-    /// By the place of its connection, where a receiver has no line.
+    /// Slot by the place of the connection, for a receiver without a line.
     pub fn of(half: TimerId) -> Self {
         AckSlot(u32::from(half.is_backward()) << PLACE_BITS | half.place())
     }
 
-    /// In a line.
+    /// Slot in a line.
     pub fn in_line(place: u32) -> Self {
         assert!(place < 1 << PLACE_BITS, "lines have room for {} receivers", 1 << PLACE_BITS);
         AckSlot(LINES << PLACE_BITS | place)
     }
 
-    /// Whether data flows against the flow; whoever has a line gets what flows with it.
+    /// Whether the timer belongs to a backward half. A receiver in a line always belongs to a forward half.
     #[inline]
     pub fn is_backward(self) -> bool {
         self.list() == 1
@@ -42,29 +43,29 @@ impl AckSlot {
     }
 }
 
-/// The timers of all receivers.
+/// Timers of all receivers.
 pub struct AckTimers {
     lists: [Deadlines; LINES as usize + 1],
-    /// By places in lines: who stands there.
+    /// Receiver that occupies each place of the lines.
     in_line: Vec<TimerId>,
-    /// None runs out before.
+    /// Lower bound of all expiry times.
     next: Time,
 }
 
 impl AckTimers {
-    /// None is set; lines have so many places.
+    /// Returns timers of which none is set, with `places` places in lines.
     pub fn with_lines(places: usize) -> Self {
         let lists = [0, 0, places].map(Deadlines::with_places);
         AckTimers { lists, in_line: vec![TimerId(0); places], next: Time::NEVER }
     }
 
-    /// None runs out before. Whether one does then is known by [`Self::take`].
+    /// Returns a lower bound of all expiry times. [`Self::take`] finds out whether a timer expires then.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next
     }
 
-    /// Sets one, or sets it again. Returns whether it may run out before all others.
+    /// Sets or resets a timer. Returns whether it may expire before all others.
     #[inline]
     pub fn set(&mut self, seat: AckSlot, at: Time) -> bool {
         let lowers = self.lists[seat.list()].set(seat.place(), at);
@@ -74,31 +75,32 @@ impl AckTimers {
         lowers
     }
 
-    /// Stops one.
+    /// Stops a timer.
     #[inline]
     pub fn clear(&mut self, seat: AckSlot) {
         self.lists[seat.list()].clear(seat.place());
     }
 
-    /// A receiver stands at a place in its line from now on. Whoever stood there before owes nothing, since one connection of a
-    /// flow comes after the other where receivers are served ahead of time.
+    /// Assigns a place in a line to a receiver. The previous occupant has no pending acknowledgement, since connections
+    /// of a flow succeed one another where receivers are served ahead of time.
     pub fn join_line(&mut self, place: u32, receiver: TimerId) {
         self.in_line[place as usize] = receiver;
     }
 
-    /// Whether anybody in a line may owe something before, by where its bound is.
+    /// Whether a receiver in a line may have an acknowledgement due before `until`; `bound_at` is the position of the
+    /// line's bound.
     #[inline]
     pub fn is_line_due(&self, bound_at: u32, until: Time) -> bool {
         self.lists[LINES as usize].is_due_before(until, bound_at)
     }
 
-    /// Takes whose turn it is first in a line, and when, if that is before `until`.
+    /// Takes the first receiver of a line that is due before `until`, with its expiry time.
     pub fn take_in_line(&mut self, line: SharedBound, until: Time) -> Option<(Time, TimerId)> {
         let (at, place) = self.lists[LINES as usize].take_of(line, until)?;
         Some((at, self.in_line[place as usize]))
     }
 
-    /// Takes one that runs out now.
+    /// Takes a timer that expires now.
     pub fn take(&mut self, now: Time) -> Option<TimerId> {
         let until = now + Span::from_nanos(1);
         let mut taken = None;
@@ -116,7 +118,7 @@ impl AckTimers {
         taken
     }
 
-    /// Asks for that of a receiver without a line to which data flows forth.
+    /// Prefetches the timer of a forward half's receiver without a line.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {
         self.lists[0].prefetch(place);

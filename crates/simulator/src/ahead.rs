@@ -1,5 +1,5 @@
-//! What links and flows count of later than their counters are read. A link without a monitor may serve packets before they
-//! arrive, and any may accept one that it has not sent yet.
+//! Events that links and flows count before their time. A link without a monitor may serve packets before they arrive,
+//! and any link may accept a packet that it has not sent yet.
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
@@ -8,27 +8,27 @@ use tidegate_scenario::plan::MAX_LINKS;
 use crate::link::Link;
 use crate::probe::Accepted;
 
-/// What is counted too early for the next reading.
+/// Events counted too early for the next reading of the counters.
 #[derive(Default)]
 pub struct Ahead {
-    /// Packets that links have accepted and that leave them later.
+    /// Packets that links have accepted and that leave after the reading.
     pending: Vec<Pending>,
-    /// Drops and marks of packets that arrive later.
+    /// Drops and marks of packets that arrive after the reading: time, link, signal.
     signals: Vec<(Time, u32, LinkSignal)>,
-    /// Flows that lose one of their sender's packets later.
+    /// Losses of sender's packets after the reading: time, flow.
     losses: Vec<(Time, u32)>,
 }
 
-/// What a link does to a packet, apart from sending it.
+/// Congestion signal of a link for one packet.
 #[derive(Clone, Copy, Debug)]
 pub enum LinkSignal {
-    /// It is dropped.
+    /// The packet is dropped.
     Drop(DropReason),
-    /// It is marked.
+    /// The packet is marked.
     Mark,
 }
 
-/// Drops by reason, and marks.
+/// Number of drops by reason, and of marks.
 #[derive(Clone, Copy, Default)]
 pub struct SignalCounts {
     pub drops: [u64; 4],
@@ -36,30 +36,30 @@ pub struct SignalCounts {
 }
 
 impl Ahead {
-    /// A link has accepted a packet that leaves it later.
+    /// Records a packet that a link has accepted and that leaves it later.
     pub fn accept(&mut self, packet: Pending) {
         self.pending.push(packet);
     }
 
-    /// A link drops or marks a packet that arrives at this later time.
+    /// Records a drop or mark of a packet that arrives at the later time `at`.
     pub fn signal(&mut self, at: Time, link: u32, signal: LinkSignal) {
         self.signals.push((at, link, signal));
     }
 
-    /// A flow loses a packet at this later time.
+    /// Records a loss at a later time.
     pub fn lose(&mut self, at: Time, flow: u32) {
         self.losses.push((at, flow));
     }
 
-    /// Counters are read next at this time: what happens up to then is not early any more.
+    /// Sets the time of the next reading: events up to then are no longer early.
     pub fn expect_reading(&mut self, next: Time) {
         self.pending.retain(|packet| packet.departs > next);
         self.signals.retain(|(at, ..)| *at > next);
         self.losses.retain(|(at, _)| *at > next);
     }
 
-    /// What all links that have any such have accepted and not sent by `now`, in their order. Stations are asked for the packet
-    /// in transmission, since none of theirs is pending.
+    /// Returns, by link in ascending order, the packets accepted and not sent by `now`. Stations are asked for the
+    /// packet in transmission, since none of their packets is pending.
     pub fn unsent(&mut self, links: &[Link], now: Time) -> Vec<(u32, Unsent)> {
         self.pending.sort_unstable_by_key(|packet| packet.place);
         let of_link = |packets: &[Pending]| {
@@ -78,7 +78,7 @@ impl Ahead {
         all
     }
 
-    /// Drops and marks that are early, of all links that have any, in their order.
+    /// Returns the early drops and marks by link, in ascending order.
     pub fn signals(&self) -> Vec<(u32, SignalCounts)> {
         let mut all = std::collections::BTreeMap::<u32, SignalCounts>::new();
         for &(_, link, signal) in &self.signals {
@@ -91,7 +91,7 @@ impl Ahead {
         all.into_iter().collect()
     }
 
-    /// Takes the losses that are early from those that were counted of each flow.
+    /// Subtracts the early losses of each flow from the losses counted.
     pub fn take_losses_from(&self, counted: &mut [u64]) {
         for &(_, flow) in &self.losses {
             counted[flow as usize] -= 1;
@@ -99,24 +99,24 @@ impl Ahead {
     }
 }
 
-/// A packet that a link has accepted, and that leaves it after the counters are read next. Links without a monitor may
-/// accept packets ahead of time, before they arrive. It is small, since all of a full queue are kept.
+/// Packet that a link has accepted and that leaves it after the next reading. Links without a monitor may accept
+/// packets before they arrive. The type is small, since all packets of a full queue are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// Twice the number of the link, and one more if it arrives there after the counters are read.
+    /// Twice the number of the link, plus one if the packet arrives there after the reading.
     place: u32,
-    /// Index of its owner's group.
+    /// Index of the owner's group.
     group: u16,
-    /// Its length on the wire.
+    /// Length on the wire, bytes.
     len: u16,
-    /// When its transmission ends.
+    /// End of its transmission.
     departs: Time,
 }
 
 const _: () = assert!(MAX_LINKS <= 1 << 31 && size_of::<Pending>() == 16);
 
 impl Pending {
-    /// A packet of a user in this group, accepted by this link; `ahead` if it arrives there after the counters are read.
+    /// Returns a pending packet of a user of `group` at `link`; `ahead` if it arrives there after the reading.
     pub fn new(link: u32, group: u16, len: u16, ahead: bool, departs: Time) -> Self {
         Pending { place: link << 1 | u32::from(ahead), group, len, departs }
     }
@@ -130,16 +130,17 @@ impl Pending {
     }
 }
 
-/// What a link has accepted and not sent at a point in time.
+/// Packets that a link has accepted and not sent at a point in time.
 #[derive(Clone)]
 pub struct Unsent {
     pub in_all: Accepted,
-    /// By user group, of a monitored link.
+    /// Accepted packets by user group, of a monitored link.
     pub groups: Vec<(u16, Accepted)>,
-    /// Packets of these that have not arrived yet.
+    /// Number of these packets that have not arrived yet.
     pub not_arrived: u32,
-    /// Of the packet that leaves first its length, and when it does.
+    /// Length of the packet that leaves first, bytes.
     pub first_len: u16,
+    /// Departure time of that packet.
     pub first_departs: Time,
 }
 

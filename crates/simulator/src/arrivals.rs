@@ -1,18 +1,18 @@
-//! What has reached a flow's receiver.
+//! Counts of packets that reached a flow's receiver.
 
 /// Packets of a flow's sender that reached the receiver: data and connection requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Of them, those marked CE.
+    /// Number of packets marked CE.
     pub marked: u64,
-    /// Wire bytes.
+    /// Bytes on the wire.
     pub bytes: u64,
 }
 
 impl Arrivals {
-    /// One more has arrived, of so many bytes.
+    /// Counts an arrival of `len` bytes.
     #[inline]
     pub fn add(&mut self, len: u16, marked: bool) {
         self.packets += 1;
@@ -20,7 +20,7 @@ impl Arrivals {
         self.bytes += u64::from(len);
     }
 
-    /// What has been added since `before`.
+    /// Returns the difference to `before`.
     pub fn since(&self, before: &Arrivals) -> Arrivals {
         Arrivals {
             packets: self.packets - before.packets,

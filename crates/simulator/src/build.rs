@@ -1,4 +1,4 @@
-//! From planned mechanisms to running ones.
+//! Construction of running mechanisms from their plans.
 
 use tidegate_mechanisms::bottleneck::scheduler::{Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
@@ -7,9 +7,10 @@ use tidegate_mechanisms::bottleneck::{
 use tidegate_mechanisms::sender::{Controller, SenderParams};
 use tidegate_scenario::plan::LinkPlan;
 
-/// The judge of a link; `None` where nothing but the buffer decides.
+/// Returns the judge of a link; `None` for plain drop-tail.
 ///
 /// # Panics
+///
 /// If the AQM's parameters do not fit the link, which validation rules out.
 pub fn judge(plan: &LinkPlan) -> Option<Judge> {
     if plan.aqm == AqmParams::DropTail && !plan.differentiation.needs_no_aqm() {
@@ -20,18 +21,18 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
     Some(Judge { aqm, differentiation })
 }
 
-/// The scheduler of a link that needs departures to be events; `None` for one that serves first
-/// come, first served and decides on arrivals alone.
+/// Returns the scheduler of a link whose departures have to be events; `None` for a FIFO link that decides on arrivals
+/// alone.
 pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     let place = plan.place();
     if plan.kernel_qdisc.is_some() {
-        // The kernel decides and serves; this one is never asked.
+        // The kernel's qdisc decides and serves; this AQM is never called.
         let aqm = Aqm::new(AqmParams::DropTail, &place).expect("it has no parameters");
         let differentiation = Differentiation::new(DifferentiationParams::None);
         return Some(Scheduler::fifo(Judge { aqm, differentiation }, place.capacity));
     }
     if plan.scheduler == SchedulerParams::Fifo {
-        // Marks of prices count as packets leave.
+        // Marks for prices are counted at departure.
         let in_payload = plan.price_encoding.is_some_and(|encoding| encoding.is_in_payload());
         let marks_prices = plan.aqm.asks_price().is_some() && !in_payload;
         let judge = judge(plan).filter(|judge| marks_prices || judge.aqm.sees_departures())?;
@@ -40,10 +41,16 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     Scheduler::new(plan.scheduler.clone(), &place)
 }
 
-/// Whether a link whose departures are known in advance writes a price into the payload word of packets.
+/// Whether a link with departures known in advance writes a price into the payload word of packets.
 pub fn signals_price(plan: &LinkPlan) -> bool {
     let in_payload = plan.price_encoding.is_some_and(|encoding| encoding.is_in_payload());
     in_payload && plan.aqm.asks_price().is_some() && !needs_departures(plan)
+}
+
+/// Whether the arrival of each packet at the end of a link is an event: a price may be written into it, or the wire changes
+/// the order or duplicates.
+pub fn needs_arrivals(plan: &LinkPlan) -> bool {
+    signals_price(plan) || !plan.keeps_order()
 }
 
 /// Whether departures from a link are events.

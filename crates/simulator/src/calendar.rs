@@ -1,38 +1,37 @@
-//! What is due at some time, in no order, soon: a calendar of days that are put in order when they come.
-//! R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem",
-//! CACM 31(10), 1988; with long days, since many keys are put in order together in less time than one by one.
+//! Calendar queue: an event set whose days are sorted when they begin. R. Brown, "Calendar queues: a fast O(1) priority
+//! queue implementation for the simulation event set problem", CACM 31(10), 1988. Days are long, since sorting many
+//! keys at once takes less time than inserting each in order.
 //!
-//! A heap compares each key with a dozen others, wherever those lie, and the processor guesses half of the
-//! answers wrong. A day's keys lie side by side, and its order takes no guessing. What is due later than
-//! the calendar reaches waits in a heap.
+//! A heap compares each key with a dozen others at scattered addresses, and half of the branches are mispredicted. The
+//! keys of a day are contiguous, and sorting them is branch-free. Keys beyond the calendar's range wait in a heap.
 
 use core::cmp::Reverse;
 
 use dary_heap::QuaternaryHeap;
 
-/// Bits of a key below its day.
+/// Number of key bits within a day.
 const DAY: u32 = 32;
-/// Days that a calendar has.
+/// Number of days of a calendar.
 const DAYS: usize = 128;
-/// Values by key, the smallest first. No two have the same key.
+/// Values by key, smallest first. Keys are unique.
 pub struct Calendar<T> {
-    /// The days to come, by their lowest bits.
+    /// Days to come, indexed by the lowest bits of their number.
     days: Vec<Vec<Dated<T>>>,
-    /// Those of them with anything in them, a bit each.
+    /// Bit set of the non-empty days.
     booked: u128,
-    /// Room of days that are over.
+    /// Spare buffers of past days.
     rooms: Vec<Vec<Dated<T>>>,
-    /// What is due later than the days reach, or was when it came.
+    /// Values that were beyond the range of the days when added.
     later: QuaternaryHeap<Reverse<Dated<T>>>,
-    /// The number of the day that is in order.
+    /// Number of the sorted day.
     today: u64,
-    /// What was and is due then, or before.
+    /// Values of that day and before, in insertion order.
     open: Vec<Dated<T>>,
-    /// The order of that: each key's last bits, and its place.
+    /// Sorted order of `open`: the low bits of each key, and its index.
     order: Vec<u64>,
-    /// So many of the order are over.
+    /// Number of entries of `order` that have been taken.
     over: usize,
-    /// The smallest key.
+    /// Smallest key.
     first: u64,
     len: usize,
 }
@@ -81,12 +80,12 @@ impl<T> Default for Calendar<T> {
 }
 
 impl<T: Copy> Calendar<T> {
-    /// How many there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The smallest key; [`u64::MAX`] where there is nothing.
+    /// Returns the smallest key; [`u64::MAX`] if it is empty.
     #[inline(always)]
     pub fn first(&self) -> u64 {
         self.first
@@ -117,7 +116,7 @@ impl<T: Copy> Calendar<T> {
         self.days[place].push(dated);
     }
 
-    /// Adds what is due today or, in a network between real hosts, was due before.
+    /// Adds a value of the current day or, in a network between real hosts, of a past one.
     fn insert(&mut self, dated: Dated<T>) {
         let rest = &self.order[self.over..];
         let before = rest.partition_point(|entry| self.open[place(*entry)].key < dated.key);
@@ -144,14 +143,14 @@ impl<T: Copy> Calendar<T> {
         Some(value)
     }
 
-    /// The value that comes so many after the next, if that is one of today's.
+    /// Returns the value `later` places after the next, if it belongs to the current day.
     #[inline]
     pub fn coming(&self, later: usize) -> Option<&T> {
         let next = self.order.get(self.over + later)?;
         Some(&self.open[place(*next)].value)
     }
 
-    /// The day of the smallest key comes.
+    /// Advances to the day of the smallest key.
     fn turn(&mut self) {
         self.open.clear();
         self.order.clear();
@@ -174,7 +173,7 @@ impl<T: Copy> Calendar<T> {
         self.order.sort_unstable();
     }
 
-    /// The smallest key after today.
+    /// Returns the smallest key after the current day.
     fn first_to_come(&self) -> u64 {
         let later = self.later.peek().map_or(u64::MAX, |dated| dated.0.key);
         if self.booked == 0 {
@@ -187,7 +186,7 @@ impl<T: Copy> Calendar<T> {
     }
 }
 
-/// The order of a key in its day, and where it lies.
+/// Packs the low bits of a key with its index.
 #[inline]
 fn entry(key: u64, place: usize) -> u64 {
     key << (u64::BITS - DAY) | place as u64
@@ -204,8 +203,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the distances, from one key to the next to beyond the calendar's end; also where a key is
-        /// smaller than one that was taken already.
+        /// Key distances range from one to beyond the calendar; a key may also be smaller than one already taken.
         #[test]
         fn what_is_smallest_comes_first(
             steps in prop::collection::vec((0..48u32, any::<u64>(), 0..10u8), 0..600)

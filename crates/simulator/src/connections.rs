@@ -1,9 +1,8 @@
-//! The connections of all flows: those that are open, and of each flow the one that was finished last.
+//! Connections of all flows: the open ones, and the last finished one of each flow.
 //!
-//! They have places that are used again, so that memory goes with open connections, however many there
-//! have been. A packet says which connection it belongs to by the place and the number of the connection
-//! among those of its flow, so that a late packet of one that is gone is told from those of the one that
-//! has its place now.
+//! Places are reused, so that memory grows with open connections and not with all that ever existed. A packet names its
+//! connection by the place and by its number within the flow, which distinguishes a late packet of a released
+//! connection from packets of the current occupant of its place.
 
 use core::mem::offset_of;
 
@@ -18,27 +17,26 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::TcpSender;
 use crate::tcp::{Address, Half, SimContext};
 
-/// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
+/// Identifier of a connection: its place in the lower bits, its number within the flow (from 0) above them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId(u32);
 
-/// So many connections can be open at once.
+/// Number of bits of a place.
 const PLACE_BITS: u32 = 22;
-/// The last place stands for none.
+/// The last place stands for no connection.
 const NO_PLACE: u32 = (1 << PLACE_BITS) - 1;
 
 impl ConnectionId {
-    /// What packets carry that belong to no connection.
+    /// Identifier in packets that belong to no connection.
     pub const NONE: ConnectionId = ConnectionId(NO_PLACE);
 
-    /// The number wraps after 1,024 connections of a flow, all packets of the first of which have long
-    /// arrived by then.
+    /// The number wraps after 1,024 connections of a flow; all packets of the first have arrived long before.
     fn new(place: u32, number: u32) -> Self {
         assert!(place < NO_PLACE, "at most {NO_PLACE} connections are open at once");
         ConnectionId(number << PLACE_BITS | place)
     }
 
-    /// Of a packet.
+    /// Returns the connection of a packet.
     #[inline]
     pub fn of(packet: &Packet) -> Self {
         ConnectionId(packet.connection)
@@ -50,13 +48,13 @@ impl ConnectionId {
         ConnectionId(packed)
     }
 
-    /// As in [`Packet::connection`].
+    /// Packs it as in [`Packet::connection`].
     #[inline]
     pub fn pack(self) -> u32 {
         self.0
     }
 
-    /// Its place among those that are open.
+    /// Returns the place among open connections.
     #[inline]
     pub fn place(self) -> u32 {
         self.0 & NO_PLACE
@@ -74,42 +72,42 @@ impl ConnectionId {
     }
 }
 
-/// Which end of a flow.
+/// End of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The host that the flow goes out from.
+    /// Source host of the flow.
     Sender,
-    /// The host that it goes to.
+    /// Destination host of the flow.
     Receiver,
 }
 
-/// A connection between the sender of a flow and its receiver.
+/// Connection between the sender of a flow and its receiver.
 pub struct Connection {
-    /// Its application acts on what arrives.
+    /// Whether the application acts on arriving data.
     pub listened: bool,
-    /// It is closed: everything has arrived, and its senders know.
+    /// Whether it is closed: all data have arrived and are acknowledged.
     pub closed: bool,
-    /// Its flow has gone on to another since it was closed.
+    /// Whether its flow has opened another connection since it was closed.
     pub superseded: bool,
     /// Data from the flow's sender to its receiver.
     pub forward: Half,
-    /// Data back, if there is any.
+    /// Data from the receiver to the sender, if any.
     pub backward: Option<Box<Half>>,
 }
 
 impl Connection {
-    /// The half in which data flows from the flow's sender to its receiver, or back.
+    /// Returns the half with data from the flow's sender to its receiver, or the opposite one.
     #[inline]
     pub fn half(&mut self, backward: bool) -> Option<&mut Half> {
         if backward { self.backward.as_deref_mut() } else { Some(&mut self.forward) }
     }
 
-    /// The half in which data flows from one end to the other.
+    /// Returns the half in which `end` sends data.
     pub fn half_from(&mut self, end: End) -> Option<&mut Half> {
         self.half(end == End::Receiver)
     }
 
-    /// Lets the end that did not request the connection send, once it may.
+    /// Lets the end that did not request the connection send, once it is allowed to.
     pub fn accept(&mut self, sim: &mut SimContext) {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
@@ -124,22 +122,22 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement of one half has arrived marked. Whoever sends in that half and is sent data as well
-    /// counts it, with no bytes of payload (RFC 9768, section 3.2.2); nobody else has anything to tell it with here.
+    /// Handles a marked ACK of one half. An end that sends in that half and also receives data counts the mark, with no
+    /// payload bytes (RFC 9768, section 3.2.2); otherwise there is no feedback to carry it.
     pub fn note_marked_ack(&mut self, of_backward_half: bool) {
         if let Some(other) = self.half(!of_backward_half) {
             other.receiver.note_control(Codepoint::Ce);
         }
     }
 
-    /// Whether all that there was to send has arrived, and its senders know.
+    /// Whether all data have arrived and are acknowledged.
     pub fn is_done(&self) -> bool {
         let backward = self.backward.as_ref().is_none_or(|half| half.sender.is_done());
         self.forward.sender.is_done() && backward
     }
 }
 
-/// Whether a packet belongs to the half of a connection in which data flows back.
+/// Whether a packet belongs to the backward half of a connection.
 #[inline]
 pub fn is_of_backward_half(packet: &Packet) -> bool {
     packet.has(flags::ACK) != packet.has(flags::BACK)
@@ -149,13 +147,13 @@ pub fn is_of_backward_half(packet: &Packet) -> bool {
 pub struct Connections {
     places: Vec<Option<Connection>>,
     free: Vec<u32>,
-    /// So many places there may be.
+    /// Maximum number of places.
     most: usize,
 }
 
 impl Connections {
-    /// None yet, and room for as many as there will be at once, as far as that is known: one of each flow. It may have
-    /// another that is closed, and all together [`MAX_OPEN`] more.
+    /// Returns an empty set, with capacity for one connection per flow. Each flow may have another that is closed, and
+    /// all flows together [`MAX_OPEN`] more.
     pub fn with_capacity(count: usize) -> Self {
         let mut places = Vec::new();
         reserve_large(&mut places, count);
@@ -163,12 +161,12 @@ impl Connections {
         Connections { places, free: Vec::new(), most }
     }
 
-    /// Whether there is room for one more.
+    /// Whether another connection fits.
     pub fn has_room(&self) -> bool {
         !self.free.is_empty() || self.places.len() < self.most
     }
 
-    /// A place for the `number`th connection of a flow, from 0, which is still to be requested.
+    /// Adds the `number`th connection of a flow, from 0; it is not requested yet.
     pub fn add(
         &mut self,
         number: u32,
@@ -183,7 +181,7 @@ impl Connections {
         id
     }
 
-    /// A connection of a flow, unless it is gone.
+    /// Returns a connection of a flow, unless it has been released.
     #[inline]
     pub fn get(&mut self, flow: u32, id: ConnectionId) -> Option<&mut Connection> {
         let connection = self.at(id.place())?;
@@ -191,13 +189,13 @@ impl Connections {
         (packed == id.pack() && own == flow).then_some(connection)
     }
 
-    /// The connection that has a place, if one does.
+    /// Returns the connection at a place, if any.
     #[inline]
     pub fn at(&mut self, place: u32) -> Option<&mut Connection> {
         self.places.get_mut(place as usize)?.as_mut()
     }
 
-    /// Asks for an end of a connection: that which sends data, or that which receives it.
+    /// Prefetches the sending or the receiving end of a connection.
     #[inline(always)]
     pub fn prefetch(&self, packed: u32, sends: bool) {
         let Some(place) = self.places.get(ConnectionId(packed).place() as usize) else { return };
@@ -211,7 +209,7 @@ impl Connections {
         prefetch_within(place, offset_of!(Connection, listened), 1);
     }
 
-    /// Asks for the timer of the end that sends.
+    /// Prefetches the timer of the sending end.
     #[inline(always)]
     pub fn prefetch_timer(&self, place: u32) {
         let Some(place) = self.places.get(place as usize) else { return };
@@ -220,7 +218,7 @@ impl Connections {
         prefetch_within(place, offset_of!(Connection, listened), 1);
     }
 
-    /// Asks for what such an end refers to.
+    /// Prefetches the data that an end refers to.
     #[inline(always)]
     pub fn prefetch_rest(&self, packed: u32, sends: bool) {
         let place = self.places.get(ConnectionId(packed).place() as usize);
@@ -233,7 +231,7 @@ impl Connections {
         }
     }
 
-    /// All connections of a flow enter the network by other paths.
+    /// Moves all connections of a flow to other routes.
     pub fn reroute(&mut self, flow: u32, routes: Routes) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
@@ -242,7 +240,7 @@ impl Connections {
         }
     }
 
-    /// Senders of all connections of a flow offer to pay so much.
+    /// Sets the willingness to pay of all senders of a flow.
     pub fn offer(&mut self, flow: u32, willingness: Demand) {
         let all = self.places.iter_mut().flatten();
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
@@ -251,7 +249,7 @@ impl Connections {
         }
     }
 
-    /// A connection is gone: its place is free.
+    /// Releases a connection and its place.
     pub fn release(&mut self, id: ConnectionId) -> Option<Connection> {
         let own = |connection: &mut Connection| connection.forward.address.connection == id.pack();
         let gone = self.places.get_mut(id.place() as usize)?.take_if(own)?;
@@ -259,13 +257,13 @@ impl Connections {
         Some(gone)
     }
 
-    /// Those taken, and all.
+    /// Returns the number of occupied places, and of all places.
     #[cfg(test)]
     pub fn places(&self) -> (usize, usize) {
         (self.iter().count(), self.places.len())
     }
 
-    /// All of them.
+    /// Iterates over all connections.
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
         self.places.iter().flatten()
     }
@@ -275,8 +273,7 @@ impl Connections {
 mod tests {
     use super::*;
 
-    /// What a flow costs, for there may be 100,000: whoever needs more of a connection keeps what is rare or common to all
-    /// elsewhere.
+    /// Memory per flow, for up to 100,000 flows: rare or common state of a connection is kept elsewhere.
     #[test]
     fn a_connection_has_a_kilobyte() {
         let sizes =

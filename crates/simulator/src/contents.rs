@@ -1,29 +1,30 @@
-//! Where the contents of packets are kept.
+//! Storage of packet contents.
 //!
-//! Simulated packets are nothing but what the network knows of them. Packets of real hosts have
-//! bytes, which the network never touches: it knows them by a number, and their keeper writes and
-//! reads what mechanisms put into their headers.
+//! Simulated packets consist only of the network's fields. Packets of real hosts have bytes, which the network never
+//! touches: it identifies a packet by a number, and the store reads and writes the header fields of mechanisms.
 
-/// The keeper of packets' contents.
+/// Store of packet contents.
 pub trait Contents {
-    /// Whether there is anything outside the network's own packets.
+    /// Whether packets have contents outside the network.
     const OUTSIDE: bool;
 
-    /// Whether tunnels begin and end at nodes outside: packets leave the network there, and come back.
+    /// Whether tunnels begin and end at external nodes: packets leave the network there and come back.
     const TUNNELS_OUTSIDE: bool = false;
 
-    /// A meter writes an activity into a packet. Returns what the packet says from then on: what it has room
-    /// for, in steps of its format.
+    /// Writes a meter's activity into a packet. Returns the value as encoded in the packet, rounded to its format.
     fn set_activity(&mut self, packet: u64, activity: f32) -> f32;
 
-    /// The activity that a packet carries when it enters the network, 0 if it carries none.
+    /// Returns the activity that a packet carries on entering the network, 0 if none.
     fn activity(&mut self, packet: u64) -> f32;
+
+    /// A wire has duplicated a packet. Returns the number of the copy.
+    fn copy(&mut self, packet: u64) -> u64;
 
     /// A packet was dropped.
     fn discard(&mut self, packet: u64);
 }
 
-/// Everything is in the network's own packets.
+/// Store for simulations: packets have no other contents.
 #[derive(Clone, Copy, Default)]
 pub struct InPacket;
 
@@ -36,6 +37,10 @@ impl Contents for InPacket {
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0
+    }
+
+    fn copy(&mut self, packet: u64) -> u64 {
+        packet
     }
 
     fn discard(&mut self, _: u64) {}

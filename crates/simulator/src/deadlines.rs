@@ -1,24 +1,24 @@
-//! Times at which many want to be woken, who mostly change their minds before.
+//! Deadlines of many owners, most of which are postponed before they expire.
 //!
-//! Each has a place in a list. Above the list are bounds: a time before which nobody of a block of it is due, then one for each
-//! block of these, and so on up to one for all. Who puts off a time leaves bounds as they are, so that this takes a store and a
-//! comparison. A block is looked through only when its bound has come, and then that is as late again as the times allow.
+//! Deadlines stand in an array. Above it are bounds: a lower bound for each block of deadlines, then one for each block
+//! of bounds, up to a single one. Postponing a deadline leaves the bounds unchanged and costs a store and a comparison.
+//! A block is searched only when its bound is reached, and the bound is then raised as far as possible.
 
 use tidegate_mechanisms::units::Time;
 
 use crate::memory::prefetch;
 
-/// So many have a bound in common.
+/// Number of entries that share a bound.
 const BLOCK: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 4;
 
-/// A time, and below it whose it is of its block, so that the least of a block is found without asking who that is. Times at
-/// which anybody is to be woken leave that much room ([`MAX_RUN`](tidegate_scenario::plan::MAX_RUN)).
+/// Time in the upper bits, place within the block in the lower bits, so that the minimum of a block also gives its
+/// place. Run times leave enough room for the place ([`MAX_RUN`](tidegate_scenario::plan::MAX_RUN)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u64);
 
 impl Entry {
-    /// Later than any that is to come.
+    /// Later than any deadline.
     const NEVER: Entry = Entry(u64::MAX);
 
     #[inline]
@@ -39,38 +39,39 @@ impl Entry {
         self.0 as usize % BLOCK
     }
 
-    /// The same time of another of its block.
+    /// Returns the same time for another place of the block.
     #[inline]
     fn of_place(self, place: usize) -> Self {
         Entry(self.0 & !(BLOCK as u64 - 1) | place as u64)
     }
 }
 
-/// The times, by place.
+/// Deadlines by place.
 pub struct Deadlines {
     entries: Vec<Entry>,
-    /// The least of blocks of entries, of blocks of these, and so on, one level after the other. The last is that of all.
+    /// Minimum of each block of entries, of each block of these, and so on, level after level. The last is the overall
+    /// minimum.
     bounds: Vec<Entry>,
-    /// Where each level begins.
+    /// Start of each level.
     levels: Vec<usize>,
 }
 
-/// Places next to each other that have a bound in common.
+/// Adjacent places that share a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedBound {
-    /// Of how many levels.
+    /// Number of levels below the bound.
     height: u32,
-    /// Which of its level.
+    /// Index within its level.
     number: u32,
 }
 
-/// Blocks of so many.
+/// Returns the number of blocks for `count` entries.
 const fn blocks(count: usize) -> usize {
     count.div_ceil(BLOCK)
 }
 
 impl SharedBound {
-    /// The group that a place is in among groups with room for so many.
+    /// Returns the group of a place, among groups with room for `members` places.
     pub fn of(place: usize, members: usize) -> Self {
         let mut group = SharedBound { height: 1, number: (place / BLOCK) as u32 };
         while group.room() < members {
@@ -79,7 +80,7 @@ impl SharedBound {
         group
     }
 
-    /// Places that it has.
+    /// Returns the number of places of the group.
     pub fn room(self) -> usize {
         BLOCK.pow(self.height)
     }
@@ -92,7 +93,7 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// So many places, where nobody wants to be woken.
+    /// Returns `count` places without deadlines.
     pub fn with_places(count: usize) -> Self {
         let (mut level, mut end, mut levels) = (blocks(count).max(1), 0, Vec::new());
         loop {
@@ -106,13 +107,13 @@ impl Deadlines {
         Deadlines { entries: vec![Entry::NEVER; count], bounds: vec![Entry::NEVER; end], levels }
     }
 
-    /// Nobody is due before.
+    /// Returns a lower bound of all deadlines.
     #[inline]
     pub fn bound(&self) -> Time {
         self.bounds[self.bounds.len() - 1].at()
     }
 
-    /// Where the bound of a group is, as long as there are no more places than now.
+    /// Returns the position of a group's bound, valid while the number of places does not grow.
     pub fn bound_at(&self, group: SharedBound) -> u32 {
         match self.levels.get(group.height as usize - 1) {
             Some(level) => *level as u32 + group.number,
@@ -120,13 +121,13 @@ impl Deadlines {
         }
     }
 
-    /// Whether anybody of a group may be due before, by where its bound is.
+    /// Whether a deadline of the group may lie before `until`; `bound_at` is the position of its bound.
     #[inline]
     pub fn is_due_before(&self, until: Time, bound_at: u32) -> bool {
         self.bounds[bound_at as usize] < Entry::new(until, 0)
     }
 
-    /// Sets a time, or sets it again. Returns whether it is below a bound that there was, which it may be of all of them.
+    /// Sets or replaces a deadline. Returns whether it lies below one of its bounds, so that it may be the earliest.
     #[inline]
     pub fn set(&mut self, place: u32, at: Time) -> bool {
         let place = place as usize;
@@ -140,7 +141,7 @@ impl Deadlines {
         lowers
     }
 
-    /// Sets a time at a place that there is not yet.
+    /// Sets a deadline at a new place.
     #[cold]
     fn set_beyond(&mut self, place: usize, at: Time) -> bool {
         let room = (place + 1).next_power_of_two().max(BLOCK);
@@ -166,7 +167,7 @@ impl Deadlines {
         }
     }
 
-    /// Nobody is to be woken at a place.
+    /// Clears the deadline of a place.
     #[inline]
     pub fn clear(&mut self, place: u32) {
         if let Some(own) = self.entries.get_mut(place as usize) {
@@ -174,7 +175,7 @@ impl Deadlines {
         }
     }
 
-    /// Asks for where the time of a place is.
+    /// Prefetches the deadline of a place.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {
         if let Some(own) = self.entries.get(place as usize) {
@@ -182,13 +183,12 @@ impl Deadlines {
         }
     }
 
-    /// Takes the first who is due, if that is before `until`: when, and at which place. Of several at the same time, that
-    /// of the first place.
+    /// Takes the earliest deadline, if it lies before `until`: time and place. The lower place wins ties.
     pub fn take_before(&mut self, until: Time) -> Option<(Time, u32)> {
         self.take_of(SharedBound { height: self.levels.len() as u32, number: 0 }, until)
     }
 
-    /// The same of a group.
+    /// Takes the earliest deadline of a group, as [`Self::take_before`].
     pub fn take_of(&mut self, group: SharedBound, until: Time) -> Option<(Time, u32)> {
         let height = self.levels.len().min(group.height as usize);
         let until = Entry::new(until, 0);
@@ -198,13 +198,13 @@ impl Deadlines {
             if bound >= until {
                 return None;
             }
-            // Down to the block where the first may be.
+            // Descend to the block that may hold the earliest deadline.
             for level in (0..height - 1).rev() {
                 number = number * BLOCK + bound.place();
                 bound = self.bounds[self.levels[level] + number];
             }
             let (first, second) = first_two(block(&self.entries, number));
-            // It may have been put off, and another may come first now.
+            // The deadline may have been postponed, and another may be earlier now.
             let is_first = first == bound;
             if is_first {
                 self.entries[number * BLOCK + first.place()] = Entry::NEVER;
@@ -216,7 +216,7 @@ impl Deadlines {
         }
     }
 
-    /// Raises the bounds above a block as far as the least of it allows.
+    /// Raises the bounds above a block as far as its minimum allows.
     fn raise(&mut self, mut number: usize, least: Entry) {
         self.bounds[number] = least;
         for level in 1..self.levels.len() {
@@ -228,20 +228,20 @@ impl Deadlines {
     }
 }
 
-/// One block of many.
+/// Returns a block by its index.
 #[inline]
 fn block(all: &[Entry], number: usize) -> &[Entry] {
     &all[number * BLOCK..all.len().min((number + 1) * BLOCK)]
 }
 
-/// The first of a block of bounds, and which that is.
+/// Returns the minimum of a block of bounds, and its index.
 #[inline]
 fn first_of(bounds: &[Entry]) -> Entry {
     let own = |(place, bound): (usize, &Entry)| bound.of_place(place);
     bounds.iter().enumerate().map(own).fold(Entry::NEVER, Entry::min)
 }
 
-/// The first and the second of a block; which come when cannot be guessed.
+/// Returns the two smallest entries of a block, without unpredictable branches.
 #[inline]
 fn first_two(entries: &[Entry]) -> (Entry, Entry) {
     let (mut first, mut second) = (Entry::NEVER, Entry::NEVER);
@@ -275,8 +275,8 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a list that is looked through each time: set, set again for sooner or later, cleared, taken, of all or of a
-        /// group, with places that come later, so that there are more levels than at first.
+        /// Compares with a list that is searched each time: set, replaced by earlier or later, cleared, taken, of all
+        /// places or of a group, with new places so that levels are added.
         #[test]
         fn the_earliest_is_taken_first(
             most in prop::sample::select(vec![4_u32, 60, 1_100]),
@@ -300,7 +300,7 @@ mod tests {
                         model[place as usize] = Time::NEVER;
                     }
                     5 | 6 => {
-                        // There is no group before there are places for it.
+                        // A group does not exist before its places do.
                         all.set(1_099, Time::NEVER);
                         model[1_099] = Time::NEVER;
                         let group = SharedBound::of(place as usize, if step == 5 { 2 } else { 17 });

@@ -1,13 +1,12 @@
 //! Delayed acknowledgements of receivers that are served ahead of time.
 //!
-//! Such a receiver's clock runs ahead of everybody else's: whatever arrives before the segment that it is served is
-//! known. So an acknowledgement that is due before that segment has waited spuriously, and leaves first, at the time
-//! when it is due. Receivers that share the first link of their reverse path have to take turns there, and so
-//! they share a *line*: places next to each other among [`Deadlines`](crate::deadlines::Deadlines), which is worked off up
-//! to the segment that one of them is served. A receiver that has its link for itself needs no line, since it knows when its
-//! own is due.
+//! The clock of such a receiver runs ahead: all segments that arrive before the one being served are known. An
+//! acknowledgement due before that segment therefore leaves first, at its due time. Receivers whose reverse paths share
+//! the first link have to use it in order of time; they share a *line*, which is a group of adjacent places in
+//! [`Deadlines`](crate::deadlines::Deadlines). The line is processed up to the segment that one of its receivers is
+//! served. A receiver that does not share its link needs no line, since it knows its own due time.
 //!
-//! What no segment overtakes is sent when it is due, by a wake-up.
+//! An acknowledgement that cannot be overtaken by a segment is sent by a wake-up when it is due.
 
 use tidegate_scenario::plan::Plan;
 
@@ -16,26 +15,27 @@ use crate::topology::EagerDelivery;
 
 /// All lines.
 pub struct DelayedAcks {
-    /// By flow: its place in a line; empty if no flow shares one.
+    /// Place of each flow in a line; empty if no flow shares one.
     of_flow: Vec<Place>,
-    /// Places of all lines.
+    /// Number of places of all lines.
     places: usize,
 }
 
-/// A place in a line.
+/// Place in a line.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The line, and where its bound is.
+    /// The line.
     line: SharedBound,
+    /// Position of the line's bound.
     bound_at: u32,
     number: u32,
 }
 
-/// Nobody stands there; whose flow has no line has this one.
+/// Bound of an unused group, for flows without a line.
 const NO_LINE: u32 = 0;
 
 impl DelayedAcks {
-    /// Lines of a plan whose flows are `early` where receivers are served ahead of time.
+    /// Returns the lines of a plan; `early` selects the flows whose receivers are served ahead of time.
     pub fn of(plan: &Plan, early: &EagerDelivery) -> Self {
         let is_own = |flow: usize| {
             let tcp = plan.flows[flow].tcp.as_deref();
@@ -48,7 +48,7 @@ impl DelayedAcks {
         if flows_of_link.iter().all(|flows| *flows < 2) {
             return DelayedAcks { of_flow: Vec::new(), places: 0 };
         }
-        // The first group has nobody, the others begin where as many as they have room for do.
+        // The first group stays empty; the others begin at the next multiple of their size.
         let unused = SharedBound::of(0, 1);
         let mut places = unused.room();
         let mut line_of_link = vec![(unused, 0); plan.links.len()];
@@ -71,23 +71,24 @@ impl DelayedAcks {
         DelayedAcks { of_flow, places }
     }
 
-    /// Places of all lines.
+    /// Returns the number of places of all lines.
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// Where the bound is of a flow's line, in which nobody ever stands if it has none; [`None`] if no flow has one.
+    /// Returns the position of the bound of a flow's line, or of an empty group if it has none; `None` if no flow has
+    /// one.
     #[inline]
     pub fn bound_at(&self, flow: u32) -> Option<u32> {
         self.of_flow.get(flow as usize).map(|place| place.bound_at)
     }
 
-    /// The line of a flow, if it has one.
+    /// Returns the line of a flow, if it has one.
     pub fn line_of(&self, flow: u32) -> Option<SharedBound> {
         self.of_flow.get(flow as usize).filter(|own| own.number != NO_LINE).map(|own| own.line)
     }
 
-    /// The place of a flow in its line, if it has one.
+    /// Returns the place of a flow in its line, if it has one.
     pub fn place_of(&self, flow: u32) -> Option<u32> {
         self.of_flow.get(flow as usize).map(|own| own.number).filter(|number| *number != NO_LINE)
     }
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
     use crate::topology::{Receivers, TopologyAnalysis};
 
-    /// Two users of two flows each, and one with a flow for itself.
+    /// Two users of two flows each, and one with a single flow.
     fn lines(profile: &str) -> DelayedAcks {
         let text = format!(
             "version = 1\nprofile = \"{profile}\"\nbottleneck = {{ rate = \"1 Mb/s\" }}\n\

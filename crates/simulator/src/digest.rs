@@ -1,16 +1,16 @@
-//! A hash of everything that happened, to tell whether two runs were the same.
+//! Hash of all events of a run, to compare two runs.
 
 use crate::connections::ConnectionId;
 use crate::packet::{Packet, flags};
 
 /// Running hash; not cryptographic.
 ///
-/// Each flow has one for either direction, and they are joined at the end, so that it does not matter
-/// in which order the engine looks at things that happen to different flows, or at different ends.
+/// Each flow has one per direction, and they are joined at the end, so that the result does not depend on the order in
+/// which the engine processes events of different flows or ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
 
-/// What senders and receivers declare beside classic ECN.
+/// Flags of declarations and feedback beyond classic ECN.
 const DECLARED: u32 = flags::AE
     | flags::INNER_ECT
     | flags::INNER_CE
@@ -36,9 +36,8 @@ impl Digest {
             (self.0.rotate_left(23) ^ a ^ b.rotate_left(32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     }
 
-    /// Mixes in a packet that has reached its host: when, and what it says. Flags have the places that
-    /// they had when packets had eight, the last of which told the second, fourth, ... connection of a
-    /// flow from the others; what is said in further ones is mixed in where it is said.
+    /// Mixes in a packet that has reached its host: time and contents. Flags have the positions of the eight-bit
+    /// layout, whose last bit is the parity of the connection's number; further flags are mixed in where they are set.
     #[inline]
     pub fn mix_packet(&mut self, packet: &Packet) {
         let pushed = if packet.has(flags::PSH) { flags::ECE } else { 0 };
@@ -47,7 +46,7 @@ impl Digest {
         self.mix(packet.at.as_nanos(), packet.number << 8 | even << 7 | few);
         let more = packet.flags & DECLARED;
         if more != 0 {
-            // A ticket says where options lie, which depends on the order in which others have left.
+            // A ticket is the index of stored options, which depends on the order in which others were released.
             let payload = if packet.has(flags::OPTIONS) { 0 } else { packet.payload };
             self.mix(more.into(), payload.into());
         }
@@ -58,7 +57,7 @@ impl Digest {
         self.mix(other.0, 0);
     }
 
-    /// As 16 hexadecimal digits.
+    /// Returns it as 16 hexadecimal digits.
     pub fn hex(self) -> String {
         format!("{:016x}", self.0 ^ self.0 >> 32)
     }

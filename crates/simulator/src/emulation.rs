@@ -1,8 +1,7 @@
-//! The network alone, for hosts that exist: packets in, packets out, next event.
+//! The network without hosts, for real hosts: packets in, packets out, next event.
 //!
-//! Links, AQMs, meters and probes are those of a simulation. Their clock is whatever the caller
-//! says, so the very same code stands between real hosts in real time, and anything that a
-//! scenario says about a network can be emulated.
+//! Links, AQMs, meters and probes are those of a simulation. The caller supplies the clock, so the same code stands
+//! between real hosts in real time and emulates any network of a scenario.
 
 use core::cmp::Reverse;
 
@@ -27,44 +26,44 @@ use crate::tables;
 mod queues;
 mod tunnels;
 
-pub use queues::ForQueue;
+pub use queues::{ForQueue, Release};
 pub use tunnels::{Asked, NodePlace, NodeVerdict};
 
 /// A packet that has reached the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its number.
+    /// Number of the packet.
     pub packet: u64,
-    /// Its flow.
+    /// Flow.
     pub flow: u32,
-    /// Its direction.
+    /// Direction.
     pub direction: Direction,
-    /// When it was due there.
+    /// Time at which it was due.
     pub at: Time,
-    /// What its header is to say: what its sender wrote, and marks and stages in transit.
+    /// Header fields to write: those of the sender, updated by marks and stages on the path.
     pub header: CongestionHeader,
-    /// Where the node outside stands to which it has come; `None` at the end of its route.
+    /// External node that the packet has reached; `None` at the end of its route.
     pub place: Option<NodePlace>,
 }
 
-/// A network in the hands of a caller who has the hosts.
+/// Network for a caller that provides the hosts.
 pub struct Emulation<'a, C: Contents> {
     plan: &'a Plan,
     network: Network<C>,
-    /// Something on the path asks packets for their activity.
+    /// Whether a mechanism on the path reads the packets' activity.
     reads_activity: bool,
-    /// Those of the flows, as they are now, and those of the plan's moves.
+    /// Current routes of the flows, followed by the routes of the plan's moves.
     routes: Vec<Routes>,
-    /// Moves that are still to come, the next at the end.
+    /// Pending moves, the next at the end.
     moves: Vec<usize>,
     received: Vec<Arrivals>,
     series: Series,
-    /// At the start of the measurement.
+    /// Counters at the start of the measurement.
     before: Option<Counters>,
-    /// At the end of the last of its parts so far.
+    /// Counters at the end of the latest interval.
     last: Option<Counters>,
     intervals: IntervalTables,
-    /// Parts of the measurement that are over.
+    /// Number of intervals that have ended.
     parts: u32,
     now: Time,
 }
@@ -87,20 +86,20 @@ impl Counted for Counters {
     }
 }
 
-/// What an emulated network measured between the end of the warm-up and the end of the run.
+/// Measurements of an emulated network between the end of the warm-up and the end of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emulated {
-    /// What left each flow's last link.
+    /// Packets that left each flow's last link.
     pub received: Vec<Arrivals>,
-    /// Packets of each flow's sender that were lost.
+    /// Lost packets of each flow's sender.
     pub losses: Vec<u64>,
     /// One row per link.
     pub links: LinkTable,
     /// One row per monitored link and group.
     pub link_groups: LinkGroupTable,
-    /// What was measured interval by interval; empty without intervals.
+    /// Measurements by interval; empty without intervals.
     pub intervals: IntervalTables,
-    /// What stages counted; empty without stages that count.
+    /// Counts of stages; empty without stages that count.
     pub stages: StageTable,
     /// One row per sample and group.
     pub group_series: GroupSeries,
@@ -108,14 +107,14 @@ pub struct Emulated {
     pub link_series: LinkSeries,
     /// One row per sample, stage and level, for the first users of each group; empty without such stages.
     pub stage_series: StageSeries,
-    /// Packets times links over the whole time.
+    /// Sum over all packets of the links passed, over the whole time.
     pub hops: u64,
-    /// Packets by what became of them, over the whole time.
+    /// Packets by outcome, over the whole time.
     pub ledger: PacketTotals,
 }
 
 impl<'a, C: Contents> Emulation<'a, C> {
-    /// An idle network at time zero. `contents` keeps the packets' bytes.
+    /// Returns an idle network at time zero. `contents` stores the packets' bytes.
     pub fn new(plan: &'a Plan, seed: u64, contents: C) -> Self {
         let (network, routes) = Network::in_real_time(plan, seed, contents);
         let reads_activity =
@@ -140,13 +139,13 @@ impl<'a, C: Contents> Emulation<'a, C> {
         emulation
     }
 
-    /// The keeper of the packets' bytes.
+    /// Returns the store of the packets' bytes.
     pub fn contents(&mut self) -> &mut C {
         &mut self.network.contents
     }
 
-    /// A host sends a packet, `len` bytes on the wire, with this header. `at` counts as the time of the last event
-    /// where it lies before that, since the network cannot go back.
+    /// Injects a packet of a host, `len` bytes on the wire, with this header. A time `at` before the last event is
+    /// replaced by that event's time, since the network's clock cannot go back.
     pub fn inject(
         &mut self,
         flow: u32,
@@ -161,7 +160,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             Direction::Forward => routes.forward,
             Direction::Reverse => routes.reverse,
         };
-        // One that comes marked was capable of it.
+        // A packet that arrives marked was ECN-capable.
         let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
         let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
         if self.reads_activity && direction == Direction::Forward {
@@ -170,7 +169,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.network.send(PackedPacket::of(&packet), at.max(self.now));
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_time(&mut self) -> Time {
         if !self.network.exited.is_empty() {
             return self.now;
@@ -178,8 +177,8 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.network.transit.next_time().min(self.next_own())
     }
 
-    /// The next reading of all counters: at the start of the measurement, then at the end of each of
-    /// its parts.
+    /// Returns the time of the next reading of all counters: at the start of the measurement and at the end of each
+    /// interval.
     fn next_reading(&self) -> Time {
         let start = Time::ZERO + self.plan.warm_up;
         match self.parts_to_come() {
@@ -194,7 +193,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.plan.intervals.max(1) - self.parts
     }
 
-    /// The next sample, reading or move.
+    /// Returns the time of the next sample, reading or move.
     fn next_own(&self) -> Time {
         self.series.next().min(self.next_reading()).min(self.next_move())
     }
@@ -203,21 +202,22 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.moves.last().map_or(Time::NEVER, |number| self.plan.moves[*number].at)
     }
 
-    /// A flow takes its other path. What is under way goes on as it went.
+    /// Moves a flow to its other path. Packets in transit stay on theirs.
     fn advance_due(&mut self) {
         let number = self.moves.pop().expect("a move is due");
         self.routes[self.plan.moves[number].flow] = self.routes[self.plan.flows.len() + number];
     }
 
-    /// Lets the next thing happen, which may deliver a packet.
+    /// Processes the next event, which may deliver a packet.
     ///
     /// # Panics
+    ///
     /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
     pub fn advance(&mut self) -> Option<Delivery> {
         if let Some(delivery) = self.exited() {
             return Some(delivery);
         }
-        // As in a simulation: at equal times readings come first and samples last.
+        // As in a simulation: at equal times, readings come first and samples last.
         let arrival = self.network.transit.next_time();
         if self.next_reading() <= arrival.min(self.series.next()).min(self.next_move()) {
             self.now = self.next_reading();
@@ -240,7 +240,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         Some(self.delivered(at, packed))
     }
 
-    /// A packet has reached the end of its route.
+    /// Returns a packet that has reached the end of its route.
     fn delivered(&mut self, at: Time, packed: PackedPacket) -> Delivery {
         let packet = packed.packet(at);
         let direction =
@@ -292,9 +292,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
     }
 
-    /// What was measured; `None` before the end of the measurement.
+    /// Returns the measurements; `None` before the end of the measurement.
     ///
     /// # Panics
+    ///
     /// If a packet is unaccounted for.
     pub fn finish(self) -> Option<Emulated> {
         let is_over = self.parts_to_come() == 0;

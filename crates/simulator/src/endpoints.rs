@@ -1,4 +1,4 @@
-//! The ends of all flows: applications, and the connections that are open between them.
+//! Endpoints of all flows: applications, and the open connections between them.
 
 use tidegate_mechanisms::sender::PathEstimate;
 use tidegate_mechanisms::units::Time;
@@ -21,52 +21,52 @@ use crate::tcp::sender::{CongestionGauges, DeclarationTotals, SenderCounts};
 use crate::tcp::{Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
-/// IPv4 and UDP headers.
+/// Length of the IPv4 and UDP headers, bytes.
 const UDP_HEADER_BYTES: u16 = 28;
 
-/// All hosts of a plan.
+/// All endpoints of a plan.
 pub struct Endpoints<'a> {
     plan: &'a Plan,
     seed: u64,
-    /// Those of the flows, as they are now, and those of the plan's moves.
+    /// Current routes of the flows, followed by the routes of the plan's moves.
     routes: Vec<Routes>,
     applications: Vec<AnyApplication>,
     accounts: Vec<FlowRecord>,
     connections: Connections,
-    /// Transfers that are finished, with their flows.
+    /// Finished transfers, with their flows.
     pub records: Vec<(u32, TransferRecord)>,
-    /// Connections of which an end has handed over everything at this event.
+    /// Connections of which an end has written its last data in this event.
     ended: Vec<ConnectionId>,
-    /// By user group.
+    /// Gateways of sites, by user group.
     sites: Vec<Site>,
-    /// Applications for whose end a run waits.
+    /// Number of applications that the run waits for.
     pub awaited: usize,
 }
 
-/// What a sender has at a moment.
+/// Sampled state of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSample {
     /// Congestion window, segments.
     pub cwnd: f64,
-    /// Smoothed round-trip time, if there is one.
+    /// Smoothed round-trip time, seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
-    /// The price of its path as it knows it, if it goes by prices.
+    /// Price of the path as known to the sender; `None` if its controller does not use prices.
     pub price: Option<f64>,
-    /// What it takes its path for, if its controller models it.
+    /// Estimate of its path, if its controller models it.
     pub path: Option<PathSample>,
 }
 
-/// What a sender takes its path for at a moment, and how much of it is there.
+/// A sender's estimate of its path at a time, and its segments in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSample {
-    /// What its controller has estimated.
+    /// Estimate of the controller.
     pub estimate: PathEstimate,
-    /// Segments in the network.
+    /// Number of segments in the network.
     pub in_flight: u32,
 }
 
 impl<'a> Endpoints<'a> {
-    /// Hosts at rest, that enter the network by `ways`, those of flows and then those of moves.
+    /// Returns idle endpoints; `routes` are those of the flows, followed by those of the moves.
     pub fn new(plan: &'a Plan, seed: u64, routes: Vec<Routes>) -> Self {
         let applications: Vec<_> = plan.flows.iter().map(AnyApplication::of).collect();
         let tcp_flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some()).count();
@@ -84,7 +84,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// A flow of the plan's moves takes its other path, with all its connections.
+    /// Moves a flow to its other path, with all its connections, by the index of the move.
     pub fn reroute(&mut self, moved: usize) {
         let flow = self.plan.moves[moved].flow;
         let routes = self.routes[self.plan.flows.len() + moved];
@@ -92,32 +92,32 @@ impl<'a> Endpoints<'a> {
         self.connections.reroute(flow as u32, routes);
     }
 
-    /// A flow of the plan's offers pays something else, over all its connections; those that it opens later see to
-    /// it themselves.
+    /// Changes the willingness to pay of a flow, over all its connections, by the index of the offer; connections
+    /// opened later read the new value.
     pub fn offer(&mut self, number: usize) {
         let offer = &self.plan.offers[number];
         self.connections.offer(offer.flow as u32, offer.willingness_to_pay);
     }
 
-    /// Lets a flow have another application.
+    /// Replaces the application of a flow.
     #[cfg(test)]
     pub fn replace(&mut self, flow: usize, application: AnyApplication) {
         self.applications[flow] = application;
     }
 
-    /// Places of connections: those taken, and all.
+    /// Returns the number of occupied places of connections, and of all places.
     #[cfg(test)]
     pub fn places(&self) -> (usize, usize) {
         self.connections.places()
     }
 
-    /// The connection that a flow opened last.
+    /// Returns the connection that a flow opened last.
     #[cfg(test)]
     pub fn latest(&mut self, flow: u32) -> Option<&mut Connection> {
         self.connections.get(flow, self.accounts[flow as usize].latest()?)
     }
 
-    /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
+    /// Handles a packet that has reached its host. Returns the payload bytes delivered in order to the flow's receiver.
     #[inline]
     pub fn deliver(&mut self, packed: &PackedPacket, mut sim: SimContext) -> u64 {
         let packet = &packed.packet(sim.now);
@@ -153,8 +153,8 @@ impl<'a> Endpoints<'a> {
         if backward { 0 } else { bytes }
     }
 
-    /// Before a segment is delivered ahead of time, acknowledgements leave that are due before, of all receivers
-    /// that share its receiver's line.
+    /// Sends, before a segment is delivered ahead of time, the acknowledgements due before it of all receivers that
+    /// share its receiver's line.
     #[inline(never)]
     fn acknowledge_before(&mut self, packet: &Packet, sim: &mut SimContext) {
         let line = sim.network.delayed_acks.line_of(packet.flow);
@@ -165,7 +165,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// An acknowledgement that has arrived was marked; what an answer to a request says of that is another thing.
+    /// Counts a marked acknowledgement on arrival; marks on the answer to a request are handled by the handshake.
     #[cold]
     fn note_marked_ack(&mut self, flow: u32, id: ConnectionId, backward: bool) {
         if let Some(connection) = self.connections.get(flow, id) {
@@ -173,13 +173,13 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Asks for the paths of a packet's flow.
+    /// Prefetches the routes of a packet's flow.
     #[inline(always)]
     pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.routes[packed.flow() as usize]);
     }
 
-    /// Asks for the end of its connection that gets a packet, and for where that answers.
+    /// Prefetches the receiving end of a packet's connection, and the link into which that end answers.
     #[inline(always)]
     pub fn prefetch_connection(&self, packed: &PackedPacket, network: &Network, acks: &AckTimers) {
         let is_ack = packed.has(flags::ACK);
@@ -194,13 +194,13 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Asks for what that end refers to.
+    /// Prefetches the data that this end refers to.
     #[inline(always)]
     pub fn prefetch_rest(&self, packed: &PackedPacket) {
         self.connections.prefetch_rest(packed.connection(), packed.has(flags::ACK));
     }
 
-    /// A packet of no connection: a datagram, or a late one of a connection that is gone.
+    /// Handles a packet without a connection: a datagram, or a late packet of a released connection.
     #[cold]
     fn deliver_elsewhere(&mut self, packed: &PackedPacket, mut sim: SimContext) -> u64 {
         let packet = packed.packet(sim.now);
@@ -219,17 +219,17 @@ impl<'a> Endpoints<'a> {
         if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
     }
 
-    /// The application of a flow.
+    /// Returns the application of a flow.
     pub fn application(&self, flow: usize) -> &AnyApplication {
         &self.applications[flow]
     }
 
-    /// The measured time begins.
+    /// Starts the measured time.
     pub fn measure(&mut self, now: Time) {
         self.applications.iter_mut().for_each(|own| own.measure(now));
     }
 
-    /// Everything that was handed over at one end of a connection has been acknowledged.
+    /// Handles the acknowledgement of all data written at one end of a connection.
     #[cold]
     fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, sim: &mut SimContext) {
         let at = if backward { End::Receiver } else { End::Sender };
@@ -237,8 +237,8 @@ impl<'a> Endpoints<'a> {
         self.close_if_done(flow, id, sim);
     }
 
-    /// Closes a connection over which everything has been said. It stays to answer what arrives late, and
-    /// the one that was closed before is gone.
+    /// Closes a connection whose data are all acknowledged. It is kept to answer late packets, and the connection
+    /// closed before it is released.
     fn close_if_done(&mut self, flow: u32, id: ConnectionId, sim: &mut SimContext) {
         let connection = self.connections.get(flow, id);
         let Some(connection) = connection.filter(|own| own.is_done() && !own.closed) else {
@@ -257,7 +257,7 @@ impl<'a> Endpoints<'a> {
         self.notify(flow, ApplicationEvent::Closed(id), sim);
     }
 
-    /// Tells an application what has happened.
+    /// Delivers an event to an application.
     pub fn notify(&mut self, flow: u32, event: ApplicationEvent, sim: &mut SimContext) {
         let number = flow as usize;
         let application = &mut self.applications[number];
@@ -285,7 +285,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// What applications tell of themselves, now that it is so late.
+    /// Returns the metrics of all applications at `now`.
     pub fn applications(&self, now: Time) -> ApplicationTable {
         let mut table = ApplicationTable::default();
         for (number, own) in self.applications.iter().enumerate() {
@@ -294,15 +294,15 @@ impl<'a> Endpoints<'a> {
         table
     }
 
-    /// What is known of a wake-up that comes at `at`: what it would look after is mostly set for later by
-    /// then, so that it can come at that time instead.
+    /// Returns the status of a wake-up due at `at`. Its timer has mostly been moved to a later time by then, and the
+    /// wake-up is postponed to that time.
     #[inline]
     pub fn foresee(&mut self, wake: Wake, at: Time) -> TimerStatus {
         let Wake::Retransmit(half) = wake else { return TimerStatus::Due };
         self.half(TimerId(half)).map_or(TimerStatus::Void, |half| half.sender.foresee(at))
     }
 
-    /// Asks for the timer of a sender.
+    /// Prefetches the timer of a sender.
     #[inline(always)]
     pub fn prefetch_timer(&self, wake: Wake) {
         if let Wake::Retransmit(half) = wake {
@@ -315,21 +315,21 @@ impl<'a> Endpoints<'a> {
         self.connections.at(timer.place())?.half(timer.is_backward())
     }
 
-    /// The timer of a sending end fires.
+    /// Handles the expiry of a sending end's timer.
     pub fn wake_sender(&mut self, timer: TimerId, sim: &mut SimContext) {
         if let Some(half) = self.half(timer) {
             half.sender.on_timer(&mut sim.ctx(half.address));
         }
     }
 
-    /// The timer of a receiving end fires.
+    /// Handles the expiry of a receiving end's timer.
     pub fn wake_receiver(&mut self, timer: TimerId, sim: &mut SimContext) {
         if let Some(half) = self.half(timer) {
             half.on_wake_of_receiver(&mut sim.ctx(half.address));
         }
     }
 
-    /// What each flow's sender has sent so far.
+    /// Returns the counts of packets sent so far, by flow.
     pub fn sent(&self) -> Vec<SenderCounts> {
         let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.past().sent).collect();
         for connection in self.connections.iter().filter(|connection| !connection.superseded) {
@@ -341,7 +341,7 @@ impl<'a> Endpoints<'a> {
         sent
     }
 
-    /// What each flow's sender has declared so far; none where nobody declares anything.
+    /// Returns the congestion declared so far, by flow; empty if no sender declares congestion.
     pub fn declared(&self) -> Vec<DeclarationTotals> {
         if !self.plan.flows.iter().any(|flow| flow.declares()) {
             return Vec::new();
@@ -354,7 +354,7 @@ impl<'a> Endpoints<'a> {
         declared
     }
 
-    /// What the connection that a flow opened last has; before there is one, the window that it will have. `None`
+    /// Returns the state of the connection that a flow opened last; before the first, its initial window. `None`
     /// without TCP.
     pub fn sample(&mut self, flow: usize) -> Option<FlowSample> {
         let tcp = self.plan.flows[flow].tcp.as_deref()?;
@@ -381,7 +381,7 @@ impl<'a> Endpoints<'a> {
         ))
     }
 
-    /// Transfers that are under way, with their flows.
+    /// Iterates over the unfinished transfers, with their flows.
     pub fn unfinished(&self) -> impl Iterator<Item = (u32, TransferRecord)> {
         let own = |(flow, own): (usize, &AnyApplication)| {
             own.unfinished().into_iter().map(move |record| (flow as u32, record))

@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::{AnyApplication, ApplicationEvent};
+use crate::capture::{Capture, CaptureSink};
 use crate::endpoints::Endpoints;
 use crate::event_queue::{TimerStatus, Timers};
 use crate::intervals;
@@ -12,6 +13,7 @@ use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{PackedPacket, Packet, flags};
+use crate::progress::Progress;
 use crate::random::Stream;
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
@@ -22,8 +24,8 @@ use crate::topology::Receivers;
 use crate::transit::NextEvent;
 use crate::wake::{TimerId, Wake};
 
-/// A packet that was delivered early, and arrives after the counters are read next, with the payload that it
-/// puts in order.
+/// Packet that was delivered early and arrives after the next reading, with the payload bytes that it delivers in
+/// order.
 struct Ahead {
     at: Time,
     payload_bytes: u64,
@@ -32,38 +34,52 @@ struct Ahead {
     marked: bool,
 }
 
-/// With so many flows or more, what packets need is asked for before they come.
+/// Readings of a completed run.
+struct Measured {
+    before: Readings,
+    after: Readings,
+    intervals: IntervalTables,
+    applications: ApplicationTable,
+}
+
+/// Number of flows from which on the data of packets are prefetched.
 const MANY: usize = 1 << 15;
-/// So many packets before: where it is in transit and whose it is; what it finds there; and what that refers to.
+/// Prefetch distances in packets: for the packet's path and flow, for its connection, and for the data that the
+/// connection refers to.
 const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
 
-/// A run under way.
+/// A run in progress.
 pub struct Engine<'a> {
     plan: &'a Plan,
     seed: u64,
     network: Network,
     ends: Endpoints<'a>,
-    /// What reaches the ends of flows.
+    /// Packets and bytes that reached the ends of flows.
     reached: Vec<Reached>,
     series: Series,
-    /// Events so far.
+    /// Number of events so far.
     events: u64,
     now: Time,
     timers: Timers,
     /// End of the measurement.
     end: Time,
-    /// When the counters are read next: what arrives from then on does not count yet.
+    /// Time of the next reading of the counters; later arrivals do not count yet.
     reading_at: Time,
     ahead: Vec<Ahead>,
-    /// The network is large.
+    /// Whether the network is large enough for prefetching.
     prefetches: bool,
+    /// Links monitored only because they are captured.
+    watched_for_capture: Vec<usize>,
+    /// Whom to report to how far the run is.
+    progress: Progress<'a>,
 }
 
 impl<'a> Engine<'a> {
-    /// Everything at rest, the starts of the flows planned.
+    /// Returns an idle engine with the starts of the flows scheduled.
     ///
     /// # Panics
-    /// If the run could be longer than the event queue can tell times apart.
+    ///
+    /// If the run could be longer than the event queue can represent.
     pub fn new(plan: &'a Plan, seed: u64, receivers: Receivers) -> Self {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
@@ -101,11 +117,38 @@ impl<'a> Engine<'a> {
             reading_at: Time::ZERO,
             ahead: Vec::new(),
             prefetches: plan.flows.len() >= MANY,
+            watched_for_capture: Vec::new(),
+            progress: Progress::silent(),
         }
+    }
+
+    /// Reports the progress of the run while it runs.
+    pub fn reporting(self, progress: Progress<'a>) -> Self {
+        Engine { progress, ..self }
+    }
+
+    /// Runs as [`Self::run`], and captures what leaves these links, of which `watched` are monitored for that alone.
+    /// Returns also the number of packets left out.
+    pub fn run_captured(
+        mut self,
+        links: &[usize],
+        watched: Vec<usize>,
+        sink: CaptureSink,
+    ) -> (RunOutput, u64) {
+        self.network.capture = Some(Box::new(Capture::new(self.plan, links, sink)));
+        self.watched_for_capture = watched;
+        let measured = self.measure();
+        let left_out = self.network.capture.as_ref().map_or(0, |capture| capture.left_out());
+        (self.output(measured), left_out)
     }
 
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
+        let measured = self.measure();
+        self.output(measured)
+    }
+
+    fn measure(&mut self) -> Measured {
         let start = Time::ZERO + self.plan.warm_up;
         let before = self.run_until(start, LinkReadings::take);
         self.ends.measure(start);
@@ -114,14 +157,19 @@ impl<'a> Engine<'a> {
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
         self.release_until(Time::NEVER);
-        // Samples go on.
-        self.run_events::<false>(limit);
+        // Sampling goes on.
+        self.run_slices::<false>(limit);
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
             ledger.delivered + ledger.dropped + self.network.in_transit(),
             "every packet is delivered, dropped or still in transit"
         );
+        Measured { before, after, intervals, applications }
+    }
+
+    fn output(self, measured: Measured) -> RunOutput {
+        let Measured { before, after, intervals, applications } = measured;
         tables::collect(self.finished(intervals, applications), &before, &after)
     }
 
@@ -140,10 +188,11 @@ impl<'a> Engine<'a> {
             applications,
             series: self.series,
             intervals,
+            watched_for_capture: self.watched_for_capture,
         }
     }
 
-    /// Runs through the parts of the measurement, if it has several, and measures each.
+    /// Runs and measures each interval of the measurement, if it has several.
     fn run_intervals(&mut self, start: Time, before: &Readings) -> IntervalTables {
         let mut tables = IntervalTables::default();
         let count = u64::from(self.plan.intervals);
@@ -165,7 +214,7 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: ReadLinks) -> Readings {
         self.count_until(end);
-        self.run_events::<true>(end);
+        self.run_slices::<true>(end);
         Readings {
             links: self.network.read_links(read, end),
             losses: Tally::of(self.network.losses()),
@@ -176,7 +225,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The counters will be read at `end`: counts what was delivered early and arrives before.
+    /// Sets the next reading to `end`: counts the early deliveries that arrive before it.
     fn count_until(&mut self, end: Time) {
         self.reading_at = end;
         let Engine { ahead, reached, .. } = self;
@@ -191,8 +240,8 @@ impl<'a> Engine<'a> {
         self.release_until(end);
     }
 
-    /// Stages that count may be passed ahead of time until `end`: what has come to them and was not to pass before the
-    /// last reading goes on.
+    /// Allows packets to pass counting stages ahead of time until `end`, and forwards the packets deferred by the last
+    /// reading.
     fn release_until(&mut self, end: Time) {
         for (at, packed) in self.network.read_next_at(end) {
             if let Some((at, packed)) = self.network.release(packed, at) {
@@ -201,7 +250,16 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
+    /// As [`Self::run_events`], and reports how far the run is in between. Where a slice ends changes nothing.
+    fn run_slices<const ALL: bool>(&mut self, end: Time) {
+        while self.progress.next() < end && (ALL || self.ends.awaited > 0) {
+            self.run_events::<ALL>(self.progress.next());
+            self.progress.report();
+        }
+        self.run_events::<ALL>(end);
+    }
+
+    /// Processes events before `end`: all of them, or until the awaited transfers are done.
     fn run_events<const ALL: bool>(&mut self, end: Time) {
         while ALL || self.ends.awaited > 0 {
             let arrival = self.network.transit.next_time_in_run();
@@ -226,7 +284,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Asks for what the packets to come will need.
+    /// Prefetches what the next packets need.
     #[inline(never)]
     fn prefetch(&self) {
         let Engine { network, ends, reached, timers, .. } = self;
@@ -247,8 +305,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A packet departs from a station, and moves on where its arrival at the far end is no event. A function
-    /// of its own, so that a packet that arrives need not be where this one is.
+    /// Completes a transmission of a station, and forwards the packet if its arrival at the far end is no event. A
+    /// separate function, so that arriving packets need not be copied to the same stack slot.
     #[inline(never)]
     fn depart(&mut self, place: usize) {
         if let Some((at, packed)) = self.network.depart(place) {
@@ -256,7 +314,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it is.
+    /// Handles the arrival of a packet at the end of a link, as [`Network::advance`] but without moving the packet.
     #[inline(always)]
     fn arrive(&mut self, at: Time, packed: PackedPacket) {
         if let Some((at, packed)) = self.network.arrive(packed, at) {
@@ -264,7 +322,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A packet reaches the end of its route.
+    /// Handles a packet that reaches the end of its route.
     #[inline(never)]
     fn deliver(&mut self, at: Time, packed: PackedPacket) {
         let Engine { network, timers, reached, ends, .. } = self;
@@ -278,7 +336,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Counts a packet that reached its receiver, and the payload that it puts in order.
+    /// Counts a packet that reached its receiver, and its payload delivered in order.
     #[inline]
     fn count(&mut self, packet: &Packet, payload_bytes: u64) {
         let &Packet { at, flow, len, .. } = packet;
@@ -292,7 +350,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The next timer fires.
+    /// Handles the next timer.
     #[inline(never)]
     fn wake(&mut self) {
         let Engine { network, timers, ends, now, prefetches, .. } = self;

@@ -1,12 +1,12 @@
-//! Wake-ups: starts, samples and timeouts. Arrivals of packets have a queue of their own, in
-//! [`crate::transit`], because that one moves for every packet.
+//! Wake-ups: starts, samples and timeouts. Arrivals of packets have their own queue in [`crate::transit`], because
+//! every packet moves it.
 //!
-//! At equal times arrivals come before timers (an ACK that arrives in the nanosecond of its timeout
-//! stops it), and timers go by insertion.
+//! At equal times, arrivals come before timers (an ACK that arrives in the nanosecond of its timeout stops it), and
+//! timers fire in the order of insertion.
 //!
-//! Most timers never fire: every ACK moves that of its sender. So they wait for their day in no order, and as a day
-//! begins all of them are looked at: those that are set for later by then wait for another day, and what is left is
-//! put in order.
+//! Most timers never fire, since every ACK restarts its sender's. They wait unsorted for their day. When a day begins,
+//! each of its timers is checked: those that have been moved to a later time are filed under a later day, and the rest
+//! is sorted.
 
 use core::cmp::Reverse;
 
@@ -17,43 +17,43 @@ use crate::ack_timers::{AckSlot, AckTimers};
 use crate::in_order::{InOrder, time_of, wake_of};
 use crate::wake::{TimerId, Wake};
 
-/// Bits of a time below its day: 34 ms, less than most timers wait.
+/// Bits of a time within its day: a day has 34 ms, less than most timers wait.
 const DAY: u32 = 25;
-/// Days to come that are kept apart.
+/// Number of days to come with separate lists.
 const DAYS: u64 = u32::BITS as u64;
-/// So much later comes the one that is heard of before.
+/// Distance in timers of the look-ahead that the callback of a new day gets for prefetching.
 const AFTER: usize = 8;
-/// So many places each of them keeps when it is over.
+/// Capacity that the list of a day keeps when the day is over.
 const MOST_ROOM: usize = 64;
 
 /// Wake-ups of flows and probes.
 pub struct Timers {
-    /// Those of receivers, which come at equal times before all others.
+    /// Timers of receivers, which come before all others at equal times.
     pub acks: AckTimers,
-    /// Those of the day that has come, and of days before.
+    /// Timers of the current day and of earlier days.
     today: InOrder,
-    /// Its number.
+    /// Number of the current day.
     day: u64,
-    /// Those of the days to come, by the lowest bits of their numbers.
+    /// Timers of the days to come, by the lowest bits of the day's number.
     days: Vec<Vec<u128>>,
-    /// Which of these have any, a bit each.
+    /// Bit set of the non-empty days.
     booked: u32,
-    /// Those of days beyond, or that were beyond when they were set.
+    /// Timers that were beyond the separate days when they were set.
     later: QuaternaryHeap<Reverse<u128>>,
-    /// When the first of all these comes.
+    /// Time of the first timer that is not a receiver's.
     planned: Time,
-    /// Nothing comes before, be it planned or one of receivers'.
+    /// Lower bound of all timers.
     next: Time,
 }
 
-/// What is known of a wake-up before it comes.
+/// Status of a timer before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerStatus {
-    /// It is to come.
+    /// It fires as set.
     Due,
-    /// It is to come at this time instead.
+    /// It fires at this later time instead.
     Later(Time),
-    /// It would wake nobody.
+    /// It is no longer needed.
     Void,
 }
 
@@ -72,20 +72,20 @@ const fn place_of(day: u64) -> usize {
 }
 
 impl Timers {
-    /// None is set; lines of receivers have so many places.
+    /// Returns an empty queue, with `places` places in lines of receivers.
     pub fn with_lines(places: usize) -> Self {
         let (today, later) = (InOrder::default(), QuaternaryHeap::default());
         let (acks, next) = (AckTimers::with_lines(places), Time::NEVER);
         Timers { acks, today, day: 0, days: Vec::new(), booked: 0, later, planned: next, next }
     }
 
-    /// No timer fires before; [`Time::NEVER`] if none is set.
+    /// Returns a lower bound of all timers; [`Time::NEVER`] if none is set.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next
     }
 
-    /// Sets a timer. There is no cancelling: whoever is woken checks whether it still matters.
+    /// Sets a timer. It cannot be cancelled; the receiver of the wake-up checks whether it still applies.
     #[inline(never)]
     pub fn push(&mut self, at: Time, wake: Wake) {
         let key = self.today.key(at, wake);
@@ -94,7 +94,7 @@ impl Timers {
         self.next = self.next.min(at);
     }
 
-    /// Sets the timer of a receiver, or sets it again.
+    /// Sets or resets the timer of a receiver.
     #[inline]
     pub fn set_ack(&mut self, seat: AckSlot, at: Time) {
         if self.acks.set(seat, at) {
@@ -102,7 +102,7 @@ impl Timers {
         }
     }
 
-    /// Takes a timer of a receiver that runs out now.
+    /// Takes a timer of a receiver that expires now.
     pub fn take_ack(&mut self, now: Time) -> Option<TimerId> {
         let taken = self.acks.take(now);
         self.next = self.planned.min(self.acks.next_time());
@@ -130,14 +130,14 @@ impl Timers {
         self.days[place].push(key);
     }
 
-    /// Whether nothing is left of the day, so that the next timer is one of another.
+    /// Whether no timer is left in the current day, so that the next belongs to another.
     #[inline]
     pub fn day_is_over(&self) -> bool {
         self.today.next_time() == Time::NEVER
     }
 
-    /// The day of the next timer begins: `prospect` says what is known by now of each of its timers, and hears whom
-    /// one of those after it wakes.
+    /// Begins the day of the next timer. `prospect` returns the status of each of its timers; its last argument is the
+    /// wake-up of a later timer, for prefetching.
     pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time, Option<Wake>) -> TimerStatus) {
         self.day = day_of(self.planned);
         let place = place_of(self.day);
@@ -160,7 +160,7 @@ impl Timers {
                 TimerStatus::Void => {}
             }
         }
-        // Its room serves again, unless that is much.
+        // The list keeps its capacity unless that is large.
         keys.clear();
         if keys.capacity() <= MOST_ROOM
             && let Some(day) = self.days.get_mut(place)
@@ -179,7 +179,7 @@ impl Timers {
         self.next = self.planned.min(self.acks.next_time());
     }
 
-    /// When the first timer fires that is not one of today's.
+    /// Returns the time of the first timer after the current day.
     fn first_to_come(&self) -> Time {
         let later = self.later.peek().map(|Reverse(key)| *key);
         let from = place_of(self.day);
@@ -188,13 +188,13 @@ impl Timers {
         day.copied().chain(later).min().map_or(Time::NEVER, time_of)
     }
 
-    /// Whom the next timer wakes, of those of today.
+    /// Returns the wake-up of the next timer of the current day.
     #[inline]
     pub fn next_wake(&self) -> Option<Wake> {
         self.today.first().map(wake_of)
     }
 
-    /// Sets the next timer of today again, for whom it would wake.
+    /// Moves the next timer of the current day to a later time.
     #[inline]
     pub fn put_off(&mut self, wake: Wake, at: Time) {
         self.today.pop();
@@ -209,7 +209,7 @@ impl Timers {
         self.pop_before(Time::NEVER)
     }
 
-    /// Takes the next timer, if it comes before `until`.
+    /// Takes the next timer if it comes before `until`.
     pub fn pop_before(&mut self, until: Time) -> Option<(Time, Wake)> {
         while self.next_time() < until {
             let now = self.next_time();
@@ -225,7 +225,7 @@ impl Timers {
         None
     }
 
-    /// Takes the next timer that is not one of a receiver.
+    /// Takes the next timer that is not a receiver's.
     #[inline]
     pub fn pop_planned(&mut self) -> Option<Wake> {
         if self.day_is_over() {
@@ -262,15 +262,15 @@ mod tests {
     }
 
     proptest! {
-        /// Few or many, so that few become many and few again; within a day, over some, and beyond all that are kept
-        /// apart. As a day begins, some turn out to be set for later, and some to wake nobody.
+        /// Few or many timers, so that the structure grows and shrinks; within a day, across several, and beyond the
+        /// separate days. When a day begins, some timers have moved to a later time and some are void.
         #[test]
         fn timers_fire_in_the_order_of_their_times(
             scale in prop::sample::select(vec![0, 20, 24]),
             steps in prop::collection::vec((0..1_000u64, 0..6u32), 0..400),
         ) {
             let (mut timers, mut model) = (Timers::default(), std::collections::BTreeSet::new());
-            // At equal times they go by when they were set.
+            // At equal times they fire in the order in which they were set.
             let mut set = 0;
             let mut set_for = |at: Time, number: u32| {
                 set += 1;

@@ -1,37 +1,37 @@
-//! Times by how often they occur, to one part in a hundred.
+//! Histogram of times with a relative resolution of one percent.
 //!
-//! Bins as in HdrHistogram (G. Tene), with two significant digits: 128 to each power of two, and below 256 ns
-//! one for each. The library of that name finds the same bin; here it is found in a few instructions, since
-//! every packet that a bottleneck accepts is counted, and what is known anyway, extremes and the sum of all,
-//! is not kept besides. No time is too long for a bin of its own, and no bin is ever full.
+//! Bins as in HdrHistogram (G. Tene) with two significant digits: 128 per power of two, and one per nanosecond below
+//! 256 ns. The library of that name finds the same bin; this version takes a few instructions, since it counts every
+//! packet that a bottleneck accepts, and omits extremes and sums, which are known anyway. Neither times nor counts are
+//! limited.
 
 use tidegate_mechanisms::units::Span;
 
-/// Bins of a power of two.
+/// Logarithm of the number of bins per power of two.
 const BINS_BITS: u32 = 7;
-/// Shorter times have bins of their own.
+/// Times below this have bins of their own, ns.
 const LEAST: u64 = 2 << BINS_BITS;
 
-/// How often times occurred.
+/// Counts by time.
 #[derive(Clone)]
 pub struct Histogram {
-    /// By bin; of those that have reached 2³², what is over.
+    /// Count of each bin, modulo 2³².
     counts: Vec<u32>,
-    /// Bins that have reached 2³², each as often as it has.
+    /// Bins whose count has wrapped, one entry per wrap.
     wrapped: Vec<usize>,
 }
 
-/// There are bins up to this time from the beginning; for longer ones they are added.
+/// Bins for times up to this are allocated initially; others are added as needed.
 const USUAL: Span = Span::from_secs(3_600);
 
-/// The bin of a time.
+/// Returns the bin of a time.
 #[inline(always)]
 fn bin_of(ns: u64) -> usize {
     let power = (ns | (LEAST - 1)).ilog2() - BINS_BITS;
     ((u64::from(power) << BINS_BITS) + (ns >> power)) as usize
 }
 
-/// The longest time of a bin, ns.
+/// Returns the longest time of a bin, ns.
 fn last_of(bin: usize) -> u64 {
     let power = (bin >> BINS_BITS).saturating_sub(1);
     let first = ((bin - (power << BINS_BITS)) as u64) << power;
@@ -58,7 +58,7 @@ impl Histogram {
         }
     }
 
-    /// Counts a time of a bin that is not there yet or whose count has no room.
+    /// Counts a time whose bin is not allocated or whose count wraps.
     #[cold]
     #[inline(never)]
     fn record_beyond(&mut self, bin: usize) {
@@ -71,21 +71,20 @@ impl Histogram {
         }
     }
 
-    /// Forgets all.
+    /// Resets all counts.
     pub fn reset(&mut self) {
         self.counts.fill(0);
         self.wrapped.clear();
     }
 
-    /// How many times fell into each bin.
+    /// Returns the count of each bin.
     fn counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.counts.iter().map(|count| u64::from(*count)).collect();
         self.wrapped.iter().for_each(|&bin| counts[bin] += 1 << u32::BITS);
         counts
     }
 
-    /// The longest time of the bin in which this share of all, counted from the shortest, is reached;
-    /// `None` if there is none.
+    /// Returns the longest time of the bin that contains the `share` quantile; `None` if nothing was counted.
     pub fn quantile(&self, share: f64) -> Option<Span> {
         let counts = self.counts();
         let all: u64 = counts.iter().sum();
@@ -121,7 +120,7 @@ mod tests {
         }
     }
 
-    /// 2³³ + 1 times of a second, and as many of two: a bin is never full.
+    /// 2³³ + 1 times of one second, and as many of two: counts do not saturate.
     #[test]
     fn no_bin_is_ever_full() {
         let mut times = Histogram::default();
@@ -129,7 +128,7 @@ mod tests {
         for time in [one, two] {
             times.record(time);
             for _ in 0..2 {
-                // 2³² − 1 at a time, and then one more.
+                // Set the bin to 2³² − 1, then count one more.
                 let bin = bin_of(time.as_nanos());
                 times.counts[bin] = u32::MAX;
                 times.record(time);

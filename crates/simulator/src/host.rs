@@ -1,8 +1,8 @@
-//! One end of a connection by itself: no network, and no peer but whoever calls.
+//! One end of a connection on its own: no network, and the caller as its peer.
 //!
-//! Packets in, packets out, next wake-up: what stands behind [`crate::tcp::HostContext`] in a run stands here in
-//! the open, so that a script can play the other end. Sequence space counts segments, as everywhere in
-//! the simulator; segment 0 is the first after the handshake.
+//! Packets in, packets out, next wake-up: the interface behind [`crate::tcp::HostContext`] is exposed here, so that a
+//! script can play the other end. Sequence space counts segments, as everywhere in the simulator; segment 0 is the
+//! first after the handshake.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
@@ -21,7 +21,7 @@ use crate::tcp::{Address, HEADER_BYTES, Half, HostContext, SimContext, TIMESTAMP
 use crate::topology::Receivers;
 use crate::wake::{TimerId, Wake};
 
-/// A network that neither delays nor loses nor fills: it hands over what leaves the host.
+/// A network without delay, loss or congestion; it hands out the packets that leave the host.
 const NETWORK: &str = r#"
 version = 1
 profile = "linux"
@@ -43,75 +43,75 @@ delay = "0 s"
 /// SACK blocks of an acknowledgement, in segments `start..end`, most recent first.
 pub type Blocks = Vec<(u64, u64)>;
 
-/// What leaves a host.
+/// Packet sent by the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The request for a connection, or the answer to one.
+    /// SYN or SYN/ACK.
     Request,
-    /// A segment of data.
+    /// Data segment.
     Segment {
-        /// Its number.
+        /// Segment number.
         number: u64,
         /// Payload, bytes.
         bytes: u16,
-        /// It asks for being handed to the application.
+        /// Whether PSH is set.
         pushed: bool,
-        /// It is ECN-capable.
+        /// Whether the packet is ECN-capable.
         capable: bool,
-        /// It says that the window has been reduced for a mark.
+        /// Whether CWR is set.
         reduced: bool,
     },
     /// An acknowledgement.
     Ack {
-        /// The next segment expected.
+        /// Next segment expected.
         next: u64,
-        /// The timestamp that it echoes.
+        /// Echoed timestamp.
         echo: Time,
-        /// What it says of marks.
+        /// ECN feedback.
         marks: AckMarks,
-        /// What has arrived beyond, or come twice.
+        /// SACK blocks, including D-SACK.
         blocks: Blocks,
     },
 }
 
-/// What an acknowledgement says of marks.
+/// ECN feedback of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckMarks {
-    /// Classic feedback: congestion is echoed, in ECE. Accurate: the counter of packets.
+    /// ECE with classic feedback; the packet counter with AccECN.
     pub ace: Ace,
-    /// Accurate feedback: the counters of bytes.
+    /// Byte counters of the AccECN option.
     pub received: Option<ReceivedBytes>,
 }
 
-/// An acknowledgement that arrives.
+/// Acknowledgement from the peer.
 #[derive(Clone, Debug, Default)]
 pub struct Acknowledgement {
-    /// The next segment that the peer expects.
+    /// Next segment that the peer expects.
     pub next: u64,
-    /// When what it echoes was sent; without timestamps nobody asks.
+    /// Send time of the packet whose timestamp is echoed; ignored without timestamps.
     pub echo: Time,
-    /// What it says of marks.
+    /// ECN feedback.
     pub marks: AckMarks,
-    /// Its own timestamp is later than those before.
+    /// Whether its own timestamp is later than all before.
     pub newer: bool,
-    /// What has arrived beyond, where the peer sends SACK blocks.
+    /// SACK blocks, if the peer sends them.
     pub blocks: Option<Blocks>,
 }
 
-/// A segment of data that arrives.
+/// Data segment from the peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentArrival {
-    /// Its number.
+    /// Segment number.
     pub number: u64,
     /// Payload, bytes.
     pub bytes: u16,
-    /// Its timestamp.
+    /// Timestamp.
     pub stamp: Time,
-    /// It asks for being handed to the application.
+    /// Whether PSH is set.
     pub pushed: bool,
-    /// Its ECN field.
+    /// ECN field.
     pub ecn: Codepoint,
-    /// The peer has reduced its window.
+    /// Whether CWR is set.
     pub reduced: bool,
 }
 
@@ -119,17 +119,18 @@ pub struct SegmentArrival {
 pub struct Host {
     network: Network,
     timers: Timers,
-    /// Its sender is this host's.
+    /// Half in which this host sends.
     out: Half,
-    /// Its receiver is this host's.
+    /// Half in which this host receives.
     back: Half,
     now: Time,
 }
 
-/// Options of TCP: those of the profile `linux`, and `overrides` as `tcp.key`, `value` pairs over them.
+/// Returns TCP options: those of the profile `linux` with `overrides` as `tcp.key`, `value` pairs.
 ///
 /// # Errors
-/// What is wrong with the overrides, in words.
+///
+/// A description of the invalid overrides.
 pub fn tcp_options(overrides: &[(String, String)]) -> Result<TcpPlan, String> {
     let scenario = Scenario::parse(NETWORK, overrides).map_err(|errors| {
         let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
@@ -140,7 +141,7 @@ pub fn tcp_options(overrides: &[(String, String)]) -> Result<TcpPlan, String> {
 }
 
 impl Host {
-    /// A closed one, with segments of at most `mss` bytes of payload.
+    /// Returns a host without a connection, with segments of at most `mss` bytes of payload.
     ///
     /// # Panics
     /// If `mss` is 0 or does not fit into a packet.
@@ -155,28 +156,28 @@ impl Host {
         Host { network, timers: Timers::default(), out, back, now: Time::ZERO }
     }
 
-    /// Makes its sender that of a kernel with another build or other settings.
+    /// Sets build options and sysctls of the sender's kernel.
     pub fn set_kernel(&mut self, kernel: Kernel) {
         self.out.sender.set_kernel(kernel);
     }
 
-    /// From now on its interface takes no segment.
+    /// Makes the interface reject all further segments.
     pub fn refuse_segments(&mut self) {
         self.out.sender.refuse_segments();
     }
 
-    /// Moves the clock on. Wake-ups in between are the caller's to let happen, by [`Host::wake`].
+    /// Advances the clock. The caller lets intermediate wake-ups happen by [`Host::wake`].
     pub fn at(&mut self, now: Time) -> &mut Self {
         self.now = self.now.max(now);
         self
     }
 
-    /// When it wants to be woken; it may turn out then that it has nothing to do yet.
+    /// Returns the time of the next wake-up, which may turn out to be void.
     pub fn next_wake(&self) -> Option<Time> {
         Some(self.timers.next_time()).filter(|at| *at < Time::NEVER)
     }
 
-    /// Sets the clock to the next wake-up and lets it happen.
+    /// Advances the clock to the next wake-up and performs it.
     pub fn wake(&mut self) {
         let Some(at) = self.next_wake() else { return };
         self.now = self.now.max(at);
@@ -189,46 +190,45 @@ impl Host {
         }
     }
 
-    /// Requests a connection, or answers a request: what the sender does, and times, is the same.
+    /// Sends a SYN or SYN/ACK; the sender's actions and timing are the same for both.
     pub fn open(&mut self) {
         self.sending(|connection, ctx| connection.sender.open(ctx));
     }
 
-    /// The peer requests a connection.
+    /// Handles a SYN from the peer.
     pub fn requested(&mut self, ace: Ace, ecn: Codepoint) {
         let flags = flags::SYN | ace.flags() | ecn.flags();
         let request = Packet { at: self.now, flags, ..Packet::default() };
         self.back.receiver.on_request(&request);
     }
 
-    /// The handshake is over, and has ended in `outcome`; the request or answer that this acknowledges was
-    /// sent at `sent`.
+    /// Completes the handshake with `outcome`; the packet that this acknowledges was sent at `sent`.
     pub fn answered(&mut self, sent: Time, outcome: HandshakeOutcome) {
         self.sending(|connection, ctx| connection.sender.on_answer(sent, outcome, ctx));
     }
 
-    /// A packet without data arrives: what it says of marks apart, it may itself be marked.
+    /// Handles a packet without data apart from its feedback: counts its own mark.
     pub fn note_control(&mut self, ecn: Codepoint) {
         self.back.receiver.note_control(ecn);
     }
 
-    /// A packet of the handshake has this option.
+    /// Handles the AccECN option of a handshake packet.
     pub fn note_option(&mut self, received: &ReceivedBytes) {
         self.out.sender.note_option(received);
     }
 
-    /// Whether the peer has sent the option of accurate feedback.
+    /// Whether the peer has sent the AccECN option.
     pub fn has_seen_option(&self) -> bool {
         self.out.sender.has_seen_option()
     }
 
-    /// With which acknowledgements that option goes, on a path that may not let it pass.
+    /// Sets which acknowledgements carry the AccECN option.
     pub fn send_options(&mut self, when: OptionPlan) {
         self.back.receiver.send_options(when);
     }
 
-    /// The application writes so many bytes; with `push` what does not fill a segment leaves all the same.
-    /// Nothing is sent before [`Host::send`] or the next acknowledgement.
+    /// Writes `bytes` from the application; with `push`, a partial segment is sent as well. Nothing is sent before
+    /// [`Host::send`] or the next acknowledgement.
     pub fn write(&mut self, bytes: u64, push: bool) {
         self.out.sender.write(bytes);
         if push {
@@ -236,12 +236,12 @@ impl Host {
         }
     }
 
-    /// Sends what has been written, as far as the window allows.
+    /// Sends written data as far as the window allows.
     pub fn send(&mut self) {
         self.sending(|connection, ctx| connection.sender.on_written(ctx));
     }
 
-    /// An acknowledgement arrives.
+    /// Handles an acknowledgement.
     pub fn acknowledge(&mut self, reported: &Acknowledgement) {
         if reported.newer {
             self.out.sender.note_newer();
@@ -270,7 +270,7 @@ impl Host {
         self.sending(|connection, ctx| connection.sender.on_ack(&PackedPacket::of(&packet), ctx));
     }
 
-    /// A segment of data arrives.
+    /// Handles a data segment.
     pub fn receive(&mut self, arrival: &SegmentArrival) {
         let flag = |holds: bool, flag: u32| if holds { flag } else { 0 };
         let packet = Packet {
@@ -286,8 +286,8 @@ impl Host {
         self.receiving(|connection, ctx| connection.on_data(&PackedPacket::of(&packet), ctx));
     }
 
-    /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that
-    /// says of marks, where they are counted.
+    /// Acknowledges the data received in order by a packet sent for another reason. Returns its ECN feedback, if marks
+    /// are counted.
     pub fn acknowledge_in_transit(&mut self) -> Option<AckMarks> {
         let receiver = &mut self.back.receiver;
         let marks = receiver.counts_marks().then(|| {
@@ -298,7 +298,7 @@ impl Host {
         marks
     }
 
-    /// What has left since the last call, in order.
+    /// Takes the packets sent since the last call, in order.
     pub fn take_sent(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while self.network.transit.next_time() < Time::NEVER {
@@ -333,12 +333,12 @@ impl Host {
         }
     }
 
-    /// The state of its sender.
+    /// Returns the state of its sender.
     pub fn info(&self) -> SenderInfo {
         self.out.sender.info()
     }
 
-    /// The next segment that its receiver expects.
+    /// Returns the next segment that its receiver expects.
     pub fn expects(&self) -> u64 {
         self.back.receiver.next
     }

@@ -1,30 +1,30 @@
-//! The hosts that send data: the order in which each one's packets leave, and its jitter.
+//! Hosts that send data: the order of each host's packets, and its jitter.
 
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::memory::{large_list, prefetch};
 use crate::random::{SparseStream, Stream, stream_label};
 
-/// From so many hosts on, memory costs more than making random numbers does.
+/// Number of hosts from which on memory costs more than generating random numbers.
 const MANY: usize = 4096;
 
-/// All hosts that send data, by number.
+/// All sending hosts, by number.
 pub enum HostQueues {
-    /// A few.
+    /// Few hosts, with buffered random numbers.
     Few(Vec<Interface<Stream>>),
-    /// Many, with few random numbers in stock.
+    /// Many hosts, with few buffered random numbers.
     Many {
-        /// The run's.
+        /// Seed of the run.
         seed: u64,
-        /// By number.
+        /// Interfaces by host.
         hosts: Vec<Interface<SparseStream>>,
     },
 }
 
-/// How one of them reaches the network: in one cache line where there are many.
+/// Interface of a host to the network, within a cache line where there are many.
 #[repr(align(64))]
 pub struct Interface<S> {
-    /// When its last packet has entered, or will have.
+    /// Entry time of its last packet.
     entered: Time,
     random: S,
 }
@@ -34,7 +34,7 @@ impl<S> Interface<S> {
         Interface { entered: Time::ZERO, random }
     }
 
-    /// When the next packet enters: at `at`, or behind those that left before.
+    /// Returns the entry time of the next packet: `at`, or after its predecessors.
     #[inline]
     fn enter(&mut self, at: Time) -> Time {
         self.entered = self.entered.max(at);
@@ -43,7 +43,7 @@ impl<S> Interface<S> {
 }
 
 impl HostQueues {
-    /// Before the first packet. Each host has the name of the link over which it sends.
+    /// Returns the hosts before their first packets. Each uses the name of its first link for its random stream.
     pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
         if links.len() < MANY {
             let host =
@@ -54,7 +54,7 @@ impl HostQueues {
         HostQueues::Many { seed, hosts: large_list(links.map(stream_label).map(host)) }
     }
 
-    /// When a packet enters that leaves at `now`, after up to so much jitter.
+    /// Returns the entry time of a packet sent at `now`, after a random jitter of up to `jitter_ns`.
     #[inline]
     pub fn release(&mut self, host: u32, now: Time, jitter_ns: u64) -> Time {
         match self {
@@ -71,7 +71,7 @@ impl HostQueues {
         }
     }
 
-    /// So much jitter at most.
+    /// Draws a jitter of at most `jitter_ns`.
     pub fn jitter(&mut self, host: u32, jitter_ns: u64) -> Span {
         Span::from_nanos(match self {
             _ if jitter_ns == 0 => 0,
@@ -80,7 +80,7 @@ impl HostQueues {
         })
     }
 
-    /// Asks for what is kept of a host.
+    /// Prefetches the state of a host.
     #[inline(always)]
     pub fn prefetch(&self, host: u32) {
         if let HostQueues::Many { hosts, .. } = self
@@ -90,7 +90,7 @@ impl HostQueues {
         }
     }
 
-    /// When a packet enters that leaves at `now`, without jitter.
+    /// Returns the entry time of a packet sent at `now` without jitter.
     pub fn release_next(&mut self, host: u32, now: Time) -> Time {
         match self {
             HostQueues::Few(hosts) => hosts[host as usize].enter(now),

@@ -1,4 +1,4 @@
-//! Wake-ups in the order of their times.
+//! Wake-ups sorted by time.
 
 use core::cmp::Reverse;
 
@@ -8,14 +8,14 @@ use tidegate_mechanisms::units::Time;
 use crate::ring::Ring;
 use crate::wake::Wake;
 
-/// So many are few.
+/// Maximum length of the sorted list.
 const FEW: usize = 48;
 
-/// Wake-ups by time, and at equal times as they were set.
+/// Wake-ups by time; those of equal times by insertion.
 pub struct InOrder {
-    /// All of them, in order, where there are few: most new ones are among the last.
+    /// Sorted list, used while there are few: most new entries belong near the end.
     few: Ring<u128>,
-    /// Those that came when there were many.
+    /// Entries added while the list was full.
     heap: QuaternaryHeap<Reverse<u128>>,
     inserted: u32,
     next: Time,
@@ -28,26 +28,26 @@ impl Default for InOrder {
     }
 }
 
-/// When a wake-up comes.
+/// Returns the time of a key.
 #[inline]
 pub const fn time_of(key: u128) -> Time {
     Time::from_nanos((key >> 64) as u64)
 }
 
-/// Whom it wakes.
+/// Returns the wake-up of a key.
 #[inline]
 pub fn wake_of(key: u128) -> Wake {
     Wake::unpack(key as u32)
 }
 
 impl InOrder {
-    /// When the first comes; [`Time::NEVER`] if there is none.
+    /// Returns the time of the first wake-up; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next
     }
 
-    /// A wake-up that is set now, and comes behind those that were set before for the same time.
+    /// Returns the key of a new wake-up, behind earlier ones of the same time.
     #[inline(always)]
     pub fn key(&mut self, at: Time, wake: Wake) -> u128 {
         self.inserted = self.inserted.wrapping_add(1);
@@ -55,7 +55,7 @@ impl InOrder {
         u128::from(at.as_nanos()) << 64 | order
     }
 
-    /// Adds one.
+    /// Adds a key.
     #[inline(never)]
     pub fn push(&mut self, key: u128) {
         if self.few.len() < FEW && self.heap.is_empty() {
@@ -66,7 +66,7 @@ impl InOrder {
         self.next = self.next.min(time_of(key));
     }
 
-    /// The first.
+    /// Returns the first key.
     #[inline(always)]
     pub fn first(&self) -> Option<u128> {
         let (few, heap) = (self.few.front().copied(), self.heap.peek());
@@ -76,7 +76,7 @@ impl InOrder {
         }
     }
 
-    /// Takes the first.
+    /// Takes the first key.
     #[inline]
     pub fn pop(&mut self) -> Option<u128> {
         let key = match self.heap.peek() {

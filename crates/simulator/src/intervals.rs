@@ -1,18 +1,19 @@
-//! What is measured of each part of a measurement by itself.
+//! Measurements by interval.
 
-use tidegate_mechanisms::units::Span;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
+use crate::link::able_ns;
 use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
 use crate::readings::{Counted, Readings};
 use tidegate_mechanisms::bottleneck::DropReason;
 
-/// Length of each part of the measurement; all of it where it has none.
+/// Returns the length of each interval of the measurement; all of it if it is not divided.
 pub fn length(plan: &Plan) -> Span {
     Span::from_nanos(plan.duration.as_nanos() / u64::from(plan.intervals.max(1)))
 }
 
-/// Adds what happened between two readings, an interval apart.
+/// Adds the differences between two readings, an interval apart.
 pub fn measure(
     tables: &mut IntervalTables,
     plan: &Plan,
@@ -63,7 +64,9 @@ fn links(
         let bytes = (passed.backlog_byte_ns - was_passed.backlog_byte_ns) as f64;
         table.interval.push(interval);
         table.link.push(planned.name.clone());
-        table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
+        let start = Time::ZERO + plan.warm_up + length * u64::from(interval);
+        let busy_ns = (passed.busy_ns - was_passed.busy_ns) as f64;
+        table.utilization.push(busy_ns / able_ns(planned, start, start + length));
         table.mean_backlog_packets.push(packets / span_ns);
         table.mean_backlog_bytes.push(bytes / span_ns);
         table.drops.push((0..to.drops().len()).map(drops).sum());
@@ -71,7 +74,7 @@ fn links(
     }
 }
 
-/// Adds what happened to each flow between two readings of a simulation, an interval apart.
+/// Adds the differences of each flow between two readings of a simulation, an interval apart.
 pub fn measure_flows(
     table: &mut IntervalFlowTable,
     plan: &Plan,

@@ -1,9 +1,8 @@
 //! Packet-level simulation in virtual time.
 //!
-//! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either a packet that
-//! arrives at the far end of a link ([`network`]) or a timer ([`event_queue`]); end hosts stand
-//! behind a narrow door ([`tcp::HostContext`]): packets in, packets out, next wake-up. The same network
-//! also stands between real hosts, in real time: [`Emulation`].
+//! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either the arrival of a packet at the far
+//! end of a link ([`network`]) or a timer ([`event_queue`]). End hosts have a narrow interface ([`tcp::HostContext`]):
+//! packets in, packets out, next wake-up. The same network also runs between real hosts, in real time: [`Emulation`].
 
 mod ack_timers;
 mod ahead;
@@ -11,6 +10,7 @@ mod applications;
 mod arrivals;
 mod build;
 mod calendar;
+mod capture;
 mod connections;
 mod contents;
 mod deadlines;
@@ -34,6 +34,7 @@ mod owner;
 mod pace;
 mod packet;
 mod probe;
+mod progress;
 pub mod random;
 mod readings;
 mod reports;
@@ -55,10 +56,14 @@ pub use applications::datagrams::DatagramApplication;
 pub use applications::site::Site;
 pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
+pub use capture::{CaptureSink, CapturedPacket, CapturedTcp};
 pub use connections::End;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict};
+pub use emulation::{
+    Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict, Release,
+};
 use output::RunOutput;
+use progress::Progress;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};
 pub use tidegate_scenario::plan::Direction;
@@ -73,20 +78,68 @@ pub fn run(plan: &Plan, seed: u64) -> RunOutput {
     engine::Engine::new(plan, seed, Receivers::AheadOfTime).run()
 }
 
-/// The same as [`run`], which stops where it would hold more than there is room for.
+/// Runs a plan as [`run`], but stops if it would exceed a memory limit.
 ///
 /// # Errors
-/// What there is no room for, and which flow begins too much of it.
+///
+/// The limit that would be exceeded, and by which flow.
 ///
 /// # Panics
-/// As [`run`], but for that.
+///
+/// As [`run`], apart from the memory limits.
 pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
     stop::caught(plan, || run(plan, seed))
 }
 
+/// The same as [`try_run`], which calls `report` now and then with the share of the time until the end of the
+/// measurement that is simulated.
+///
+/// # Errors
+/// As [`try_run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_reporting(
+    plan: &Plan,
+    seed: u64,
+    report: &mut dyn FnMut(f64),
+) -> Result<RunOutput, Stop> {
+    stop::caught(plan, || {
+        let engine = engine::Engine::new(plan, seed, Receivers::AheadOfTime);
+        engine.reporting(Progress::to(plan, report)).run()
+    })
+}
+
+/// The same as [`try_run`], where `sink` receives the packets that leave these links (indices into [`Plan::links`]). Returns
+/// also the number of packets omitted because they were in a tunnel. The output has counters and series of all of
+/// these links, in addition to those of bottlenecks; the digest is that of [`run`].
+///
+/// # Errors
+/// As [`try_run`].
+///
+/// # Panics
+/// As [`try_run`].
+pub fn try_run_captured(
+    plan: &Plan,
+    seed: u64,
+    links: &[usize],
+    sink: CaptureSink,
+) -> Result<(RunOutput, u64), Stop> {
+    let mut watched = plan.clone();
+    let added: Vec<usize> =
+        links.iter().copied().filter(|&link| !plan.links[link].monitored).collect();
+    for &link in &added {
+        watched.links[link] = watched.links[link].clone().watched(true);
+    }
+    stop::caught(plan, || {
+        let engine = engine::Engine::new(&watched, seed, Receivers::AheadOfTime);
+        engine.run_captured(links, added, sink)
+    })
+}
+
 /// The same as [`run`], with an event for every packet that reaches its receiver. Of links without a monitor, packets
-/// that they drop or accept ahead of time may be counted in another part of the run. Slower: it is there to be compared
-/// with.
+/// that they drop or accept ahead of time may be counted in another part of the run. Slower; for
+/// comparison.
 ///
 /// # Panics
 /// As [`run`].

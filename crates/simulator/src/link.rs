@@ -1,22 +1,23 @@
-//! A link: a queue, a transmitter and a pipe.
+//! A link: queue, transmitter and propagation delay.
 //!
-//! First-come-first-served service needs no event of its own. The moment a packet leaves is known
-//! when it arrives: when the transmitter is free, plus its transmission time. So the queue is the
-//! list of the departures still to come, and the backlog that an arriving packet meets is its
-//! length after those that are over have been struck off. Packets of one length that follow each other without a
-//! pause depart at even steps, so the list has an entry for each such run, and mostly no more than the last one.
+//! FIFO service needs no event of its own. The departure time of a packet is known on arrival: the time at which the
+//! transmitter becomes free plus the transmission time. The queue is therefore the list of future departures, and the
+//! backlog at an arrival is its length after removing past ones. Back-to-back packets of one length depart at even
+//! steps; the list has one entry for each such run, and usually no entry besides the last run.
 //!
-//! A mechanism that must see departures, or that serves in another order, stands in a [`Station`]
-//! instead; the link then has the rest.
+//! A mechanism that needs departures as events, or that serves in another order, runs in a [`Station`]; the link then
+//! provides the rest.
 
 mod departures;
 mod management;
+mod propagation;
 mod rate_schedule;
 mod waiting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::impairment::LossProcess;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Buffer, LinkPlan};
+use tidegate_scenario::plan::{Buffer, LinkKind, LinkPlan};
 
 use crate::owner::Owner;
 use crate::pace::Pace;
@@ -28,64 +29,66 @@ use crate::station::Station;
 use crate::transmission::Transmission;
 pub use departures::Departed;
 use management::Management;
+use propagation::Propagation;
 use rate_schedule::RateSchedule;
 use waiting::Run;
 
-/// A unidirectional link. What most packets need of it is in one cache line, what is accepted included; the rest
-/// lies elsewhere, and of most links there is none.
+/// A unidirectional link. The fields that most packets need, including `accepted`, fit in one cache line; the rest is
+/// allocated separately, and absent in most links.
 #[repr(align(64))]
 pub struct Link {
-    /// When the transmitter is free.
+    /// Time at which the transmitter becomes free.
     free_at: Time,
-    /// The rate where it never changes: see [`Pace`], which in one piece would take twice the room.
+    /// Reciprocal of a constant rate; see [`Pace`], which as a struct would take twice the space.
     reciprocal: u64,
     delay: Span,
-    /// What it has accepted.
+    /// Counts of accepted packets.
     pub accepted: Accepted,
     rest: Option<Box<Rest>>,
     limit_packets: u32,
-    /// The last packets accepted, all of `run_len` bytes and sent without a pause, the last of which departs
-    /// when the transmitter is free. Some of them may have left, if not all.
+    /// Number of packets in the last run: back-to-back packets of `run_len` bytes, the last of which departs at
+    /// `free_at`. Some of them may have left.
     run: u32,
     run_len: u16,
     shift: u8,
-    /// The link is plain, and no packets wait before the run.
+    /// Whether the link is plain and no packets wait before the run.
     at_once: bool,
-    /// Whether a packet that finds the link idle passes, with nothing to draw or to record, and at the
-    /// rate that there always is.
+    /// Whether a packet that finds the link idle passes without random draws or recording, at a constant rate.
     plain: bool,
-    /// Whether the exact backlog matters for every packet, as it does for an AQM and where bytes are limited.
-    /// Otherwise departures are struck off only when the list looks full.
+    /// Whether the exact backlog matters for every packet, as for an AQM or a byte limit. Otherwise past departures are
+    /// removed only when the list looks full.
     exact: bool,
-    /// Whether the AQM looks at the queue also while nothing comes.
+    /// Whether the AQM has to be updated between arrivals.
     looks_between: bool,
 }
 
-/// What few links have, or few packets need.
+/// State that few links have or few packets need.
 #[derive(Default)]
 struct Rest {
     probe: LinkProbe,
-    /// Packets that have not left yet, but for the last run.
+    /// Packets that have not left yet, without the last run.
     waiting: Ring<Run>,
-    /// So many.
+    /// Number of these packets.
     waiting_packets: u32,
-    /// Bytes of those.
+    /// Bytes of these packets.
     waiting_bytes: u64,
-    /// Room in bytes.
+    /// Buffer size, bytes.
     limit_bytes: u64,
-    /// Rates by time, if there are several.
+    /// Rates over time, if the rate changes.
     schedule: Option<Box<RateSchedule>>,
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
-    wire_loss: Option<Box<(f64, Stream)>>,
+    wire_loss: Option<Box<(LossProcess, Stream)>>,
+    /// How long packets are on the wire, where that is not the same for all.
+    propagation: Option<Box<Propagation>>,
 }
 
-/// A packet that a link has accepted and sends.
+/// A packet that a link has accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Forwarded {
-    /// When it reaches the far end.
+    /// Arrival time at the far end.
     pub at: Time,
-    /// What it has got here.
+    /// What the link writes into the packet.
     pub written: Written,
 }
 
@@ -94,19 +97,19 @@ pub struct Forwarded {
 pub enum Written {
     /// Nothing.
     Nothing,
-    /// A mark.
+    /// A CE mark.
     Mark,
-    /// A price, in the payload word: see [`Link::reported`].
+    /// A price in the payload word; see [`Link::reported`].
     Payload,
 }
 
 impl Link {
-    /// A link as planned, whose name its random streams have.
+    /// Returns the link of a plan; its name selects its random streams.
     pub fn new(plan: &LinkPlan, groups: usize, seed: u64) -> Self {
         Link::with_station(plan, Station::new(plan, seed), groups, seed)
     }
 
-    /// A link around a station, if it is given one.
+    /// Returns a link, around a station if one is given.
     pub fn with_station(
         plan: &LinkPlan,
         station: Option<Box<Station>>,
@@ -114,20 +117,26 @@ impl Link {
         seed: u64,
     ) -> Self {
         let (limit_packets, limit_bytes) = match plan.buffer {
-            // Nothing passes at once where departures are events.
+            // Departures are events, so no packet passes at once.
             _ if station.is_some() => (0, u64::MAX),
             Buffer::Packets(packets) => (packets, u64::MAX),
             Buffer::Bytes(bytes) => (u32::MAX, bytes.get()),
         };
         let management = if station.is_some() { None } else { Management::new(plan, seed) };
-        let wire_loss = (plan.loss.0 > 0.0).then(|| {
-            Box::new((plan.loss.0, Stream::new(seed, format_args!("link/{}/wire", plan.name))))
+        let wire_loss = LossProcess::new(&plan.loss).map(|loss| {
+            Box::new((loss, Stream::new(seed, format_args!("link/{}/wire", plan.name))))
         });
         let looks_between = management.as_ref().is_some_and(|own| own.judge.aqm.looks_between());
         let exact = management.is_some() || limit_bytes < u64::MAX;
         let schedule = RateSchedule::of(plan);
         let steady = schedule.is_none();
-        let plain = !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && steady;
+        let propagation = Propagation::of(plan, seed);
+        let plain = !exact
+            && !plan.monitored
+            && wire_loss.is_none()
+            && limit_packets > 0
+            && steady
+            && propagation.is_none();
         let probe = LinkProbe::new(plan.monitored.then_some(groups));
         let waiting = Ring::default();
         let rest = Rest {
@@ -140,6 +149,7 @@ impl Link {
             station,
             management,
             wire_loss,
+            propagation,
         };
         let Pace { reciprocal, shift } = Pace::new(plan.rate);
         Link {
@@ -159,27 +169,28 @@ impl Link {
         }
     }
 
-    /// When the packet that was accepted last is at the far end.
-    pub fn far_end_at(&self) -> Time {
-        self.free_at + self.delay
+    /// When a copy of the packet that was sent last arrives, if the wire has made one.
+    #[inline]
+    pub fn take_copy(&mut self) -> Option<Time> {
+        self.rest.as_mut()?.propagation.as_mut()?.take_copy()
     }
 
-    /// When a packet left that is at the far end at this time.
-    pub fn departure_of(&self, far_end_at: Time) -> Time {
-        Time::from_nanos(far_end_at.as_nanos() - self.delay.as_nanos())
+    /// When the packet that was accepted last leaves.
+    pub fn last_departure(&self) -> Time {
+        self.free_at
     }
 
-    /// What else is measured, if anything may be.
+    /// Returns the probe of a monitored link, for measurements beyond `accepted`.
     pub fn probe(&self) -> Option<&LinkProbe> {
         self.rest.as_ref().map(|rest| &rest.probe)
     }
 
-    /// Whether it keeps what only bottlenecks keep.
+    /// Whether the link is monitored.
     pub fn is_monitored(&self) -> bool {
         self.probe().is_some_and(|probe| probe.monitor.is_some())
     }
 
-    /// What only bottlenecks keep.
+    /// Returns the monitor, if the link is monitored.
     pub fn monitor(&mut self) -> Option<&mut Monitor> {
         self.rest.as_mut()?.probe.monitor.as_deref_mut()
     }
@@ -188,14 +199,14 @@ impl Link {
         self.rest.as_ref()?.station.as_deref()
     }
 
-    /// Whether an AQM looks at its packets.
+    /// Whether an AQM judges its packets.
     #[inline]
     pub fn is_managed(&self) -> bool {
         let rest = self.rest.as_ref();
         rest.is_some_and(|rest| rest.management.is_some() || rest.station.is_some())
     }
 
-    /// Bytes that the mechanism in front of it remembers from packet to packet.
+    /// Returns the per-packet state of its mechanism, bytes.
     pub fn state_bytes(&self) -> u64 {
         let Some(rest) = &self.rest else { return 0 };
         let in_advance = rest.management.as_ref().map_or(0, |own| own.judge.state_bytes());
@@ -207,15 +218,14 @@ impl Link {
         Pace { reciprocal: self.reciprocal, shift: self.shift }
     }
 
-    /// Whether a packet passes at once at `now`, as most packets do on most links: they find them
-    /// idle, and nothing to be decided there. They go by [`Link::pass_at_once`], others by
-    /// [`Link::offer`].
+    /// Whether a packet passes at once at `now`: the link is idle and decides nothing, as for most packets on most
+    /// links. Such packets use [`Link::pass_at_once`], others [`Link::offer`].
     #[inline(always)]
     pub fn is_free(&self, now: Time) -> bool {
         self.free_at <= now && self.at_once
     }
 
-    /// A packet passes a link that is free at `now`. Returns when it reaches the far end.
+    /// Sends a packet over a link that is free at `now`. Returns its arrival time at the far end.
     #[inline(always)]
     pub fn pass_at_once(&mut self, len: u16, now: Time) -> Time {
         self.free_at = now + self.pace().transmission_time(len);
@@ -224,14 +234,14 @@ impl Link {
         self.free_at + self.delay
     }
 
-    /// Whether a packet that finds the link busy at `now` joins those before it, as the next of a burst does.
+    /// Whether a packet that finds the link busy at `now` extends the last run, as the next packet of a burst does.
     #[inline(always)]
     pub fn is_joined_by(&self, len: u16, now: Time) -> bool {
         let room = self.run < self.limit_packets;
         self.at_once & (self.run_len == len) & room & (self.free_at > now)
     }
 
-    /// A packet [joins](Self::is_joined_by) those before it. Returns when it reaches the far end.
+    /// Appends a packet to the last run ([`Self::is_joined_by`]). Returns its arrival time at the far end.
     #[inline(always)]
     pub fn join(&mut self, len: u16) -> Time {
         self.free_at += self.pace().transmission_time(len);
@@ -240,8 +250,8 @@ impl Link {
         self.free_at + self.delay
     }
 
-    /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
-    /// without counting them: they go to [`Link::arrive`].
+    /// Offers a packet of the given owner at `now`, which never decreases. A station refuses all without counting them;
+    /// they use [`Link::arrive`].
     #[inline]
     pub fn offer(
         &mut self,
@@ -264,7 +274,7 @@ impl Link {
         }
     }
 
-    /// Where nothing but the length of the queue decides.
+    /// Offers a packet where only the queue length decides.
     #[inline]
     fn offer_plain(
         &mut self,
@@ -282,7 +292,7 @@ impl Link {
         Ok(Forwarded { at: self.free_at + self.delay, written: Written::Nothing })
     }
 
-    /// Where the exact backlog matters.
+    /// Offers a packet where the exact backlog matters.
     #[inline]
     fn judge(
         &mut self,
@@ -311,7 +321,7 @@ impl Link {
         self.accept(packed, now, owner, written)
     }
 
-    /// Accepts a packet where there is room for one more.
+    /// Accepts a packet if there is room for one more.
     #[inline(always)]
     fn accept(
         &mut self,
@@ -344,10 +354,11 @@ impl Link {
         if written == Written::Mark {
             rest.probe.on_mark(owner.group);
         }
-        Ok(Forwarded { at: self.free_at + self.delay, written })
+        let at = rest.far_end_at(self.free_at, self.delay);
+        Ok(Forwarded { at, written })
     }
 
-    /// There may be more bytes here than before, if those that have departed are struck off.
+    /// Updates the maximum backlog in bytes, after removing past departures.
     #[inline(never)]
     fn note_most_bytes(&mut self, now: Time) {
         self.strike_off_departed(now);
@@ -357,12 +368,12 @@ impl Link {
         }
     }
 
-    /// What few links have, and now this one.
+    /// Returns the rare state, allocating it if absent.
     fn rest(&mut self) -> &mut Rest {
         self.rest.get_or_insert_default()
     }
 
-    /// The transmission of a packet that begins at this time.
+    /// Returns the transmission of a packet that begins at this time.
     #[inline(always)]
     fn transmission(&self, len: u16, begins: Time) -> Transmission {
         match self.schedule() {
@@ -374,13 +385,13 @@ impl Link {
         }
     }
 
-    /// Rates by time, where there are several.
+    /// Returns the rates over time, if the rate changes.
     #[inline(always)]
     fn schedule(&self) -> Option<&RateSchedule> {
         self.rest.as_deref()?.schedule.as_deref()
     }
 
-    /// For how long it sends in a time in which it always has something to send.
+    /// Returns the sending time within an interval in which the link is always busy.
     fn sending(&self, from: Time, to: Time) -> Span {
         self.schedule().map_or(to.since(from), |schedule| schedule.sending(from, to.max(from)))
     }
@@ -399,16 +410,35 @@ impl Link {
     }
 }
 
-/// Whether what has this probability happens.
+/// Returns the time in which a link of this kind can send, nanoseconds: if its rate follows a trace, the time with a rate
+/// above 0. An outage by `rate_changes` is a fault, and counts as time in which the link can send.
+pub fn able_ns(kind: &LinkKind, from: Time, to: Time) -> f64 {
+    let span = match kind.rate_trace.is_some().then(|| RateSchedule::of(kind)).flatten() {
+        Some(schedule) => schedule.sending(from, to),
+        None => to.since(from),
+    };
+    span.as_nanos().max(1) as f64
+}
+
+/// Whether a packet is lost.
 #[inline(never)]
-fn happens((probability, rng): &mut (f64, Stream)) -> bool {
-    rng.unit() < *probability
+fn loses((loss, rng): &mut (LossProcess, Stream)) -> bool {
+    loss.loses(|| rng.unit())
 }
 
 impl Rest {
+    /// Returns the time at which a packet that departs now reaches the far end.
+    #[inline]
+    fn far_end_at(&mut self, departs: Time, delay: Span) -> Time {
+        match &mut self.propagation {
+            None => departs + delay,
+            Some(own) => own.far_end_at(departs),
+        }
+    }
+
     #[inline]
     fn is_lost_on_wire(&mut self) -> bool {
-        self.wire_loss.as_mut().is_some_and(|loss| happens(loss))
+        self.wire_loss.as_mut().is_some_and(|loss| loses(loss))
     }
 }
 
@@ -422,7 +452,7 @@ mod station_tests;
 mod tests {
     use super::*;
 
-    /// One cache line. There are hundreds of thousands of them in large networks.
+    /// One cache line, since large networks have hundreds of thousands of links.
     #[test]
     fn a_link_stays_small() {
         assert_eq!(size_of::<Link>(), 64);

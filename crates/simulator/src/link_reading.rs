@@ -1,4 +1,4 @@
-//! The counters of a link at a moment, with what has passed of the time that they count in advance.
+//! Counters of a link at a point in time, corrected for times that are counted in advance.
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
@@ -8,44 +8,43 @@ use crate::link::Link;
 use crate::probe::{Accepted, LinkProbe, Monitor};
 use crate::tally::Tally;
 
-/// The counters of all links at a point in time. Of most links there is nothing to be read but what they have
-/// accepted.
+/// Counters of all links at a point in time. Most links have only `accepted`.
 #[derive(Clone)]
 pub struct LinkReadings {
     accepted: Tally<Accepted>,
     count: usize,
-    /// In the order of links.
+    /// Further counters, ascending by link.
     more: Vec<(u32, More)>,
-    /// What links have accepted and not sent yet, where they have any such, in the order of links.
+    /// Packets accepted and not sent yet, ascending by link.
     unsent: Vec<(u32, Unsent)>,
-    /// Drops and marks that were counted too early, where there are any, in the order of links.
+    /// Drops and marks counted too early, ascending by link.
     early: Vec<(u32, SignalCounts)>,
 }
 
-/// The counters of a link at a point in time.
+/// Counters of a link at a point in time.
 #[derive(Clone, Copy)]
 pub struct LinkReading<'a> {
-    /// What it has accepted.
+    /// Packets accepted.
     pub accepted: Accepted,
     more: Option<&'a More>,
     unsent: Option<&'a Unsent>,
     early: SignalCounts,
 }
 
-/// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
+/// Function that reads links: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
 pub type ReadLinks = fn(&mut [Link], &mut Ahead, Time) -> LinkReadings;
 
-/// What there is to be read of few links.
+/// Counters of monitored and managed links.
 #[derive(Clone)]
 struct More {
     probe: LinkProbe,
-    /// Packets and bytes that are accepted and wait, as far as they would not be accepted yet at a station.
+    /// Packets and bytes that are counted as accepted although a station would not have accepted them yet.
     not_begun: (u32, u64),
-    /// What has passed of the time that its counters count in advance, of a monitored link.
+    /// Elapsed part of the times counted in advance, of a monitored link.
     passed: Option<TimePassed>,
 }
 
-/// Time up to a reading.
+/// Times up to a reading.
 #[derive(Clone, Copy)]
 pub struct TimePassed {
     /// Integral of the backlog, packet-ns.
@@ -57,7 +56,8 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms and extremes again; `ahead` has what was counted of later than `now`.
+    /// Reads links at `now`, and resets their histograms and extremes; `ahead` has the events counted before their
+    /// time.
     pub fn take(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
         let readings = LinkReadings::in_passing(links, ahead, now);
         for link in links {
@@ -72,7 +72,7 @@ impl LinkReadings {
         readings
     }
 
-    /// Reads links at `now`, as [`LinkReadings::take`].
+    /// Reads links at `now` as [`LinkReadings::take`], without resetting anything.
     pub fn in_passing(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
         let mut more = Vec::new();
         for (number, link) in links.iter_mut().enumerate() {
@@ -83,7 +83,7 @@ impl LinkReadings {
         LinkReadings { accepted, count: links.len(), more, unsent, early }
     }
 
-    /// That of the link with this number.
+    /// Returns the reading of a link.
     pub fn of(&self, link: usize) -> LinkReading<'_> {
         let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let more = place.ok().map(|place| &self.more[place].1);
@@ -94,7 +94,7 @@ impl LinkReadings {
         LinkReading { accepted: self.accepted.at(link), more, unsent, early }
     }
 
-    /// Those of all links.
+    /// Iterates over the readings of all links.
     pub fn iter(&self) -> impl Iterator<Item = LinkReading<'_>> {
         (0..self.count).map(|link| self.of(link))
     }
@@ -110,25 +110,26 @@ impl More {
 }
 
 impl<'a> LinkReading<'a> {
-    /// What it has accepted; of what is asked a price only what has left the queue, whether or not that is an event.
+    /// Returns the packets accepted; with prices, only those that have left the queue, whether or not departures are
+    /// events.
     pub fn sent(&self) -> Accepted {
         let Accepted { packets, bytes } = self.accepted;
         let (waiting, waiting_bytes) = self.more.map_or((0, 0), |more| more.not_begun);
         Accepted { packets: packets - u64::from(waiting), bytes: bytes - waiting_bytes }
     }
 
-    /// Packets that have arrived and were accepted.
+    /// Returns the number of packets that have arrived and were accepted.
     pub fn arrived(&self) -> u64 {
         self.accepted.packets - self.unsent.map_or(0, |unsent| unsent.not_arrived.into())
     }
 
-    /// What it has sent to the last bit.
+    /// Returns the packets sent to the last bit.
     pub fn departed(&self) -> Accepted {
         let unsent = self.unsent.map(|unsent| unsent.in_all).unwrap_or_default();
         self.accepted.without(unsent)
     }
 
-    /// The same of a user group, at a monitored link.
+    /// Returns the packets sent to the last bit of a user group, at a monitored link.
     pub fn departed_of(&self, group: usize) -> Accepted {
         let groups = self.unsent.map_or(&[][..], |unsent| &unsent.groups);
         let unsent = groups.iter().find(|(of, _)| usize::from(*of) == group);
@@ -137,7 +138,7 @@ impl<'a> LinkReading<'a> {
         accepted.without(unsent.map(|(_, unsent)| *unsent).unwrap_or_default())
     }
 
-    /// For how many nanoseconds a link of this rate has been sending until `now`, when this was read.
+    /// Returns the time in ns that a link of this rate has been sending until the reading at `now`.
     pub fn sending_ns(&self, rate: Rate, now: Time) -> f64 {
         let transmission_ns =
             |bytes: u64| (8 * NANOS_PER_SEC) as f64 * bytes as f64 / rate.as_bps() as f64;
@@ -148,25 +149,26 @@ impl<'a> LinkReading<'a> {
         transmission_ns(self.departed().bytes) + begun_ns.max(0.0)
     }
 
-    /// Packets that have passed with a mark set here.
+    /// Returns the number of packets marked by the link and passed.
     pub fn marks(&self) -> u64 {
         self.more.map_or(0, |more| more.probe.marks) - self.early.marks
     }
 
-    /// Drops by reason: full, AQM, wire, policer.
+    /// Returns the number of drops by reason: full, AQM, wire, policer.
     pub fn drops(&self) -> [u64; 4] {
         let counted = self.more.map_or([0; 4], |more| more.probe.drops);
         core::array::from_fn(|reason| counted[reason] - self.early.drops[reason])
     }
 
-    /// What only bottlenecks keep.
+    /// Returns the monitor, if the link is monitored.
     pub fn monitor(&self) -> Option<&'a Monitor> {
         self.more?.probe.monitor.as_deref()
     }
 
-    /// What has passed of the time that is counted in advance.
+    /// Returns the elapsed part of the times counted in advance.
     ///
     /// # Panics
+    ///
     /// If the link is not monitored.
     pub fn passed(&self) -> &'a TimePassed {
         self.more.and_then(|more| more.passed.as_ref()).expect("monitored")

@@ -1,38 +1,38 @@
-//! What a large network asks of the machine's memory, beyond room. It changes nothing but how long things take.
+//! Cache and page hints for large networks. They change nothing but speed.
 //!
-//! What such a network is kept in fits no cache, and what an event needs next follows from what it has just got:
-//! the processor would wait for each line of it, one after the other. Which packets come next is known, so
-//! what they will need can be in transit meanwhile ([`prefetch`]). And since it looks all over that memory, where a
-//! page of it lies takes the processor as long to find as what is there; large pages are few ([`large_list`]).
+//! The state of a large network fits no cache, and the address of the next access depends on the last, so the processor
+//! would wait for each line in turn. Since the next packets are known, their state can be fetched in advance
+//! ([`prefetch`]). Accesses are spread over all of the memory, so that address translation takes as long as the access
+//! itself; large pages reduce that ([`large_list`]).
 #![allow(unsafe_code)]
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Lists of so many bytes or more are kept in large pages, which have 2 MiB.
+/// Lists of at least this many bytes use large pages, of 2 MiB.
 const LARGE: usize = 1 << 23;
 
-/// Asks for the memory that something lies in.
+/// Prefetches the first cache line of a value.
 #[inline(always)]
 pub fn prefetch<T>(thing: &T) {
     prefetch_within(thing, 0, size_of::<T>());
 }
 
-/// Asks for so many bytes of something, from an offset on.
+/// Prefetches the lines of `bytes` bytes of a value, from an offset on.
 #[inline(always)]
 pub fn prefetch_within<T>(thing: &T, offset: usize, bytes: usize) {
     let first = core::ptr::from_ref(thing).cast::<u8>().wrapping_add(offset);
     for line in (0..bytes).step_by(LINE) {
         prefetch_line(first.wrapping_add(line));
     }
-    // It need not begin where a line does.
+    // The range need not begin at a line.
     prefetch_line(first.wrapping_add(bytes.saturating_sub(1)));
 }
 
-/// Asks for a line. Whatever the address is, nothing is read or written.
+/// Prefetches a line. Any address is allowed, since nothing is read or written.
 #[inline(always)]
 fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint. It may name any address, and has no effect but on caches.
+    // SAFETY: a prefetch is a hint. It may name any address, and affects only caches.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
@@ -41,7 +41,7 @@ fn prefetch_line(address: *const u8) {
     let _ = address;
 }
 
-/// A list of all these, in large pages if there are many.
+/// Collects a list, in large pages if it is large.
 pub fn large_list<T>(all: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut list = Vec::new();
     reserve_large(&mut list, all.len());
@@ -49,7 +49,7 @@ pub fn large_list<T>(all: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     list
 }
 
-/// Makes room for exactly so many more, in large pages if that is much.
+/// Reserves capacity for exactly `more` further elements, in large pages if that is large.
 pub fn reserve_large<T>(list: &mut Vec<T>, more: usize) {
     list.reserve_exact(more);
     let room = list.capacity().saturating_mul(size_of::<T>());
@@ -58,15 +58,15 @@ pub fn reserve_large<T>(list: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Asks for large pages wherever `bytes` from an address on fill them. Whether it gets them is up to the system.
+/// Requests large pages for the part of the range that they fill. The system may decline.
 #[cfg(target_os = "linux")]
 fn ask_for_large_pages(address: *mut u8, bytes: usize) {
-    // Whole pages of 4 KiB, or of what else a page is, up to 64 KiB.
+    // A multiple of the page size, up to 64 KiB.
     const PAGE: usize = 1 << 16;
     let before = address.align_offset(PAGE);
     let whole = bytes.saturating_sub(before) / PAGE * PAGE;
-    // SAFETY: the pages lie within an allocation of ours, and the advice leaves what is in them as it is.
-    // If the system has no large pages, it says so, which does not matter.
+    // SAFETY: the pages lie within our allocation, and the advice leaves their contents unchanged. A system without
+    // large pages returns an error, which is ignored.
     unsafe {
         libc::madvise(address.wrapping_add(before).cast(), whole, libc::MADV_HUGEPAGE);
     }

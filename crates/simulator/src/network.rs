@@ -1,9 +1,8 @@
 //! Links, routes, and the forwarding of packets.
 //!
-//! A link that only one other link feeds needs no event between the two: a packet's arrival at
-//! the second follows, in order, from its departure from the first. Such links are *chained*; the
-//! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
-//! halves the events.
+//! A link that only one other link feeds needs no event between the two: the arrival times at the second follow, in
+//! order, from the departures of the first. Such links are *chained*; the packet then waits in the propagation delay of
+//! the last one. On a dumbbell with an access link per user this halves the events.
 
 mod at_stages;
 mod construction;
@@ -13,6 +12,7 @@ use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 
 use crate::ahead::{Ahead, LinkSignal};
+use crate::capture::Capture;
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
@@ -22,6 +22,7 @@ use crate::owner::Owner;
 use crate::packet::{OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
+use crate::station::Release;
 use crate::topology::{Hop, NO_LINK, NextHop, PacketTrain};
 use crate::transit::{NextEvent, Transit};
 #[cfg(test)]
@@ -41,15 +42,15 @@ pub struct Routes {
 struct FlowState {
     owner: Owner,
     jitter_ns: u64,
-    /// Until when its burst waits, where one delay holds up a whole burst; else [`Time::NEVER`].
+    /// End of the delay of its current burst, where one delay holds a whole burst; else [`Time::NEVER`].
     burst_waits_to: Time,
     /// The host of its sender.
     host: u32,
-    /// The host of its receiver, if that sends data as well; else [`NO_HOST`].
+    /// The host of its receiver, if it sends data as well; else [`NO_HOST`].
     far_host: u32,
 }
 
-/// No host that sends data.
+/// Host number of a host that sends no data.
 const NO_HOST: u32 = u32::MAX;
 
 /// Packets by outcome.
@@ -59,11 +60,11 @@ pub struct PacketTotals {
     pub injected: u64,
     /// Handed to an endpoint.
     pub delivered: u64,
-    /// Dropped, whatever the reason.
+    /// Dropped, for any reason.
     pub dropped: u64,
 }
 
-/// The network. `C` says where the contents of its packets are kept.
+/// The network; `C` stores the contents of its packets.
 pub struct Network<C = InPacket> {
     /// All links.
     pub links: Vec<Link>,
@@ -100,7 +101,7 @@ pub struct Network<C = InPacket> {
     reports: Reports,
     /// Packets that have reached an external node and are handed out next.
     pub exited: Vec<(Time, PackedPacket)>,
-    /// When counters are read next.
+    /// Time of the next reading of the counters.
     next_reading: Time,
     /// Time of the next reading where packets may pass ahead of time: no later packet passes a stage that counts.
     read_next: Time,
@@ -108,6 +109,8 @@ pub struct Network<C = InPacket> {
     deferred: Vec<(Time, PackedPacket)>,
     /// Events that were counted ahead of the reading.
     ahead: Ahead,
+    /// Links whose packets are captured.
+    pub capture: Option<Box<Capture>>,
 }
 
 impl<C: Contents> Network<C> {
@@ -198,7 +201,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             if now > self.next_reading {
-                self.note_pending(number, packed.flow(), packed.len(), arrives, now);
+                self.note_pending(number, packed.flow(), packed.len(), arrives);
             }
             match then {
                 NextHop::Link => hop = self.hop_of(&packed),
@@ -223,23 +226,33 @@ impl<C: Contents> Network<C> {
             return Some((link.join(packed.len()), false));
         }
         let owner = self.flow_states[packed.flow() as usize].owner;
-        match link.offer(&packed, now, owner) {
+        let offered = link.offer(&packed, now, owner);
+        if self.capture.is_some() {
+            self.capture_offered(number, &packed, &offered);
+        }
+        match offered {
             Ok(Forwarded { at, written: Written::Payload }) => {
-                packed.set_payload(link.reported());
+                packed.set_payload(self.links[number as usize].reported());
+                if let Some(copy_at) = self.links[number as usize].take_copy() {
+                    self.duplicate(number, &mut packed, copy_at);
+                }
                 self.transit.send(number, at, packed);
-                self.note_pending(number, packed.flow(), packed.len(), now, at);
+                self.note_pending(number, packed.flow(), packed.len(), now);
                 None
             }
             Ok(Forwarded { at, written }) => {
                 let marked = written == Written::Mark;
+                let copy_at = self.links[number as usize].take_copy();
                 if marked {
                     self.note_signal(number, LinkSignal::Mark, now);
+                }
+                if let Some(copy_at) = copy_at {
+                    return self.send_twice(number, packed, now, (at, marked), copy_at);
                 }
                 Some((at, marked))
             }
             Err(DropReason::Wire) => {
-                let at = link.far_end_at();
-                self.note_pending(number, packed.flow(), packed.len(), now, at);
+                self.note_pending(number, packed.flow(), packed.len(), now);
                 self.note_signal(number, LinkSignal::Drop(DropReason::Wire), now);
                 self.lose(&packed, now);
                 None
@@ -250,6 +263,56 @@ impl<C: Contents> Network<C> {
                 None
             }
         }
+    }
+
+    /// Captures a packet that a link sends: an accepted one, or one lost on the wire.
+    #[cold]
+    fn capture_offered(
+        &mut self,
+        number: u32,
+        packed: &PackedPacket,
+        offered: &Result<Forwarded, DropReason>,
+    ) {
+        let marked = match offered {
+            Ok(Forwarded { written, .. }) => *written == Written::Mark,
+            Err(DropReason::Wire) => false,
+            Err(_) => return,
+        };
+        let departs = self.links[number as usize].last_departure();
+        if let Some(capture) = &mut self.capture {
+            capture.see(number, packed, departs, marked, &self.options);
+        }
+    }
+
+    /// Sends a packet on its way that the wire duplicates, and its copy. Returns nothing to be sent.
+    #[cold]
+    fn send_twice(
+        &mut self,
+        number: u32,
+        mut packed: PackedPacket,
+        now: Time,
+        (at, marked): (Time, bool),
+        copy_at: Time,
+    ) -> Option<(Time, bool)> {
+        if marked {
+            packed.mark();
+        }
+        self.duplicate(number, &mut packed, copy_at);
+        // Its options have another ticket now.
+        self.transit.send(number, at, packed);
+        self.note_pending(number, packed.flow(), packed.len(), now);
+        None
+    }
+
+    /// Sends a copy of a packet over the wire of a link. Reports, and packets in tunnels, whose ends count them, have none.
+    #[cold]
+    fn duplicate(&mut self, number: u32, packed: &mut PackedPacket, at: Time) {
+        if packed.has(flags::REPORT | flags::TUNNEL) {
+            return;
+        }
+        self.ledger.injected += 1;
+        let copy = self.options.copy(packed).numbered(self.contents.copy(packed.number()));
+        self.transit.send(number, at, copy);
     }
 
     /// Handles a packet that a link has not passed: it is lost, or it waits for an event.
@@ -272,12 +335,18 @@ impl<C: Contents> Network<C> {
     pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
+        if let Some(capture) = &mut self.capture {
+            capture.see(number, &departed.packed, now, false, &self.options);
+        }
         self.transit.set_station(place, done);
         self.lose_at_station(number, now);
-        let Departed { packed, at, lost_on_wire } = departed;
+        let Departed { mut packed, at, lost_on_wire } = departed;
         if lost_on_wire {
             self.lose(&packed, now);
             return None;
+        }
+        if let Some(copy_at) = self.links[number as usize].take_copy() {
+            self.duplicate(number, &mut packed, copy_at);
         }
         if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
             return Some((at, packed));
@@ -286,24 +355,28 @@ impl<C: Contents> Network<C> {
         None
     }
 
-    /// The next packet for the queue outside that serves a link.
+    /// Takes the next packet for the external queue of a link.
     pub fn take_arrived(&mut self, number: u32) -> Option<(u32, PackedPacket)> {
         self.links[number as usize].take_arrived()
     }
 
-    /// The queue outside has served a packet. Returns it if a host gets it by that, and when.
+    /// The queue outside has let a packet go. Returns it if a host gets it by that, and when.
     pub fn served(
         &mut self,
         number: u32,
         handle: u32,
         marked: bool,
         now: Time,
+        release: Release,
     ) -> Option<(Time, PackedPacket)> {
-        let Departed { packed, at, lost_on_wire } =
-            self.links[number as usize].leave(handle, marked, now);
+        let Departed { mut packed, at, lost_on_wire } =
+            self.links[number as usize].leave(handle, marked, now, release);
         if lost_on_wire {
             self.lose(&packed, now);
             return None;
+        }
+        if let Some(copy_at) = self.links[number as usize].take_copy() {
+            self.duplicate(number, &mut packed, copy_at);
         }
         if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
             return self.arrive(packed, at);
@@ -312,7 +385,7 @@ impl<C: Contents> Network<C> {
         None
     }
 
-    /// The queue outside has dropped a packet.
+    /// Handles a packet that the external queue has dropped.
     pub fn dropped(&mut self, number: u32, handle: u32, reason: DropReason, now: Time) {
         self.links[number as usize].lose(handle, reason, now);
         self.lose_at_station(number, now);
@@ -368,7 +441,7 @@ impl<C: Contents> Network<C> {
                     packed.mark();
                 }
                 if far_end_at > self.next_reading {
-                    self.note_pending(hop.link, packed.flow(), packed.len(), at, far_end_at);
+                    self.note_pending(hop.link, packed.flow(), packed.len(), at);
                 }
                 self.transit.send(hop.link, far_end_at, packed);
             }
@@ -381,7 +454,7 @@ impl<C: Contents> Network<C> {
         self.transit.settle(over);
     }
 
-    /// The queue of a link has dropped a packet.
+    /// Handles a packet that the queue of a link has dropped.
     #[cold]
     fn lose_in_queue(&mut self, link: u32, packed: &PackedPacket, now: Time) {
         if self.stages.observe_drops_at(link) {
@@ -448,7 +521,7 @@ impl<C: Contents> Network<C> {
         self.stages.disable_fast_paths();
     }
 
-    /// Packets in transit.
+    /// Returns the number of packets in transit.
     pub fn in_transit(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
         self.transit.len() + at_stations + self.deferred.len() as u64

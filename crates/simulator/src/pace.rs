@@ -1,25 +1,25 @@
-//! How long packets take on a link at its rate.
+//! Transmission times of packets at a constant rate.
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Span};
 
-/// [`Rate::transmission_time`] without a division, which takes as long as a dozen other steps.
+/// [`Rate::transmission_time`] without a division, which would take as long as a dozen other operations.
 ///
-/// Dividing by d is multiplying with m = ⌈2ᵏ / d⌉ and dropping k bits. What m is too large by, less
-/// than d / 2ᵏ of itself, does not show in a quotient of numbers below 2ᵏ / d (Granlund and Montgomery,
-/// "Division by invariant integers using multiplication", 1994, theorem 4.2). Numbers are taken four
-/// times, so that k is 64 or more at a bit per second, too.
+/// Division by d is multiplication by m = ⌈2ᵏ / d⌉ and a shift by k bits. The relative error of m, less than d / 2ᵏ,
+/// does not affect quotients of numbers below 2ᵏ / d (Granlund and Montgomery, "Division by invariant integers using
+/// multiplication", 1994, theorem 4.2). Numbers are scaled by four, so that k is at least 64 even at 1 bit/s.
 #[derive(Clone, Copy)]
 pub struct Pace {
-    /// m.
+    /// Multiplier m.
     pub reciprocal: u64,
-    /// k − 64.
+    /// Shift k − 64.
     pub shift: u8,
 }
 
 impl Pace {
-    /// Of a rate.
+    /// Returns the pace of a rate.
     ///
     /// # Panics
+    ///
     /// If the rate is zero, or more than 2⁵⁸ bit/s.
     pub fn new(rate: Rate) -> Self {
         let rate_bps = rate.as_bps();
@@ -29,7 +29,7 @@ impl Pace {
         Pace { reciprocal, shift: shift as u8 }
     }
 
-    /// For a byte or more. Rounded up: ⌈n / d⌉ is ⌊(n − 1) / d⌋ + 1.
+    /// Returns the transmission time of at least one byte, rounded up: ⌈n / d⌉ is ⌊(n − 1) / d⌋ + 1.
     #[inline(always)]
     pub fn transmission_time(self, len: u16) -> Span {
         debug_assert!(len > 0);
@@ -74,7 +74,7 @@ mod tests {
             prop_assert_eq!(time, exact);
         }
 
-        /// Where quotients are whole numbers an error would show first.
+        /// Integer quotients are where an error would show first.
         #[test]
         fn whole_numbers_stay_what_they_are(ns in 1..1u64 << 20, len in 1..=u16::MAX) {
             let bps = (u64::from(len) * 8 * NANOS_PER_SEC).div_ceil(ns);

@@ -7,25 +7,25 @@ use core::fmt;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_ROUTE_STEPS, MAX_RUN};
 
-/// A packet as hosts know it.
+/// A packet as hosts see it.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Packet {
-    /// When it is there: now, or when it arrives.
+    /// Current time, or arrival time.
     pub at: Time,
     /// Data: segment number. Acknowledgement: the next segment expected. With [`flags::REPORT`]: a ticket.
     pub number: u64,
-    /// Data: when it was sent (TSval). Acknowledgement: the echo of it (TSecr).
+    /// Data: send time (TSval). Acknowledgement: the echoed send time (TSecr).
     pub stamp: Time,
-    /// The flow it belongs to.
+    /// Flow of the packet.
     pub flow: u32,
     /// Payload word. Data: an activity, as the bits of an `f32`, or the prices of the path
     /// ([`tidegate_mechanisms::price::Encoding::write`]). Acknowledgement: the prices that the receiver returns
     /// ([`tidegate_mechanisms::price::Gathered::take`]). With [`flags::OPTIONS`]: the ticket of its options,
     /// which hold the payload word.
     pub payload: u32,
-    /// Its next hop: an index into the network's hops.
+    /// Next hop: an index into the network's hops.
     pub hop: u32,
-    /// The connection it belongs to, packed by [`crate::connections::ConnectionId::pack`].
+    /// Connection of the packet, packed by [`crate::connections::ConnectionId::pack`].
     pub connection: u32,
     /// Bytes on the wire.
     pub len: u16,
@@ -33,52 +33,52 @@ pub struct Packet {
     pub flags: u32,
 }
 
-/// The flags of a packet.
+/// Flags of a packet.
 pub mod flags {
     macro_rules! flags {
         ($($(#[doc = $meaning:literal])* $name:ident;)+) => {
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the flags")]
             enum Place { $($name),+ }
             $($(#[doc = $meaning])* pub const $name: u32 = 1 << Place::$name as u32;)+
-            /// All of them, by name.
+            /// All flags, by name.
             pub const ALL: &[(&str, u32)] = &[$((stringify!($name), $name)),+];
         };
     }
 
     flags! {
-        /// It acknowledges: a segment without data.
+        /// Acknowledgement: a segment without data.
         ACK;
-        /// Connection request, or its answer.
+        /// Connection request, or the answer to one.
         SYN;
-        /// ECN-capable transport, as its sender has it: it stays when the packet is marked.
+        /// ECN-capable transport as set by the sender; stays set when the packet is marked.
         ECT;
         /// Congestion experienced.
         CE;
-        /// TCP: echo of congestion experienced. Accurate feedback: the counter's lowest bit.
+        /// TCP: echo of congestion experienced. With AccECN: lowest bit of ACE.
         ECE;
-        /// TCP: congestion window reduced. Accurate feedback: the counter's middle bit.
+        /// TCP: congestion window reduced. With AccECN: middle bit of ACE.
         CWR;
-        /// Its options have SACK blocks.
+        /// The options contain SACK blocks.
         SACK;
-        /// TCP: pushed, the last of a burst or a transfer.
+        /// TCP: PSH, on the last segment of a burst or a transfer.
         PSH;
-        /// It has options, which wait in a store; `payload` is their ticket.
+        /// The packet has options in the option store; `payload` is their ticket.
         OPTIONS;
-        /// It travels against its flow: from the flow's receiver to the flow's sender.
+        /// The packet travels from the flow's receiver to the flow's sender.
         BACK;
-        /// Where ECN-capable: ECT(1), else ECT(0).
+        /// ECN-capable with ECT(1); otherwise ECT(0).
         ECT_1;
-        /// TCP: the highest bit of accurate feedback's counter, above CWR and ECE (RFC 9768).
+        /// TCP: AE, the highest bit of ACE, above CWR and ECE (RFC 9768).
         AE;
-        /// In a tunnel: the ECN field of the inner header stands in the next three.
+        /// In a tunnel: the next three flags hold the ECN field of the inner header.
         TUNNEL;
         /// In a tunnel: ECT in the inner header.
         INNER_ECT;
         /// In a tunnel: CE in the inner header.
         INNER_CE;
-        /// In a tunnel: where ECN-capable, ECT(1) in the inner header.
+        /// In a tunnel: ECN-capable with ECT(1) in the inner header.
         INNER_ECT_1;
-        /// ConEx (RFC 7837): X, its sender declares congestion.
+        /// ConEx (RFC 7837): X, the sender declares congestion.
         CONEX;
         /// ConEx: L, a loss is declared.
         LOSS;
@@ -86,9 +86,9 @@ pub mod flags {
         MARK;
         /// ConEx: C, credit.
         CREDIT;
-        /// Re-ECN: the bit beside the ECN field.
+        /// Re-ECN: the RE flag beside the ECN field.
         RE;
-        /// A report of a stage to another: `number` is its ticket in the store of reports.
+        /// Report from one stage to another: `number` is its ticket in the store of reports.
         REPORT;
     }
 }
@@ -109,9 +109,9 @@ impl Packet {
     }
 }
 
-/// A packet in a pipe, without the time: in four words, since pipes are most of the memory that a large
-/// network moves, each written as a whole and read as a whole. A processor waits when it reads at once
-/// what has just been written in pieces, and often a packet leaves its pipe at the next event.
+/// A packet in transit, without its time. Its four words are written and read as a whole, since packets in transit are
+/// most of the memory traffic of a large network. A processor stalls when it reads as a whole what has just been
+/// written in pieces, and a packet is often read at the next event.
 #[derive(Clone, Copy, Default)]
 pub struct PackedPacket {
     /// Number, and the lower flags.
@@ -124,11 +124,11 @@ pub struct PackedPacket {
     connection_and_payload: u64,
 }
 
-/// A number, and a time in a run, leave room for flags.
+/// Bits of a number or of a time within a run; the rest holds flags.
 const NARROW: u32 = 48;
-/// Flows and hops.
+/// Bits of a flow or hop.
 const PLACE: u32 = 24;
-/// So many flows and so many hops can be distinguished.
+/// Maximum number of flows, and of hops.
 pub const MAX_PLACES: usize = 1 << PLACE;
 const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW && MAX_PLACES == MAX_ROUTE_STEPS);
 
@@ -137,7 +137,7 @@ const fn below(bits: u32) -> u64 {
 }
 
 impl PackedPacket {
-    /// A packet, packed.
+    /// Packs a packet.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let &Packet { at: _, number, stamp, flow, payload, hop, connection, len, flags } = packet;
@@ -151,7 +151,7 @@ impl PackedPacket {
         }
     }
 
-    /// The packet, which arrives at this time.
+    /// Unpacks the packet, with its arrival time.
     #[inline(always)]
     pub fn packet(&self, at: Time) -> Packet {
         Packet {
@@ -221,21 +221,21 @@ impl PackedPacket {
         (self.connection_and_payload >> 32) as u32
     }
 
-    /// The activity that it shows; 0 if it carries none, or in a tunnel, where that is in the inner header.
+    /// Returns the activity visible in the packet; 0 if it carries none, or in a tunnel, whose inner header has it.
     #[inline]
     pub fn activity(&self) -> f32 {
         const NONE: u32 = flags::ACK | flags::OPTIONS | flags::TUNNEL;
         if self.has(NONE) { 0.0 } else { f32::from_bits(self.payload()) }
     }
 
-    /// Whether its payload word holds prices, if the encoding puts them there.
+    /// Whether the payload word holds prices, if the encoding puts them there.
     #[inline]
     pub fn carries_prices(&self) -> bool {
         !self.has(flags::ACK | flags::REPORT | flags::OPTIONS | flags::TUNNEL)
     }
 
-    /// Whether congestion is re-inserted into its tunnel's header, if there is room for it. Of one that has options as well,
-    /// which few have, and in tunnels of high numbers, it cannot be seen here: then it is not.
+    /// Whether congestion is re-inserted into the tunnel's header, if it has a field for that. `Some(false)` for
+    /// packets with stored options and for large tunnel numbers, whose header is not visible here.
     #[inline]
     pub fn re_inserted(&self) -> Option<bool> {
         match self.flags() & (flags::TUNNEL | flags::OPTIONS) {
@@ -245,16 +245,21 @@ impl PackedPacket {
         }
     }
 
-    /// It comes to the next of its hops.
+    /// Advances to the next hop.
     #[inline(always)]
     pub fn step(&mut self) {
         self.place += 1 << PLACE;
     }
 
-    /// It is marked.
+    /// Sets CE.
     #[inline(always)]
     pub fn mark(&mut self) {
         self.number |= u64::from(flags::CE) << NARROW;
+    }
+
+    /// The same with another number.
+    pub fn numbered(self, number: u64) -> Self {
+        PackedPacket { number: self.number & !below(NARROW) | number, ..self }
     }
 
     /// Replaces the payload word.
@@ -263,7 +268,7 @@ impl PackedPacket {
         self.connection_and_payload = self.connection_and_payload & !below(32) | u64::from(payload);
     }
 
-    /// Writes what stages may write.
+    /// Writes the fields that stages may change.
     #[inline(always)]
     pub fn rewrite(&mut self, Rewritten { payload_and_flags, len }: Rewritten) {
         let flags = payload_and_flags >> 32;
@@ -274,7 +279,7 @@ impl PackedPacket {
     }
 }
 
-/// What stages may write into a packet: payload word, flags and length, in two registers.
+/// Fields that stages may change: payload word, flags and length, in two registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rewritten {
     payload_and_flags: u64,
@@ -282,10 +287,11 @@ pub struct Rewritten {
 }
 
 impl Rewritten {
-    /// These.
+    /// Packs the fields.
     ///
     /// # Panics
-    /// If nothing is left of the packet.
+    ///
+    /// If the length is zero.
     #[inline(always)]
     pub fn new(payload: u32, flags: u32, len: u16) -> Self {
         let len = NonZero::new(len).expect("a packet has a length");
@@ -299,53 +305,53 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 /// SACK blocks: segment numbers `start..end`, most recent first; unused ones are empty.
 pub type SackBlocks = [(u64, u64); MAX_SACK_BLOCKS];
 
-/// Bytes that arrived, as accurate feedback tells of them in its option (RFC 9768, section 3.2.3).
+/// Byte counters of the AccECN option (RFC 9768, section 3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedBytes {
-    /// The option's kind: 174, which begins with ECT(1), else 172, which begins with ECT(0). CE is second.
+    /// Whether the option's kind is 174, which begins with ECT(1); 172 begins with ECT(0). CE is second in both.
     pub ect_1_first: bool,
-    /// So many of its three fields are there.
+    /// Number of fields present, up to three.
     pub fields: u8,
-    /// Bytes with ECT(0), CE and ECT(1), modulo 2²⁴, those with ECT from 1 on.
+    /// Bytes received with ECT(0), CE and ECT(1), modulo 2²⁴; the ECT counters start at 1.
     pub counters: [u32; 3],
 }
 
 impl ReceivedBytes {
-    /// The counter at this place among ECT(0), CE and ECT(1), if the option has it.
+    /// Returns the counter at this index of ECT(0), CE and ECT(1), if the option has it.
     pub fn get(&self, place: usize) -> Option<u32> {
         let field = if self.ect_1_first { 2 - place } else { place };
         (field < usize::from(self.fields)).then_some(self.counters[place])
     }
 }
 
-/// Options that few packets have.
+/// Options of a packet; most packets have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The payload word of a packet without options.
+    /// Payload word of the packet, which has a ticket in its place.
     pub payload: u32,
-    /// With [`flags::SACK`]: the blocks.
+    /// SACK blocks, with [`flags::SACK`].
     pub sack: SackBlocks,
-    /// Accurate feedback: bytes received.
+    /// AccECN byte counters.
     pub received_bytes: Option<ReceivedBytes>,
-    /// The receiver's clock when the segment arrived that this answers, for the one-way delay.
+    /// Receiver's clock at the arrival of the acknowledged segment, for the one-way delay.
     pub received_at: Option<Time>,
-    /// With [`flags::TUNNEL`]: the tunnel's header.
+    /// Tunnel header, with [`flags::TUNNEL`].
     pub tunnel: Option<TunnelHeader>,
 }
 
-/// Header of a tunnel, without the inner ECN field, which is in the packet's flags.
+/// Tunnel header without the inner ECN field, which is in the packet's flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TunnelHeader {
-    /// Which tunnel.
+    /// Tunnel endpoint identifier.
     pub teid: u32,
-    /// Number of the packet in it.
+    /// Sequence number within the tunnel.
     pub sequence: u16,
-    /// Whether congestion was re-inserted, where there is room for it.
+    /// Whether congestion was re-inserted, if the header has a field for that.
     pub re_inserted: Option<bool>,
 }
 
-/// Bits of a tunnel number that fits into the payload word. A packet with no other payload carries its tunnel's header
-/// there.
+/// Bits of a tunnel number that fits in the payload word. A packet without another payload word carries its tunnel
+/// header there.
 const NARROW_TEID: u32 = 14;
 
 impl TunnelHeader {
@@ -362,7 +368,7 @@ impl TunnelHeader {
         (teid >> NARROW_TEID == 0).then_some(place << u16::BITS | u32::from(sequence))
     }
 
-    /// Unpacks the payload word of a packet that is in a tunnel and has no options.
+    /// Unpacks the header from the payload word of a tunnelled packet without options.
     #[inline]
     pub fn unpack(payload: u32) -> Self {
         let re_inserted = match payload >> (NARROW_TEID + u16::BITS) {
@@ -375,7 +381,7 @@ impl TunnelHeader {
 }
 
 impl Options {
-    /// Of packets without any.
+    /// Options of a packet without any.
     pub const NONE: Options = Options {
         payload: 0,
         sack: [(0, 0); MAX_SACK_BLOCKS],
@@ -385,19 +391,20 @@ impl Options {
     };
 }
 
-/// Options of packets under way, so that packets carry no more than a ticket. Few have any, but where a large
-/// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone, many of them one.
+/// Store of the options of packets in transit, so that packets carry only a ticket. Few packets have options, but a
+/// large network with losses has hundreds of thousands of them, most with SACK blocks alone, and many of those with a
+/// single block.
 #[derive(Default)]
 pub struct OptionStore {
     single: Slab<(u32, u32)>,
     blocks: Slab<Blocks>,
-    /// What has more than blocks.
+    /// Options other than SACK blocks alone.
     others: Slab<Options>,
 }
 
-/// Bit of a ticket: the options are in `others`.
+/// Ticket bit: the options are in `others`.
 const OTHER: u32 = 1 << 31;
-/// Bit of a ticket: the options are a single SACK block.
+/// Ticket bit: the options are a single SACK block.
 const SINGLE: u32 = 1 << 30;
 
 impl OptionStore {
@@ -411,7 +418,7 @@ impl OptionStore {
         }
     }
 
-    /// Payload word of a packet, whether in the packet or in its options: an activity or prices.
+    /// Returns the payload word of a packet, from the packet or its options: an activity or prices.
     pub fn payload_of(&self, packed: &PackedPacket) -> u32 {
         match packed.payload() {
             payload if !packed.has(flags::OPTIONS | flags::TUNNEL) => payload,
@@ -426,7 +433,7 @@ impl OptionStore {
         &self.others.places[(ticket & !OTHER) as usize]
     }
 
-    /// Writes it.
+    /// Writes the payload word of a packet, in the packet or its options.
     pub fn set_payload_of(&mut self, packed: &mut PackedPacket, payload: u32) {
         if !packed.has(flags::OPTIONS | flags::TUNNEL) {
             return packed.set_payload(payload);
@@ -437,7 +444,7 @@ impl OptionStore {
         packed.rewrite(Rewritten::new(ticket, flags, len));
     }
 
-    /// The header of the tunnel that a packet is in.
+    /// Returns the header of the packet's tunnel.
     pub fn tunnel_of(&self, packed: &PackedPacket) -> Option<TunnelHeader> {
         match packed.payload() {
             _ if !packed.has(flags::TUNNEL) => None,
@@ -465,7 +472,7 @@ impl OptionStore {
         self.set_tunnel_beside(packed, tunnel)
     }
 
-    /// The same where the packet says something else as well.
+    /// Sets or removes the tunnel header of a packet that has other contents as well.
     #[cold]
     fn set_tunnel_beside(
         &mut self,
@@ -482,7 +489,7 @@ impl OptionStore {
         (self.put(Options { tunnel, ..options }), true)
     }
 
-    /// Takes what a packet says, wherever it is.
+    /// Takes the contents of a packet out of the store, if they are there.
     fn take_from(&mut self, packed: &PackedPacket) -> Options {
         match packed.payload() {
             ticket if packed.has(flags::OPTIONS) => self.take(ticket),
@@ -493,13 +500,24 @@ impl OptionStore {
         }
     }
 
+    /// A copy of a packet, with options of its own.
+    pub fn copy(&mut self, packed: &mut PackedPacket) -> PackedPacket {
+        let mut copy = *packed;
+        if packed.has(flags::OPTIONS) {
+            let options = self.take(packed.payload());
+            packed.set_payload(self.put(options));
+            copy.set_payload(self.put(options));
+        }
+        copy
+    }
+
     /// Whether a ticket is of SACK blocks and nothing else.
     #[inline]
     pub fn has_blocks_alone(ticket: u32) -> bool {
         ticket & OTHER == 0
     }
 
-    /// Takes the blocks of such a ticket, once.
+    /// Takes the blocks of such a ticket; valid once.
     #[inline]
     pub fn take_blocks(&mut self, ticket: u32) -> SackBlocks {
         match ticket & SINGLE {
@@ -507,6 +525,17 @@ impl OptionStore {
             _ => Blocks([self.single.take(ticket & !SINGLE), (0, 0), (0, 0)]),
         }
         .wide()
+    }
+
+    /// The options of a ticket, which stay.
+    pub fn peek(&self, ticket: u32) -> Options {
+        match ticket & (OTHER | SINGLE) {
+            0 => self.blocks.places[ticket as usize].options(),
+            SINGLE => {
+                Blocks([self.single.places[(ticket & !SINGLE) as usize], (0, 0), (0, 0)]).options()
+            }
+            _ => *self.other(ticket),
+        }
     }
 
     /// Takes the options of a ticket, once.
@@ -525,7 +554,7 @@ impl OptionStore {
 struct Blocks([(u32, u32); MAX_SACK_BLOCKS]);
 
 impl Blocks {
-    /// Of options that are nothing else.
+    /// Returns the blocks of options without anything else, if they fit.
     #[inline(always)]
     fn of(options: &Options) -> Option<Self> {
         let Options { payload, sack, received_bytes, received_at, tunnel } = options;
@@ -547,7 +576,7 @@ impl Blocks {
     }
 }
 
-/// Things in numbered places that are used again.
+/// Values in reusable numbered slots.
 struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What a packet has room for, and what its options say.
+//! Tests of the packing of packets and their options.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn a_packet_is_unpacked_as_it_was_packed() {
     assert_eq!(packed.packet(packet.at), Packet { payload, flags, len, ..changed });
 }
 
-/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other direction.
+/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1); kind 174 the reverse order.
 #[test]
 fn an_option_that_is_cut_short_lacks_its_last_counters() {
     for (ect_1_first, want) in
@@ -52,7 +52,7 @@ fn tickets_are_reused() {
     assert_eq!(store.put(Options::default()), first);
 }
 
-/// Whatever options say, blocks alone or more, near or far.
+/// For SACK blocks alone or with more, with small and large segment numbers.
 #[test]
 fn options_come_out_as_they_went_in() {
     let none = (0, 0);
@@ -92,7 +92,7 @@ fn a_payload_word_can_be_written_beside_options() {
     assert_eq!(store.take(packed.payload()), Options { payload: 7, sack, ..Options::default() });
 }
 
-/// Whatever else a packet says, and whichever tunnel it is in.
+/// For any other contents of the packet and any tunnel number.
 #[test]
 fn a_tunnel_is_read_as_it_was_written_and_leaves_what_was_there() {
     let sack = [(1, 2), (0, 0), (0, 0)];

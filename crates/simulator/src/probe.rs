@@ -1,15 +1,15 @@
-//! What is measured on links.
+//! Measurements on links.
 //!
-//! Counters run from the start to the end of a run. What happened in its measured part is the
-//! difference of two [readings](crate::link_reading), so that counting costs an addition and no comparison. The time
-//! that accepted packets spend here is counted in advance; a reading takes off what lies after it.
+//! Counters run over the whole run. The measured part is the difference of two [readings](crate::link_reading), so that
+//! counting costs an addition and no comparison. The queueing times of accepted packets are counted in advance; a
+//! reading subtracts the part after it.
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Span;
 
 use crate::histogram::Histogram;
 
-/// What a link has accepted.
+/// Counts of accepted packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Packets.
@@ -19,61 +19,61 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// One more.
+    /// Counts a packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
     }
 
-    /// All but some of it.
+    /// Returns the difference to `some`.
     pub fn without(self, some: Accepted) -> Self {
         Accepted { packets: self.packets - some.packets, bytes: self.bytes - some.bytes }
     }
 }
 
-/// What else is measured on a link: nothing, on most.
+/// Further measurements of a link; absent on most.
 #[derive(Clone, Default)]
 pub struct LinkProbe {
-    /// Packets that have passed with a mark set here, whether or not they came with one.
+    /// Packets marked here and passed, including those marked before.
     pub marks: u64,
     /// Drops by reason: full, AQM, wire, policer.
     pub drops: [u64; 4],
-    /// What only bottlenecks keep.
+    /// State of monitored links.
     pub monitor: Option<Box<Monitor>>,
 }
 
-/// What is kept of a monitored link.
+/// State of a monitored link.
 #[derive(Clone)]
 pub struct Monitor {
     /// Time in the queue and in transmission, since the last reading.
     pub sojourn: Histogram,
-    /// Sum of it, packet-ns.
+    /// Sum of the times in the queue and in transmission, packet-ns.
     pub sojourn_ns: u128,
-    /// The same weighted with size, byte-ns.
+    /// Sum of the times in the queue and in transmission, weighted by size, byte-ns.
     pub sojourn_byte_ns: u128,
-    /// Time that packets were here which were then dropped, packet-ns.
+    /// Time in the queue of packets that were dropped later, packet-ns.
     pub lost_ns: u128,
-    /// The same weighted with size, byte-ns.
+    /// Time in the queue of packets that were dropped later, weighted by size, byte-ns.
     pub lost_byte_ns: u128,
     /// Time in transmission, ns.
     pub busy_ns: u128,
-    /// Most bytes that were here at a time, the packet in transmission included, since the last reading.
+    /// Maximum backlog since the last reading, packet in transmission included, bytes.
     pub most_bytes: u64,
-    /// By user group.
+    /// Counts by user group.
     pub groups: Vec<GroupCounts>,
-    /// Drops, those by policers, and marks since the last sample.
+    /// Drops, drops by policers, and marks since the last sample.
     pub since_sample: [u64; 3],
 }
 
-/// What a group of users did to a link and got from it.
+/// Counts of a user group at a link.
 #[derive(Clone, Copy, Default)]
 pub struct GroupCounts {
     /// Packets accepted.
     pub accepted: u64,
     /// Bytes accepted.
     pub accepted_bytes: u64,
-    /// Packets refused, by the buffer, the AQM or a policer.
+    /// Packets rejected on arrival by the buffer, the AQM or a policer.
     pub refused: u64,
     /// Packets dropped for any reason.
     pub drops: u64,
@@ -81,12 +81,12 @@ pub struct GroupCounts {
     pub marks: u64,
     /// Sum of the activity of arriving packets.
     pub activity: f64,
-    /// Packets it is taken over.
+    /// Number of packets in `activity`.
     pub metered: u64,
 }
 
 impl LinkProbe {
-    /// A probe; `monitored_groups` is the number of user groups to tell apart.
+    /// Returns a probe; `monitored_groups` is the number of user groups counted separately.
     pub fn new(monitored_groups: Option<usize>) -> Self {
         let monitor = monitored_groups.map(|groups| {
             Box::new(Monitor {
@@ -104,7 +104,7 @@ impl LinkProbe {
         LinkProbe { monitor, ..LinkProbe::default() }
     }
 
-    /// Whether anything was.
+    /// Whether nothing was measured.
     pub(crate) fn is_blank(&self) -> bool {
         self.monitor.is_none() && self.marks == 0 && self.drops == [0; 4]
     }
@@ -143,7 +143,7 @@ impl LinkProbe {
 }
 
 impl LinkProbe {
-    /// A packet of `bytes` is refused, or dropped after it has `waited` here.
+    /// Counts a packet of `bytes` that is rejected, or dropped after it has `waited` in the queue.
     pub(crate) fn on_refusal(&mut self, reason: DropReason, group: u16, waited: Span, bytes: u64) {
         self.on_drop(reason, group);
         if let Some(monitor) = &mut self.monitor {

@@ -1,9 +1,9 @@
 //! Random numbers: one seed per run, one named stream per component.
 //!
-//! The streams of ChaCha are disjoint by construction, and neighbouring seeds have nothing in common. A name says where
-//! the component is and what it draws for (`flow/heavy.0.2/start`, `link/bottleneck/aqm`), never its position in a list:
-//! adding a user, a flow, a link or a stage leaves the numbers that all others draw unchanged, so that two scenarios
-//! run with the same seed have common random numbers.
+//! The streams of ChaCha are disjoint by construction, and neighbouring seeds are unrelated. A name identifies the
+//! component and the purpose (`flow/heavy.0.2/start`, `link/bottleneck/aqm`), never a position in a list: adding a
+//! user, a flow, a link or a stage leaves the random numbers of all others unchanged, so that two scenarios run with
+//! the same seed have common random numbers.
 
 use core::fmt::{self, Display, Write};
 use std::borrow::Cow;
@@ -13,40 +13,39 @@ use rand_core::{Rng, SeedableRng};
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{PausePlan, Plan};
 
-/// The random numbers of one component.
+/// Random numbers of one component.
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream of the component called `name` in the run with this seed.
+    /// Returns the stream of the component called `name` in the run with this seed.
     pub fn new(seed: u64, name: impl Display) -> Self {
         Stream(generator(seed, fnv1a(name)))
     }
 
-    /// The stream of a flow (an index into [`Plan::flows`]) that is drawn from for this purpose.
+    /// Returns the stream of a flow (an index into [`Plan::flows`]) for this purpose.
     pub fn of_flow(seed: u64, plan: &Plan, flow: usize, purpose: &str) -> Self {
         Stream::new(seed, format_args!("flow/{}/{purpose}", plan.flow_name(flow)))
     }
 
-    /// Uniform in `[0, 1)`, with 53 bits.
+    /// Draws uniformly from `[0, 1)`, with 53 bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in `0..=max`, good to one part in 2³² − that of a jitter; 2⁶⁴ where `max` does not fit 32
-    /// bits.
+    /// Draws uniformly from `0..=max`, by scaling 32 random bits, or 64 if `max` does not fit in 32 bits.
     #[inline]
     pub fn up_to(&mut self, max: u64) -> u64 {
         up_to(max, || self.0.next_u32())
     }
 
-    /// Normally distributed with mean 0 and standard deviation 1 (Box and Muller, 1958).
+    /// Draws from the standard normal distribution (Box and Muller, 1958).
     pub fn normal(&mut self) -> f64 {
         let (radius, turn) = (libm::sqrt(2.0 * self.exponential()), self.unit());
         radius * libm::cos(core::f64::consts::TAU * turn)
     }
 
-    /// How long to wait after a transfer that took this long.
+    /// Draws the pause after a transfer that took this long.
     pub fn pause(&mut self, plan: PausePlan, took: Span) -> Span {
         match plan {
             PausePlan::Fixed(span) => span,
@@ -60,8 +59,8 @@ impl Stream {
         }
     }
 
-    /// Gamma distributed with this shape and a scale of 1, so that the shape is the mean (G. Marsaglia and
-    /// W. Tsang, ACM Transactions on Mathematical Software 26(3), 2000).
+    /// Draws from the gamma distribution with this shape and scale 1, whose mean is the shape (G. Marsaglia and W.
+    /// Tsang, ACM Transactions on Mathematical Software 26(3), 2000).
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let raised = libm::pow(1.0 - self.unit(), 1.0 / shape);
@@ -78,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// How often one draws until something happens that does with this probability each time.
+    /// Draws the number of trials up to the first success, each with this probability.
     pub fn geometric(&mut self, probability: f64) -> u64 {
         if probability >= 1.0 {
             return 1;
@@ -86,13 +85,13 @@ impl Stream {
         1 + (self.exponential() / -libm::log1p(-probability)) as u64
     }
 
-    /// Exponentially distributed with mean 1.
+    /// Draws from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
     }
 }
 
-/// See [`Stream::up_to`]; `word` draws 32 bits.
+/// As [`Stream::up_to`]; `word` draws 32 bits.
 #[inline]
 fn up_to(max: u64, mut word: impl FnMut() -> u32) -> u64 {
     let first = u64::from(word());
@@ -103,8 +102,8 @@ fn up_to(max: u64, mut word: impl FnMut() -> u32) -> u64 {
     ((u128::from(both) * (u128::from(max) + 1)) >> 64) as u64
 }
 
-/// The label of a place in the names of random streams, which differs from the name of the place where it ends in one of
-/// `LABELS`. Kept results depend on these labels: another label draws other numbers.
+/// Returns the label of a place in the names of random streams, which differs from the name of the place if that ends
+/// in one of `LABELS`. Stored results depend on these labels: another label selects other random numbers.
 pub fn stream_label(place: &str) -> Cow<'_, str> {
     let labelled = |(end, label): &(&str, &str)| Some(place.strip_suffix(end)?.to_owned() + label);
     LABELS.iter().find_map(labelled).map_or(Cow::Borrowed(place), Cow::Owned)
@@ -113,7 +112,7 @@ pub fn stream_label(place: &str) -> Cow<'_, str> {
 const LABELS: [(&str, &str); 3] =
     [(".ingress", ".entry"), (".egress", ".exit"), (".receiver_access.reverse", ".egress.reverse")];
 
-/// The numbers of a stream from the first on.
+/// Returns the generator at the beginning of a stream.
 fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -123,21 +122,21 @@ fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-/// Words that are kept of a sparse stream: with what else is known of a host they fill a cache line.
+/// Words buffered by a sparse stream: with the other state of a host they fill a cache line.
 const FEW: usize = 10;
 
-/// A [`Stream`] with few numbers in stock, made again when they are used up.
+/// A [`Stream`] with a small buffer, recreated when that is used up.
 pub struct SparseStream {
     stream: u64,
-    /// Words made so far.
+    /// Words generated so far.
     made: u32,
-    /// Of them, those left in stock: the last ones.
+    /// Words left in the buffer: the last ones generated.
     left: u32,
     stock: [u32; FEW],
 }
 
 impl SparseStream {
-    /// The stream of the component called `name`.
+    /// Returns the stream of the component called `name`.
     pub fn new(name: impl Display) -> Self {
         SparseStream { stream: fnv1a(name), made: 0, left: 0, stock: [0; FEW] }
     }
@@ -194,7 +193,7 @@ mod tests {
         assert_ne!(draw(1, "link/0"), draw(1, "link/1"));
     }
 
-    /// In words of 32 bits and of 64, which are seldom where a block ends.
+    /// Draws of 32 and of 64 bits, so that the latter straddle block ends.
     #[test]
     fn a_sparse_stream_gives_the_numbers_of_the_stream() {
         let (mut stream, mut sparse) = (Stream::new(9, "host"), SparseStream::new("host"));
@@ -214,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Mean and variance of a gamma distribution are its shape, those of a geometric one 1/p and (1 − p)/p².
+    /// Mean and variance of a gamma distribution equal its shape; those of a geometric one are 1/p and (1 − p)/p².
     #[test]
     fn draws_have_the_moments_of_their_distributions() {
         let mut stream = Stream::new(5, "moments");
@@ -244,7 +243,7 @@ mod tests {
         assert_eq!(draws.iter().max(), Some(&3));
     }
 
-    /// Of 1000 draws the smallest and the largest lie in the outer hundredths, but for 4 in 100,000 cases.
+    /// The smallest and largest of 1000 draws lie in the outer hundredths, except in 4 of 100,000 cases.
     #[test]
     fn a_bounded_draw_reaches_beyond_32_bits() {
         let (mut stream, max) = (Stream::new(5, "bounds"), 100_000_000_000);

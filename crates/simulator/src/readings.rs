@@ -1,4 +1,4 @@
-//! What is counted of a run, and read at the ends of its measurement.
+//! Counters of a run, read at the ends of its measurement.
 
 use crate::arrivals::Arrivals;
 use crate::digest::Digest;
@@ -8,30 +8,29 @@ use crate::stages::StageCounts;
 use crate::tally::Tally;
 use crate::tcp::sender::{DeclarationTotals, SenderCounts};
 
-/// What has reached a flow's receiver.
+/// Counts of a flow's receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// What its sender sent and reached the receiver.
+    /// Packets of the flow's sender that arrived.
     pub arrivals: Arrivals,
-    /// Payload in order, bytes.
+    /// Payload delivered in order, bytes.
     pub payload_bytes: u64,
 }
 
-/// What reaches the ends of a flow, in one cache line.
+/// Counts at the ends of a flow, in one cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 pub struct Reached {
-    /// What has reached the receiver.
+    /// Counts at the receiver.
     pub received: Received,
     /// The user group.
     pub group: u16,
-    /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
-    /// so that the two can take turns in one way or another.
+    /// Digests of the flow's packets by direction, which are separate because the receiver may be served ahead of time.
     pub digests: [Digest; 2],
 }
 
 impl Received {
-    /// One more of the sender's packets has arrived, of `len` bytes, and puts so much payload in order.
+    /// Counts an arrival of the sender's packets, of `len` bytes, and the payload delivered in order.
     #[inline]
     pub fn add(&mut self, len: u16, marked: bool, payload_bytes: u64) {
         self.arrivals.add(len, marked);
@@ -40,35 +39,35 @@ impl Received {
 }
 
 impl Reached {
-    /// A packet has arrived at either end.
+    /// Adds a packet that arrived at either end.
     #[inline]
     pub fn digest(&mut self, packet: &Packet) {
         self.digests[usize::from(packet.has(flags::BACK))].mix_packet(packet);
     }
 }
 
-/// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
+/// Counters at a point in time, of a simulation or of a network between real hosts.
 pub trait Counted {
-    /// By link.
+    /// Returns the counters of links.
     fn links(&self) -> &LinkReadings;
 
-    /// Wire bytes that reached a flow's receiver so far.
+    /// Returns the bytes on the wire that have reached a flow's receiver.
     fn received_bytes(&self, flow: usize) -> u64;
 }
 
 /// All counters at one point in time.
 pub struct Readings {
-    /// By link.
+    /// Counters of links.
     pub links: LinkReadings,
-    /// By flow.
+    /// Lost packets of the sender, by flow.
     pub losses: Tally<u64>,
-    /// By flow.
+    /// Arrivals at the receiver, by flow.
     pub received: Tally<Received>,
-    /// By flow.
+    /// Counts of the sender, by flow.
     pub sent: Tally<SenderCounts>,
-    /// By flow.
+    /// Congestion declared, by flow.
     pub declared: Tally<DeclarationTotals>,
-    /// Of stages.
+    /// Counts of stages.
     pub stages: StageCounts,
 }
 

@@ -1,30 +1,30 @@
-//! Reports of stages: where they enter the network, and what those under way say.
+//! Reports of stages: entry points into the network, and contents of reports in transit.
 
 use std::collections::BTreeMap;
 
 use tidegate_mechanisms::stage::Report;
 
-/// Where the reports of a stage enter the network, and those that are under way.
+/// Paths of reports, and contents of reports in transit.
 #[derive(Default)]
 pub struct Reports {
-    /// First hop of their path: by flow, by the hop at which the stage stands, and by who takes them.
+    /// First hop of the path, by flow, hop of the reporting stage, and kind of the receiving stage.
     paths: BTreeMap<(u32, u32, &'static str), u32>,
     in_transit: Vec<Report>,
     free: Vec<u32>,
 }
 
 impl Reports {
-    /// Adds a way.
+    /// Adds a path.
     pub fn add_path(&mut self, flow: u32, hop: u32, kind: &'static str, first: u32) {
         self.paths.insert((flow, hop, kind), first);
     }
 
-    /// The first hop of reports to a kind of stage that answer a packet of this flow at this hop.
+    /// Returns the first hop of reports to a kind of stage that answer a packet of this flow at this hop.
     pub fn path(&self, flow: u32, hop: u32, kind: &'static str) -> Option<u32> {
         self.paths.get(&(flow, hop, kind)).copied()
     }
 
-    /// Leaves what a report says here and returns the ticket.
+    /// Stores a report and returns its ticket.
     pub fn put(&mut self, report: Report) -> u64 {
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.in_transit.push(Report::default());
@@ -34,7 +34,7 @@ impl Reports {
         ticket.into()
     }
 
-    /// Takes what a report says, once.
+    /// Takes a stored report; valid once.
     pub fn take(&mut self, ticket: u64) -> Report {
         self.free.push(ticket as u32);
         self.in_transit[ticket as usize].clone()

@@ -1,19 +1,18 @@
-//! A first-in-first-out ring for small values: a `VecDeque` without what a hot path has no use for.
+//! FIFO ring buffer for small values: a `VecDeque` reduced to what a hot path needs.
 
 use crate::memory::reserve_large;
 
-/// Values in the order they came.
+/// Values in order of insertion.
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Where the oldest is.
+    /// Position of the oldest value.
     head: usize,
-    /// Where the next goes.
+    /// Position of the next value.
     tail: usize,
     len: usize,
 }
 
-/// Up to so many places their number doubles when there are too few; then it grows by an eighth, as what is left
-/// over of very many places is a lot of memory.
+/// Capacity doubles up to this; above, it grows by an eighth, to limit unused memory.
 const DOUBLES_UP_TO: usize = 1 << 15;
 
 impl<T> Default for Ring<T> {
@@ -23,37 +22,37 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// How many there are.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The oldest.
+    /// Returns the oldest value.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
-    /// The oldest, to be changed.
+    /// Returns the oldest value, mutable.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         if self.len == 0 { None } else { self.slots.get_mut(self.head) }
     }
 
-    /// The one that came so many after the oldest.
+    /// Returns the value `later` places after the oldest.
     #[inline]
     pub fn get(&self, later: usize) -> Option<&T> {
         if later < self.len { self.slots.get(self.place(later)) } else { None }
     }
 
-    /// Adds one.
+    /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len == self.slots.len() {
@@ -64,17 +63,18 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// The one that so many others came after.
+    /// Returns the value that `others` values follow.
     ///
     /// # Panics
-    /// If there is none.
+    ///
+    /// If there is no such value.
     #[inline]
     pub fn back(&self, others: usize) -> &T {
         assert!(others < self.len);
         &self.slots[self.place(self.len - 1 - others)]
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -86,7 +86,7 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
-    /// Adds one behind those that are not larger, where all are in ascending order.
+    /// Inserts a value behind those that are not larger; the values have to be in ascending order.
     pub fn insert(&mut self, value: T)
     where
         T: Ord,
@@ -104,19 +104,19 @@ impl<T: Copy + Default> Ring<T> {
         self.slots[place] = value;
     }
 
-    /// Forgets all.
+    /// Removes all values.
     #[inline]
     pub fn clear(&mut self) {
         (self.head, self.tail, self.len) = (0, 0, 0);
     }
 
-    /// All, oldest first.
+    /// Iterates over the values, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let (back, front) = self.slots.split_at(self.head.min(self.slots.len()));
         front.iter().chain(back).take(self.len)
     }
 
-    /// The place after another. A comparison, since the number of places is no power of two.
+    /// Returns the next position. Uses a comparison, since the capacity is not a power of two.
     #[inline(always)]
     fn after(&self, place: usize) -> usize {
         let next = place + 1;

@@ -12,7 +12,7 @@ use crate::output::{
 };
 use crate::stages::Stages;
 
-/// The series kept so far.
+/// Time series sampled so far.
 pub struct Series {
     /// Throughput of groups.
     pub groups: GroupSeries,
@@ -20,32 +20,32 @@ pub struct Series {
     pub links: LinkSeries,
     /// Window, round-trip time and price of the first flows of each group.
     pub flows: FlowSeries,
-    /// What stages have for the first users of each group.
+    /// Levels of stages for the first users of each group.
     pub stages: StageSeries,
-    /// What applications of the first flows of each group have.
+    /// State of the applications of the first flows of each group.
     pub applications: ApplicationSeries,
-    /// What the first flows of each group take their path for, where they model it.
+    /// Path estimates of the first flows of each group, if they model their path.
     pub paths: PathSeries,
-    /// When the next sample is taken; [`Time::NEVER`] if none is.
+    /// Time of the next sample; [`Time::NEVER`] without samples.
     next: Time,
-    /// From one to the next.
+    /// Time between samples.
     step: Span,
-    /// Beyond the last sample: what arrives later is in none.
+    /// End of sampling: later arrivals belong to no sample.
     beyond: Time,
     groups_in_all: usize,
-    /// Bytes that each group has received since the last sample or will have until the next, and between the
-    /// samples after that: what arrives later may be known ahead of time.
+    /// Bytes received by each group between the last sample and the next, followed by those of later sampling
+    /// intervals: later arrivals may be known ahead of time.
     group_bytes: VecDeque<u64>,
-    /// The first flows of each group.
+    /// First flows of each group.
     watched: Vec<usize>,
-    /// The first users of each group.
+    /// First users of each group.
     watched_users: Vec<u32>,
-    /// Links; the others, often hundreds of thousands, are not looked at.
+    /// Monitored links; the others, often hundreds of thousands, are skipped.
     monitored: Vec<usize>,
 }
 
 impl Series {
-    /// Nothing sampled yet.
+    /// Returns empty series.
     pub fn new(plan: &Plan) -> Self {
         let groups_in_all = plan.groups.len();
         let mut flows_of = vec![0; groups_in_all];
@@ -84,30 +84,30 @@ impl Series {
         }
     }
 
-    /// When the next sample is taken; [`Time::NEVER`] if none is.
+    /// Returns the time of the next sample; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Takes no more.
+    /// Ends sampling.
     pub fn stop(&mut self) {
         self.next = Time::NEVER;
     }
 
-    /// A group receives so many bytes at `at`, which may be still to come. What arrives in the moment of a
-    /// sample belongs to it.
+    /// Counts bytes that a group receives at `at`, which may be in the future. An arrival at the time of a sample
+    /// belongs to that sample.
     #[inline]
     pub fn count(&mut self, group: u16, at: Time, bytes: u16) {
         let place = usize::from(group) + if at <= self.next { 0 } else { self.reach(at) };
         self.group_bytes[place] += u64::from(bytes);
     }
 
-    /// Where the bytes are counted that arrive at `at`, after the next sample.
+    /// Returns the index of the counter for bytes that arrive at `at`, after the next sample.
     fn reach(&mut self, at: Time) -> usize {
         let later = at.min(self.beyond).since(self.next);
         let samples = match later <= self.step {
-            // Mostly it is the next, and a division takes as long as all the rest here.
+            // It is mostly the next; a division would take as long as the rest of this function.
             true => 1,
             false => (later.as_nanos() - 1) / self.step.as_nanos() + 1,
         };
@@ -118,7 +118,7 @@ impl Series {
         place
     }
 
-    /// Takes the sample that is due, and says when the next is.
+    /// Takes the due sample and sets the time of the next.
     pub fn sample(
         &mut self,
         plan: &Plan,
@@ -138,8 +138,8 @@ impl Series {
         self.next
     }
 
-    /// Samples window, round-trip time and price: those of the connection that a flow opened last, or of the
-    /// first to come.
+    /// Samples window, round-trip time and price of the connection that a flow opened last, or the initial values
+    /// before the first.
     fn sample_flows(&mut self, plan: &Plan, now: Time, ends: &mut Endpoints) {
         for &flow in &self.watched {
             let Some(sample) = ends.sample(flow) else { continue };
@@ -155,7 +155,7 @@ impl Series {
         }
     }
 
-    /// Samples what applications have, such as the quality of a video.
+    /// Samples the state of applications, such as the quality of a video.
     fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Endpoints) {
         for &flow in &self.watched {
             let series = &mut self.applications;
@@ -177,7 +177,7 @@ impl Series {
         }
     }
 
-    /// Samples what stages have, such as the fill of a bucket.
+    /// Samples the levels of stages, such as the fill of a bucket.
     fn sample_stages(&mut self, now: Time, stages: &Stages) {
         for &user in &self.watched_users {
             stages.levels(user, now, &mut |stage, level, value| {
@@ -210,7 +210,7 @@ impl Series {
     }
 }
 
-/// Samples what a sender takes its path for.
+/// Samples a sender's estimate of its path.
 fn sample_path(series: &mut PathSeries, plan: &Plan, now: Time, flow: usize, path: &PathSample) {
     let packet_bits = 8.0 * plan.flows[flow].packet_size.get() as f64;
     let estimate = &path.estimate;

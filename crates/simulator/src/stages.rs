@@ -1,4 +1,4 @@
-//! The stages of a network: where they are, and what they have counted.
+//! Stages of a network: their places and counts.
 
 use std::collections::{BTreeMap, HashMap};
 

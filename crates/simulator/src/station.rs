@@ -1,8 +1,7 @@
-//! A queue whose departures are events: for mechanisms that must see packets leave, or that serve
-//! them in another order than they came.
+//! A queue whose departures are events, for mechanisms that have to see packets leave or that reorder them.
 //!
-//! The [`Link`](crate::link::Link) around it has the rate, the delay and the pipe. What is here is what
-//! waits, and the packet in transmission.
+//! The [`Link`](crate::link::Link) around it has the rate, the delay and the loss. This module has the waiting packets
+//! and the packet in transmission.
 
 use std::collections::VecDeque;
 
@@ -19,32 +18,50 @@ use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
 use crate::transmission::Transmission;
 
-/// What waits in front of a transmitter, and what it sends.
+/// Queue and transmitter of a link.
 pub struct Station {
     scheduler: Scheduler,
     rng: Stream,
     ecn: bool,
     ecn_marks_all: bool,
-    /// How and when packets learn of its price, if they carry it.
+    /// Encoding of the price in packets and the moment of writing it, if packets carry it.
     signals_price: Option<(Encoding, Moment)>,
-    /// The packets here, by handle: each is put down once, and taken when it has left.
+    /// Packets in the station, by handle: each is written once, and read when it has left.
     packet_store: Slots,
     sending: Option<Sending>,
-    /// When the transmitter was last done.
+    /// Time at which the transmitter was last done.
     idle_since: Time,
-    /// Packets lost since they were last taken.
+    /// Packets dropped since they were last taken.
     pub lost: Vec<PackedPacket>,
-    /// The queue, where it is not here.
+    /// External queue, if one serves the link.
     outside: Option<Box<Outside>>,
 }
 
-/// What is known of a queue outside, which decides and serves.
+/// State of an external queue, which decides and serves.
 #[derive(Default)]
 struct Outside {
-    /// Packets that have come and that it has not been given yet, by handle.
+    /// Handles of packets that have arrived and were not passed to it yet.
     arrived: VecDeque<u32>,
     packets: u32,
     bytes: u64,
+    /// The packet that it has let go and that is in transmission, or was last.
+    sending: Option<Released>,
+}
+
+#[derive(Clone, Copy)]
+struct Released {
+    group: u16,
+    len: u16,
+    departs: Time,
+}
+
+/// When a queue outside lets a packet go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// When its transmission begins.
+    Begin,
+    /// When it has ended.
+    End,
 }
 
 #[derive(Clone, Copy)]
@@ -55,14 +72,14 @@ struct Sending {
     marked: bool,
 }
 
-/// A packet that has left a station.
+/// Packet that has left a station.
 #[derive(Clone, Copy)]
 pub struct Served {
     /// The packet, with its mark.
     pub packed: PackedPacket,
     /// Index of its owner's group.
     pub group: u16,
-    /// It was marked here.
+    /// Whether it was marked here.
     pub marked: bool,
 }
 
@@ -111,14 +128,14 @@ impl Slots {
 }
 
 impl Station {
-    /// The station of a link as planned, if it needs one.
+    /// Returns the station of a planned link, if it needs one.
     pub fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
         let mut station = Station::holding(build::scheduler(plan)?, plan, seed);
         station.outside = plan.kernel_qdisc.as_ref().map(|_| Box::default());
         Some(station)
     }
 
-    /// A station with this scheduler.
+    /// Returns a station with this scheduler.
     pub fn holding(scheduler: Scheduler, plan: &LinkPlan, seed: u64) -> Box<Self> {
         let asks_price = plan.aqm.asks_price();
         Box::new(Station {
@@ -135,12 +152,12 @@ impl Station {
         })
     }
 
-    /// Whether the transmitter has nothing to send.
+    /// Whether the transmitter is idle.
     pub const fn is_idle(&self) -> bool {
         self.sending.is_none()
     }
 
-    /// A packet arrives at `now`. What is lost for it is in `lost` afterwards.
+    /// Handles an arrival at `now`. Packets dropped for it are in `lost` afterwards.
     pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time, probe: &mut LinkProbe) {
         let activity = if self.signals_price.is_some() { 0.0 } else { packed.activity() };
         probe.on_activity(owner.group, activity);
@@ -183,7 +200,7 @@ impl Station {
         }
     }
 
-    /// Writes the queue's price into a packet that carries prices. The payload word of an acknowledgement is the
+    /// Writes the queue's price into a packet that carries prices. The payload word of an acknowledgement carries the
     /// receiver's feedback.
     fn signal_price(&mut self, handle: u32) {
         let Station { signals_price, scheduler, rng, packet_store, .. } = self;
@@ -195,8 +212,7 @@ impl Station {
         }
     }
 
-    /// The transmitter is free: takes the next packet, if any, whose `transmission` begins. Returns when it will
-    /// have left.
+    /// Starts the transmission of the next packet, if any. Returns its end.
     pub fn begin(
         &mut self,
         now: Time,
@@ -223,7 +239,7 @@ impl Station {
         let Transmission { ends: departs, sending } = transmission(len);
         accepted.add(next.bytes());
         if let Some(monitor) = &mut probe.monitor {
-            // Real hosts' packets may come some microseconds late into a network that is ahead.
+            // Packets of real hosts may arrive some microseconds late in a network that is ahead.
             let sojourn = departs.since(next.arrived);
             monitor.on_accepted(packet_store.get(handle).group, next.bytes(), sojourn, sending);
         }
@@ -231,9 +247,10 @@ impl Station {
         Some(departs)
     }
 
-    /// The packet in transmission has left.
+    /// Completes the transmission in progress.
     ///
     /// # Panics
+    ///
     /// If there is none.
     #[inline]
     pub fn end(&mut self) -> Served {
@@ -265,40 +282,46 @@ impl Station {
         }
     }
 
-    /// The next packet for a queue outside, with the handle under which that has it.
+    /// Takes the next packet for an external queue, with its handle.
     pub fn take_arrived(&mut self) -> Option<(u32, PackedPacket)> {
         let handle = self.outside.as_mut()?.arrived.pop_front()?;
         Some((handle, self.packet_store.get(handle).packed))
     }
 
-    /// A queue outside has served a packet whose transmission took so long.
+    /// A queue outside has let a packet go, whose transmission takes so long. Returns when it has left the link, too.
     pub fn leave(
         &mut self,
         handle: u32,
         marked: bool,
-        now: Time,
+        (now, release): (Time, Release),
         transmission: Span,
         probe: &mut LinkProbe,
-    ) -> Served {
+    ) -> (Served, Time) {
         let &Slot { mut packed, arrived, group, .. } = self.take_outside(handle);
+        let (len, mut departs) = (packed.len(), now);
+        if let Some(outside) = self.outside.as_mut().filter(|_| release == Release::Begin) {
+            // A queue that was woken late makes up for it: the transmitter may still be at the one before.
+            let free = outside.sending.map_or(now, |before| now.max(before.departs));
+            departs = free + transmission;
+            outside.sending = Some(Released { group, len, departs });
+        }
         if let Some(monitor) = &mut probe.monitor {
-            let sojourn = now.since(arrived);
-            monitor.on_accepted(group, u64::from(packed.len()), sojourn, transmission);
+            monitor.on_accepted(group, u64::from(len), departs.since(arrived), transmission);
         }
         if marked {
             packed.mark();
         }
-        Served { packed, group, marked }
+        (Served { packed, group, marked }, departs)
     }
 
-    /// A queue outside has dropped a packet.
+    /// Handles a packet that an external queue has dropped.
     pub fn lose(&mut self, handle: u32, reason: DropReason, now: Time, probe: &mut LinkProbe) {
         let &Slot { packed, arrived, group, .. } = self.take_outside(handle);
         probe.on_refusal(reason, group, now.since(arrived), u64::from(packed.len()));
         self.lost.push(packed);
     }
 
-    /// Bytes of a packet here.
+    /// Returns the length of a packet in the station, bytes.
     pub fn len_of(&self, handle: u32) -> u16 {
         self.packet_store.get(handle).packed.len()
     }
@@ -312,17 +335,17 @@ impl Station {
         slot
     }
 
-    /// Packets here.
+    /// Returns the number of packets in the station.
     pub fn len(&self) -> u64 {
         self.packet_store.len() as u64
     }
 
-    /// The price that it asks, if it asks any.
+    /// Returns the price of the queue, if it has one.
     pub fn price(&self) -> Option<f64> {
         self.scheduler.price()
     }
 
-    /// Packets and bytes waiting or in transmission.
+    /// Returns the packets and bytes waiting or in transmission.
     pub fn backlog(&self) -> (u32, u64) {
         if let Some(outside) = &self.outside {
             return (outside.packets, outside.bytes);
@@ -332,8 +355,8 @@ impl Station {
         (packets + u32::from(sending > 0), bytes + sending)
     }
 
-    /// What the packets here have added to the integral of the backlog and it has not been told
-    /// yet: packet-ns and byte-ns.
+    /// Returns the queueing time of the present packets that is not in the integral of the backlog yet: packet-ns and
+    /// byte-ns.
     pub fn time_so_far(&self, now: Time) -> [u128; 2] {
         let mut sums = [0; 2];
         let sending = self.sending.map(|sending| sending.handle);
@@ -348,20 +371,23 @@ impl Station {
         sums
     }
 
-    /// The packet in transmission, if there is one: its group, its length, and when it leaves.
+    /// Returns the group, length and departure time of the packet in transmission, if any.
     pub fn in_transmission(&self) -> Option<(u16, u16, Time)> {
+        if let Some(outside) = &self.outside {
+            return outside.sending.map(|Released { group, len, departs }| (group, len, departs));
+        }
         let Sending { handle, len, departs, .. } = self.sending?;
         Some((self.packet_store.get(handle).group, len, departs))
     }
 
-    /// What the packet in transmission was counted for in advance: packet-ns and byte-ns.
+    /// Returns the time of the packet in transmission that was counted in advance: packet-ns and byte-ns.
     pub fn remaining_time(&self, now: Time) -> [u128; 2] {
-        let Some(sending) = self.sending else { return [0; 2] };
-        let rest = u128::from(sending.departs.since(now).as_nanos());
-        [rest, rest * u128::from(sending.len)]
+        let Some((_, len, departs)) = self.in_transmission() else { return [0; 2] };
+        let rest = u128::from(departs.since(now).as_nanos());
+        [rest, rest * u128::from(len)]
     }
 
-    /// Bytes that the mechanism remembers.
+    /// Returns the state of the mechanism, bytes.
     pub fn state_bytes(&self) -> usize {
         self.scheduler.state_bytes()
     }

@@ -1,4 +1,4 @@
-//! Why a run stops before its end: it would hold more than there is room for.
+//! Early stops of runs that exceed a memory limit.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -6,23 +6,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_OPEN, MAX_ROWS, Plan, Traffic};
 
-/// What there is no room for.
+/// Limit that a run exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// Connections that are open at once.
+    /// Connections open at once.
     Connections,
-    /// Calls of one flow that are in progress at once.
+    /// Calls of one flow in progress at once.
     Calls,
-    /// Transfers, each with a row of its own in the results.
+    /// Transfers, each of which is a row of the results.
     Transfers,
 }
 
-/// A run has stopped.
+/// Early stop of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     at: Time,
     excess: Excess,
-    /// The key in the scenario's file that asks for that many, such as `users.a.traffic.every`.
+    /// Key of the scenario file that causes the excess, such as `users.a.traffic.every`.
     key: String,
 }
 
@@ -45,21 +45,25 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// What unwinds from where there is no room: the flow and the moment.
+/// Payload of the unwinding: flow and time.
 struct Full {
     flow: u32,
     at: Time,
     excess: Excess,
 }
 
-/// Leaves the run. It unwinds without being a panic, so that nothing is printed, and costs runs that have room nothing: a
-/// result would be looked at with every event.
+/// Stops the run. It unwinds without a panic, so that nothing is printed and other runs pay nothing: a result would be
+/// checked at every event.
 #[cold]
 pub(crate) fn full(flow: u32, at: Time, excess: Excess) -> ! {
+    // Nothing unwinds in WebAssembly: a panic that says why is all that the page can show.
+    #[cfg(panic = "abort")]
+    panic!("{}", Stop { at, excess, key: format!("flow {flow}") });
+    #[cfg(not(panic = "abort"))]
     resume_unwind(Box::new(Full { flow, at, excess }))
 }
 
-/// What a run yields, or why it has stopped.
+/// Returns the output of a run, or the reason of its early stop.
 pub(crate) fn caught<T>(plan: &Plan, run: impl FnOnce() -> T) -> Result<T, Stop> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Full>() {
         Ok(full) => Stop { at: full.at, excess: full.excess, key: key(plan, full.flow as usize) },
@@ -67,7 +71,7 @@ pub(crate) fn caught<T>(plan: &Plan, run: impl FnOnce() -> T) -> Result<T, Stop>
     })
 }
 
-/// Where the file says how much a flow begins.
+/// Returns the key of the file that sets how much a flow starts.
 fn key(plan: &Plan, flow: usize) -> String {
     let flow = &plan.flows[flow];
     let group = &plan.groups[plan.users[flow.user].group].name;

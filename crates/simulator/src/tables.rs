@@ -1,11 +1,11 @@
-//! From the counters of a finished run to its tables.
+//! Conversion of a finished run's counters to tables.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
-use crate::link::Link;
+use crate::link::{Link, able_ns};
 use crate::link_reading::{LinkReading, LinkReadings};
 use crate::output::{
     ApplicationTable, DeclarationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable,
@@ -19,35 +19,37 @@ fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { f64::NAN } else { sum / count as f64 }
 }
 
-/// What is left of a run when it is over.
+/// State of a finished run.
 pub struct Finished<'a> {
-    /// What was run.
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Events in all.
+    /// Number of events.
     pub events: u64,
-    /// When it ended.
+    /// End of the run.
     pub now: Time,
     /// All links.
     pub links: Vec<Link>,
     /// All stages.
     pub stages: Stages,
-    /// What reached the ends of flows.
+    /// Counts at the ends of flows.
     pub reached: Vec<Reached>,
-    /// Transfers that are finished, with their flows.
+    /// Finished transfers, with their flows.
     pub finished: Vec<(u32, TransferRecord)>,
-    /// Those that are not.
+    /// Unfinished transfers, with their flows.
     pub unfinished: Vec<(u32, TransferRecord)>,
-    /// What applications told of themselves.
+    /// Metrics of applications.
     pub applications: ApplicationTable,
     /// Time series.
     pub series: Series,
-    /// What was measured interval by interval.
+    /// Measurements by interval.
     pub intervals: IntervalTables,
+    /// Links that are monitored because they are captured; the digest leaves them out.
+    pub watched_for_capture: Vec<usize>,
 }
 
-/// Collects all tables of a run: what changed between the readings `before` and `after`.
+/// Returns all tables of a run: differences between the readings `before` and `after`.
 pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput {
     RunOutput {
         seed: run.seed,
@@ -72,13 +74,16 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
     }
 }
 
-/// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
-/// transfers finished.
+/// Returns the digest of all arrivals at hosts until the end of the measurement, the counts of bottlenecks, and the
+/// completion of transfers.
 fn digest(run: &Finished, links: &LinkReadings) -> String {
     let mut digest = Digest::default();
     let digests = run.reached.iter().flat_map(|got| got.digests);
     digests.for_each(|one| digest.join(one));
-    for reading in links.iter().filter(|reading| reading.monitor().is_some()) {
+    for (link, reading) in links.iter().enumerate() {
+        if reading.monitor().is_none() || run.watched_for_capture.contains(&link) {
+            continue;
+        }
         let sent = reading.sent();
         digest.mix(sent.packets, sent.bytes);
         digest.mix(reading.drops().iter().sum(), reading.marks());
@@ -137,7 +142,7 @@ fn declarations(plan: &Plan, before: &Readings, after: &Readings) -> Declaration
     table
 }
 
-/// What links did between two readings.
+/// Returns the table of links from two readings.
 pub fn links(
     plan: &Plan,
     links: &[Link],
@@ -185,7 +190,9 @@ pub fn links(
         };
         let per_time = |from: u128, to: u128| (to - from) as f64 / span_ns;
         let (was_passed, passed) = (from.passed(), to.passed());
-        table.utilization.push(per_time(was_passed.busy_ns, passed.busy_ns));
+        let start = Time::ZERO + plan.warm_up;
+        let busy_ns = (passed.busy_ns - was_passed.busy_ns) as f64;
+        table.utilization.push(busy_ns / able_ns(planned, start, start + plan.duration));
         table
             .mean_backlog_packets
             .push(per_time(was_passed.backlog_packet_ns, passed.backlog_packet_ns));
@@ -202,7 +209,7 @@ pub fn links(
     table
 }
 
-/// What groups of users did to monitored links between two readings, and got from them.
+/// Returns the table of user groups at monitored links from two readings.
 pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {

@@ -6,13 +6,13 @@ use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportPath};
 
-use crate::build::{needs_departures, signals_price};
+use crate::build::{needs_arrivals, needs_departures};
 use crate::stages::{is_order_only, is_staged};
 
 /// When receivers are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Receivers {
-    /// As soon as the arrival and its time are known, where that changes no result.
+    /// As soon as the arrival and its time are known, if that changes no result.
     AheadOfTime,
     /// When the packet arrives.
     OnArrival,
@@ -21,20 +21,20 @@ pub enum Receivers {
 /// One step of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// The link to take; [`NO_LINK`] at the end.
+    /// Link to take; [`NO_LINK`] at the end.
     pub link: u32,
-    /// The packet passes stages before this link.
+    /// Whether the packet passes stages before this link.
     pub staged: bool,
-    /// Packets that wait behind it for the same arrival may move in one event: see [`PacketTrain`].
+    /// Whether packets behind it with the same next hop may move in one event: see [`PacketTrain`].
     pub leads_train: bool,
-    /// What comes after it.
+    /// What follows after the link.
     pub then: NextHop,
 }
 
-/// The link of the step at the end of a route.
+/// Link of the step at the end of a route.
 pub const NO_LINK: u32 = u32::MAX;
 
-/// What comes after a link.
+/// What follows after a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NextHop {
     /// The packet's arrival is an event.
@@ -55,7 +55,7 @@ pub struct PacketTrain {
     pub over: u32,
     /// Link at whose egress the reports are generated.
     pub reports: u32,
-    /// Least time between the event that causes a report and the report.
+    /// Minimum time between the event that causes a report and the report.
     pub notice: Span,
 }
 
@@ -123,9 +123,10 @@ impl TopologyAnalysis {
             .map(|(number, upstream)| match upstream[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
-                // a station is known when a packet departs. Packets that may have been told a price arrive.
+                // a station is known when a packet departs. Packets into which a price may be written, or that may
+                // come in another order, arrive.
                 [Upstream::Link(only)] => {
-                    let reported = signals_price(&plan.links[only as usize]);
+                    let reported = needs_arrivals(&plan.links[only as usize]);
                     let watched = plan.links[number].monitored || stations[number] || reported;
                     (!watched && !punctual[number]).then_some(only)
                 }
@@ -134,19 +135,19 @@ impl TopologyAnalysis {
             .collect();
         let watched = |number: usize| {
             let link = &plan.links[number];
-            link.monitored || stations[number] || signals_price(link) || punctual[number]
+            link.monitored || stations[number] || needs_arrivals(link) || punctual[number]
         };
         let mut trains = vec![None; before.len()];
         for (number, upstream) in before.iter().enumerate().filter(|(number, _)| !watched(*number))
         {
             if let [Upstream::Link(over), Upstream::Stage] = upstream[..]
-                && !signals_price(&plan.links[over as usize])
+                && !needs_arrivals(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
             {
                 let behind = |link: &u32| only[*link as usize];
                 let chain = core::iter::successors(Some(reports), behind);
-                let delay = |link: u32| plan.links[link as usize].delay;
+                let delay = |link: u32| plan.links[link as usize].least_delay();
                 let notice = chain.map(delay).fold(Span::ZERO, |sum, delay| sum + delay);
                 trains[number] = Some(PacketTrain { over, reports, notice });
             }
@@ -183,8 +184,8 @@ impl TopologyAnalysis {
         self.only[next as usize] == Some(link)
     }
 
-    /// The lane of each link, in which its packets wait for their arrival. Links share one where little
-    /// tells them apart: the same rates and delays since the last event, from the same place.
+    /// Returns the lane of each link, in which its packets wait for their arrival. Links share a lane if they have the
+    /// same rates and delays since the last event, from the same place.
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
         // Reports depart from there at the time of the arrival.
         let mut in_use = self.passed_ahead.clone();
@@ -234,7 +235,7 @@ impl TopologyAnalysis {
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
-            _ if signals_price(&plan.links[route[i] as usize]) => NextHop::Event,
+            _ if needs_arrivals(&plan.links[route[i] as usize]) => NextHop::Event,
             Some(&next) if self.chained(route[i], next) => NextHop::Link,
             None if early && ends_staged => NextHop::Link,
             None if early => NextHop::Host,
@@ -276,7 +277,7 @@ impl TopologyAnalysis {
     }
 }
 
-/// The only link behind whose end those reports are made that enter a link, if there is only one.
+/// Returns the only link whose far end generates the reports that enter `link`, if there is only one.
 fn only_source(plan: &Plan, reports: &[ReportPath], link: u32) -> Option<u32> {
     let mut sources = reports.iter().filter_map(|report| {
         let flow = plan.path(report.path).1;
@@ -289,7 +290,7 @@ fn only_source(plan: &Plan, reports: &[ReportPath], link: u32) -> Option<u32> {
     sources.all(|other| other == source).then_some(source)?
 }
 
-/// Links in front of which stages stand that packets must pass on time.
+/// Returns the links behind stages that packets must pass on time.
 fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
     let mut punctual = vec![false; plan.links.len()];
     for flow in plan.paths() {
@@ -306,12 +307,12 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
     punctual
 }
 
-/// Links behind which stages stand that packets may pass ahead of the time at which they are there, until counters are
-/// read next. All that comes over such a link goes on over one other, which nothing else feeds, so that what stands
-/// between the two sees all of it, in order.
+/// Returns the links behind whose end packets pass stages ahead of their arrival, until the next reading of the
+/// counters. All packets from such a link continue over one other link, which has no other input, so that the stages
+/// between the two see all of them, in order.
 fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
-    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !signals_price(link);
+    let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !needs_arrivals(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
     if !passed.contains(&true) {
         return passed;
@@ -339,21 +340,19 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -
     passed
 }
 
-/// Whether the application of a flow acts on what arrives, and whether its connections overlap.
+/// Whether the application of a flow acts on arriving data, and whether its connections overlap.
 pub type Reacts = fn(&FlowPlan) -> (bool, bool);
 
-/// Which flows' data may reach its receiver ahead of time.
+/// Flows whose data may reach the receiver ahead of time.
 ///
-/// A receiver depends on nothing but the order and times of the packets that arrive, which are known when they
-/// leave the last queue, and on its own clock, which can go ahead with them
-/// ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)). So it can be served at
-/// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
-/// enter their first link in order: everything that enters that link comes from such receivers, and
-/// their data over one last link; and that no stage there counts or drops. Behind a host that sends data as
-/// well, acknowledgements take their turn, and so nothing is known before it is there. What flows measure and
-/// exchange is the same, packet by packet.
+/// A receiver depends only on the order and times of arriving packets, which are known when they leave the last queue,
+/// and on its own clock, which can run ahead with them ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)). It can
+/// therefore be served at once, with the future time of arrival, and needs no event. The conditions are that its
+/// acknowledgements enter their first link in order (all input of that link comes from such receivers, and their data
+/// arrives over one last link), and that no stage there counts or drops. Acknowledgements of a host that also sends
+/// data share its interface, so it is not served ahead of time. Measurements and exchanged packets are identical.
 pub struct EagerDelivery {
-    /// By flow.
+    /// Whether each flow is delivered early.
     pub flows: Vec<bool>,
 }
 
@@ -392,15 +391,15 @@ impl EagerDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            // A packet into which a price may be written needs an arrival event.
-            let reported = signals_price(&plan.links[last as usize]);
+            // A packet into which a price may be written, or that overtakes, needs an arrival event.
+            let reported = needs_arrivals(&plan.links[last as usize]);
             ordered[first] &= at_once
                 && on_time(flow)
                 && same
                 && !reported
                 && topology.is_fed_by_hosts_alone(first as u32);
         }
-        // Not where flows move.
+        // Not if flows move.
         for moved in &plan.moves {
             for path in [&moved.path, &plan.flows[moved.flow]] {
                 ordered[path.reverse[0] as usize] = false;
@@ -408,7 +407,8 @@ impl EagerDelivery {
         }
         let flows = (plan.flows.iter())
             .map(|flow| {
-                // Not from the first link on: a sender must not meet its receiver in one call.
+                // Not if the first link leads to the receiver without an event: a sender must not reach its receiver in
+                // one call.
                 let has_event = flow.forward.windows(2).any(|w| !topology.chained(w[0], w[1]));
                 ordered[flow.reverse[0] as usize] && has_event && on_time(flow)
             })

@@ -1,20 +1,20 @@
-//! The smallest of a fixed number of keys, each of which may change at any time.
+//! Tournament tree: the smallest of a fixed number of keys, each of which may change at any time.
 //!
-//! A tree of groups of four, in which every key but the topmost is the smallest of the group below
-//! it. A key that changes plays its path up again: three comparisons a level, no branch that has to be
-//! guessed, and no book of who stands where, as a heap would need.
+//! A tree of groups of four, in which every key above the bottom level is the smallest of the group below it. A changed
+//! key updates its path to the root: three comparisons per level, without unpredictable branches and without the index
+//! of positions that a heap would need.
 
-/// A tournament of keys, of which the largest, `u64::MAX`, stands for none.
+/// Tournament of keys; the largest, `u64::MAX`, stands for none.
 pub struct Tournament {
-    /// The groups below key `i` of group `g` is `4 g + i + 1`; the last groups hold the players.
+    /// The group below key `i` of group `g` is `4 g + i + 1`; the last groups hold the leaves.
     groups: Vec<[u64; 4]>,
-    /// The first group of players.
+    /// First group of leaves.
     players: usize,
     smallest: u64,
 }
 
 impl Tournament {
-    /// Places for `count` keys, all without one.
+    /// Returns a tree with `count` places, all without a key.
     pub fn new(count: usize) -> Self {
         let (mut players, mut width) = (0, 1);
         while 4 * width < count {
@@ -25,7 +25,7 @@ impl Tournament {
         Tournament { groups, players, smallest: u64::MAX }
     }
 
-    /// The smallest key.
+    /// Returns the smallest key.
     #[inline]
     pub fn smallest(&self) -> u64 {
         self.smallest
@@ -34,6 +34,7 @@ impl Tournament {
     /// Changes the key of a place.
     ///
     /// # Panics
+    ///
     /// If there is no such place.
     #[inline]
     pub fn set(&mut self, place: usize, mut key: u64) {
@@ -41,7 +42,7 @@ impl Tournament {
         loop {
             let (group, own) = (&mut self.groups[node / 4], node % 4);
             group[own] = key;
-            // The others do not wait for the key to be known, and nothing is read that has just been written.
+            // Comparing the other three first does not depend on `key`, and avoids reading what has just been written.
             key = key.min(group[own ^ 1].min(group[own ^ 2]).min(group[own ^ 3]));
             if node < 4 {
                 break;

@@ -1,12 +1,11 @@
-//! Packets in transit: where they wait, and which of them arrives next.
+//! Packets in transit, and the order of their arrivals.
 //!
-//! A link never reorders, so of the packets in its pipe only the first can be next. Links that are
-//! alike (same rates and delays since the last event, from the same place) seldom overtake each
-//! other either, so they share a *lane*, one sorted pipe for all of them, and only the first packet
-//! of a lane is in the event queue: a handful of entries for any number of users. A packet that would
-//! overtake many in its lane waits apart. Which direction it takes makes no difference to when it arrives.
+//! A link never reorders, so only its first packet in transit can be next. Links with the same rates and delays since
+//! the last event, from the same place, seldom overtake each other either. They share a *lane*, a sorted queue, and
+//! only the first packet of a lane is in the event queue, which has a handful of entries for any number of users. A
+//! packet that would overtake many in its lane is queued apart, which does not change its arrival time.
 //!
-//! What arrives at the same time goes by the number of its link; events of stations come before.
+//! Simultaneous arrivals are ordered by the number of their link, after events of stations.
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
@@ -16,30 +15,31 @@ use crate::packet::PackedPacket;
 use crate::ring::Ring;
 use crate::tournament::Tournament;
 
-/// All packets in pipes, and the events of stations.
+/// All packets in transit, and the events of stations.
 pub struct Transit {
-    /// Stations have numbers before those of links, and places in the tournament after those of lanes.
+    /// Number of stations: their numbers precede those of links, and their places in the tournament follow those of
+    /// lanes.
     stations: usize,
     lane_of_link: Vec<u32>,
     lanes: Vec<Lane>,
-    /// First arrivals of lanes, and events of stations.
+    /// First arrival of each lane, and events of stations.
     firsts: Tournament,
     /// Packets that would have overtaken too many.
     apart: Calendar<PackedPacket>,
 }
 
-/// A packet may overtake this many in its lane.
+/// Maximum number of packets that a packet may overtake in its lane.
 const REACH: usize = 8;
 
 #[derive(Default)]
 struct Lane {
-    /// By arrival.
+    /// Packets by arrival time.
     packets: Ring<Due>,
-    /// The last of them arrives, or arrived.
+    /// Arrival key of the last packet in the lane, now or before.
     last: u64,
 }
 
-/// A packet in a pipe.
+/// Packet in transit.
 #[derive(Clone, Copy, Default)]
 struct Due {
     arrival: u64,
@@ -70,23 +70,23 @@ impl Ord for Due {
 pub enum NextEvent {
     /// A packet arrives at the end of a link.
     Packet(Time, PackedPacket),
-    /// The transmitter of a station is done: its place among them.
+    /// The transmission of a station ends; its index among stations.
     Station(usize),
 }
 
-/// A limit of what may be taken that does not come next.
+/// Upper limit of the packets that may be taken out of order.
 #[derive(Clone, Copy)]
 pub struct Before(u64);
 
-/// Time and number in one word, because the queue lives on comparing them. No two packets have the
-/// same: those of a link leave it one after the other, and sending takes a nanosecond or more.
+/// Bits of the link's number. Time and number share a word, because comparisons dominate the queue. Keys are unique:
+/// packets of a link leave one after the other, and a transmission takes at least a nanosecond.
 const LINK_BITS: u32 = MAX_LINKS.trailing_zeros();
 const _: () = assert!(MAX_RUN.as_nanos() == 1 << (64 - LINK_BITS));
 
 #[inline]
 fn arrival(at: Time, number: usize) -> u64 {
     debug_assert!(number < MAX_LINKS);
-    // What arrives after the longest run is never taken, so that its order does not matter.
+    // Arrivals after the longest run are never taken, so their order does not matter.
     let at_ns = at.as_nanos().min(MAX_RUN.as_nanos() - 1);
     at_ns << LINK_BITS | number as u64
 }
@@ -97,7 +97,7 @@ fn time_of(arrival: u64) -> Time {
 }
 
 impl Transit {
-    /// Nothing under way; `lane_of_link` tells the lane of each link.
+    /// Returns an empty set; `lane_of_link` has the lane of each link.
     pub fn new(lane_of_link: Vec<u32>, stations: usize) -> Self {
         let lanes = lane_of_link.iter().max().map_or(0, |last| *last as usize + 1);
         Transit {
@@ -109,7 +109,7 @@ impl Transit {
         }
     }
 
-    /// When something happens next; [`Time::NEVER`] if nothing does.
+    /// Returns the time of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
         match self.first() {
@@ -118,7 +118,7 @@ impl Transit {
         }
     }
 
-    /// The same in a run, which has ended when nothing happens any more.
+    /// Returns the time of the next event, which may be any late time if there is none.
     #[inline]
     pub fn next_time_in_run(&self) -> Time {
         time_of(self.first())
@@ -129,7 +129,7 @@ impl Transit {
         self.firsts.smallest().min(self.apart.first())
     }
 
-    /// A packet is in transit to the far end of a link.
+    /// Puts a packet in transit to the far end of a link.
     #[inline(always)]
     pub fn send(&mut self, link: u32, at: Time, packed: PackedPacket) {
         let arrival = arrival(at, link as usize + self.stations);
@@ -155,11 +155,11 @@ impl Transit {
         self.firsts.set(lane_number, first);
     }
 
-    /// Takes what happens next. The event of a station stays until [`Transit::set_station`] says when
-    /// its next is.
+    /// Takes the next event. The event of a station remains until [`Transit::set_station`] sets the next.
     ///
     /// # Panics
-    /// If nothing does.
+    ///
+    /// If there is none.
     #[inline(always)]
     pub fn take_next(&mut self) -> NextEvent {
         let first = self.firsts.smallest();
@@ -179,14 +179,14 @@ impl Transit {
         NextEvent::Packet(time_of(due.arrival), due.packed)
     }
 
-    /// What comes before this time, before all that comes over a link, and before all that waits apart.
+    /// Returns the limit before this time, before all packets over `link`, and before all packets queued apart.
     pub fn before(&self, time: Time, link: u32) -> Before {
         let lane = &self.lanes[self.lane_of_link[link as usize] as usize].packets;
         let first = lane.front().map_or(u64::MAX, |first| first.arrival);
         Before(arrival(time, 0).min(first).min(self.apart.first()))
     }
 
-    /// The packet that comes first of those in a link's lane, if it comes over that link and before the limit.
+    /// Returns the first packet in a link's lane, if it arrives over that link and before the limit.
     #[inline]
     pub fn first_over(&self, link: u32, limit: Before) -> Option<&PackedPacket> {
         let first = self.lanes[self.lane_of_link[link as usize] as usize].packets.front()?;
@@ -195,9 +195,11 @@ impl Transit {
         comes.then_some(&first.packed)
     }
 
-    /// Takes it, whether or not it comes next. [`Transit::settle`] has to follow before anything else is taken.
+    /// Takes the first packet in a link's lane, even if it is not the next event. [`Transit::settle`] has to follow
+    /// before anything else is taken.
     ///
     /// # Panics
+    ///
     /// If there is none.
     #[inline]
     pub fn take_over(&mut self, link: u32) -> (Time, PackedPacket) {
@@ -206,14 +208,14 @@ impl Transit {
         (time_of(due.arrival), due.packed)
     }
 
-    /// Packets have been taken that came over a link.
+    /// Updates the tree after packets of a link's lane were taken.
     pub fn settle(&mut self, link: u32) {
         let lane_number = self.lane_of_link[link as usize] as usize;
         let first = self.lanes[lane_number].packets.front();
         self.firsts.set(lane_number, first.map_or(u64::MAX, |first| first.arrival));
     }
 
-    /// The packet that comes so many after the next, of those that wait where that does.
+    /// Returns the packet `later` places after the next one in its lane.
     #[inline]
     pub fn coming(&self, later: usize) -> Option<&PackedPacket> {
         let first = self.firsts.smallest();
@@ -225,13 +227,13 @@ impl Transit {
         lane.packets.get(later).map(|due| &due.packed)
     }
 
-    /// The transmitter of a station will be done at `at`, or is idle.
+    /// Sets the end of a station's transmission, or that it is idle.
     pub fn set_station(&mut self, place: usize, at: Option<Time>) {
         let key = at.map_or(u64::MAX, |at| arrival(at, place));
         self.firsts.set(self.lanes.len() + place, key);
     }
 
-    /// Packets under way.
+    /// Returns the number of packets in transit.
     pub fn len(&self) -> u64 {
         let in_lanes = self.lanes.iter().map(|lane| lane.packets.len()).sum::<usize>();
         (in_lanes + self.apart.len()) as u64
@@ -246,7 +248,7 @@ mod tests {
     use tidegate_mechanisms::units::Span;
 
     proptest! {
-        /// Whatever lanes links share: packets come by time, at equal times by link, stations first.
+        /// For any assignment of lanes: packets are ordered by time, at equal times by link, stations first.
         #[test]
         fn what_is_due_first_comes_first(
             lane_of_link in prop::collection::vec(0..3u32, 1..12),

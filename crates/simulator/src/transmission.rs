@@ -1,12 +1,12 @@
-//! How long a packet takes to leave a link.
+//! Transmission of a packet on a link.
 
 use tidegate_mechanisms::units::{Span, Time};
 
-/// When a transmission ends, and for how long the link sends until then.
+/// End of a transmission, and its net sending time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// When it ends.
+    /// End of the transmission.
     pub ends: Time,
-    /// For how long the link sends, without outages.
+    /// Time in which the link sends, without outages.
     pub sending: Span,
 }

@@ -57,17 +57,17 @@ impl Wake {
 pub struct TimerId(pub u32);
 
 impl TimerId {
-    /// Of the half of the connection at `place` whose data flows to the flow's receiver, or back.
+    /// Returns the identifier of a half of the connection at `place`: `backward` if data flows to the flow's sender.
     pub fn new(place: u32, backward: bool) -> Self {
         TimerId(place << 1 | u32::from(backward))
     }
 
-    /// The place of the connection.
+    /// Returns the place of the connection.
     pub fn place(self) -> u32 {
         self.0 >> 1
     }
 
-    /// Whether data flows against the flow.
+    /// Whether data flows to the flow's sender.
     #[inline]
     pub fn is_backward(self) -> bool {
         self.0 & 1 == 1

@@ -1,4 +1,4 @@
-//! What applications hand over, seen from the far end.
+//! Tests of applications by what arrives at the receiver.
 
 use crate::common;
 
@@ -21,19 +21,19 @@ start = "0 s"
 traffic = { kind = "on-off", on = "1 s", off = "3 s", distribution = "fixed", rate = "6 Mb/s" }
 "#;
 
-/// 500 packets of 12,000 bits in the second in which it is on, ten times.
+/// 500 packets of 12,000 bits in each on period of a second, ten times.
 #[test]
 fn a_rate_that_goes_on_and_off_is_sent_for_its_share_of_the_time() {
     let output = run(&plan_with(ON_OFF, &[]), 1);
     assert_eq!(output.flows.packets_delivered[0], 5_000);
     for (half_second, &bps) in output.group_series.throughput_bps.iter().enumerate() {
-        // But for the two or three packets that are in transit at the ends.
+        // Except for the two or three packets in transit at the ends.
         let want = if half_second % 8 < 2 { 6e6 } else { 0.0 };
         assert!((bps - want).abs() < 0.1e6, "in half second {half_second}: {bps}");
     }
 }
 
-/// TCP and UDP that last ten seconds send as long, and TCP takes back what has not left.
+/// TCP and UDP flows of ten seconds send for ten seconds; TCP discards unsent data.
 #[test]
 fn what_lasts_ten_seconds_sends_for_as_long() {
     for traffic in [
@@ -43,12 +43,12 @@ fn what_lasts_ten_seconds_sends_for_as_long() {
         let output = run(&plan_with(ON_OFF, &[("users.one.traffic", traffic)]), 1);
         let series = &output.group_series.throughput_bps;
         assert!(series[4..20].iter().all(|&bps| bps > 5e6), "{traffic}: {series:?}");
-        // A queue of 20 packets is empty 24 ms later.
+        // A queue of 20 packets is empty after 24 ms.
         assert!(series[21..].iter().all(|&bps| bps == 0.0), "{traffic}: {series:?}");
     }
 }
 
-/// Ten times the link is filled for a second, and the queue of up to 40 packets runs empty afterwards.
+/// The link is filled for a second ten times, and the queue of up to 40 packets drains afterwards.
 #[test]
 fn tcp_that_goes_on_and_off_takes_the_link_while_it_is_on() {
     let traffic = r#"{ kind = "on-off", on = "1 s", off = "3 s", distribution = "fixed" }"#;
@@ -66,8 +66,7 @@ fn tcp_that_goes_on_and_off_takes_the_link_while_it_is_on() {
     assert_eq!(silent, 0, "nothing is left half a second after it went off");
 }
 
-/// A thousand times on and off: 3 seconds of 4 it is on, but for chance, whose deviation is 1.1 percent
-/// points.
+/// A thousand on and off periods: on for 3 of 4 seconds, with a standard deviation of 1.1 percentage points.
 #[test]
 fn exponential_times_have_the_means_that_were_asked_for() {
     let traffic = r#"{ kind = "on-off", on = "30 ms", off = "10 ms", rate = "4 Mb/s" }"#;
@@ -77,7 +76,7 @@ fn exponential_times_have_the_means_that_were_asked_for() {
     assert_ne!(run(&plan, 2).flows.throughput_bps[0] / 4e6, share);
 }
 
-/// What the applications of a group tell of something, one a flow.
+/// Returns a metric of the applications of a group, one value per flow.
 fn reported(output: &RunOutput, group: u32, what: &str) -> Vec<f64> {
     let table = &output.applications;
     let rows =
@@ -112,8 +111,8 @@ start = "0 s"
 traffic = { kind = "short-flows", size = "14600 B", every = "6 ms", share = 0.00222 }
 "#;
 
-/// Ten packets from an initial window of two: 2, 4 and 4 in three round trips after the request's. Of 10,000
-/// transfers in a minute the heavy ones begin 80 %, but for chance, whose deviation is 1 %.
+/// Ten packets from an initial window of two: 2, 4 and 4 in three round trips after the SYN's. Heavy users start 80 %
+/// of 10,000 transfers in a minute, with a standard deviation of 1 %.
 #[test]
 fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
     let output = run(&plan_with(SHORT, &[]), 1);
@@ -130,7 +129,7 @@ fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
     assert_eq!(output.transfers.flow.len() as f64, heavy + light);
 }
 
-/// A tenth of the rate cannot carry them: ever more are open, and the arrivals go on.
+/// A tenth of the rate cannot carry them: the number of open transfers grows, and arrivals continue.
 #[test]
 fn short_flows_begin_whether_or_not_others_have_ended() {
     let slow = [("bottleneck.rate", "\"10 Mb/s\""), ("users.heavy.traffic.listed", "false")];
@@ -167,9 +166,9 @@ start = "0 s"
 traffic = { kind = "pages", size = "1000 B", smallest = "999 B", largest = "1001 B", off = "2 s" }
 "#;
 
-/// Objects of a segment take two round trips of 100 ms each: the connection, and request and answer. In turn a page
-/// of n takes 200 n ms; at once 200 ms, and 400 ms if there are objects within it. Of those with a mean of 6.55
-/// one in 6.55 has none.
+/// Objects of a segment take two round trips of 100 ms each: handshake, and request with response. In sequence a page
+/// of n takes 200 n ms; in parallel 200 ms, and 400 ms if it has embedded objects. With a mean of 6.55 objects, one
+/// page in 6.55 has none.
 #[test]
 fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once() {
     for (within, mean_s, objects) in [("in-turn", 1.31, 6.55), ("at-once", 0.3695, 6.55)] {
@@ -181,7 +180,7 @@ fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once(
         let took = sum("waited_s") / pages;
         assert!((took / mean_s - 1.0).abs() < 0.05, "{within}: {took} s");
         assert!((sum("bytes") / sum("objects") - 1_000.0).abs() < 1.0);
-        // 20 readers, each so long a page and 2 s between pages.
+        // 20 readers, each with a page of this duration and 2 s between pages.
         let want = 20.0 * 400.0 / (mean_s + 2.0);
         assert!((pages / want - 1.0).abs() < 0.05, "{within}: {pages} pages");
         let finished = output.transfers.completion_s.iter().filter(|took| !took.is_nan()).count();
@@ -189,7 +188,7 @@ fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once(
     }
 }
 
-/// Of 25 equal flows one has 0.4 Mb/s, 0.355 of the video's rate: 1.8 s of it take 5.1 s to come.
+/// One of 25 equal flows has 0.4 Mb/s, 0.355 of the video's rate: 1.8 s of video take 5.1 s to arrive.
 #[test]
 fn videos_stall_beside_greedy_flows_and_not_without() {
     let text = include_str!("../../../scenarios/video.toml");
@@ -219,8 +218,8 @@ fn videos_stall_beside_greedy_flows_and_not_without() {
     assert!(startup.iter().all(|startup| (0.2..10.0).contains(startup)), "{startup:?}");
 }
 
-/// Whoever asks first has its own connection request there and back before it can ask, 81 ms in all with the
-/// question's way; a server that opens the connection has 40 ms less to wait. The rest is the same.
+/// A player that opens the connection waits for its handshake before it can send the request, 81 ms including the
+/// request's transmission; with a server that opens the connection it waits 40 ms less. The rest is equal.
 #[test]
 fn a_player_that_requests_waits_one_one_way_delay_longer() {
     let text = include_str!("../../../scenarios/video.toml");

@@ -1,4 +1,4 @@
-//! AQMs with TCP behind them: what each promises, and ABC on one that sees departures.
+//! Tests of AQMs with TCP: properties from their papers, and ABC on an AQM that observes departures.
 
 use crate::common;
 
@@ -9,7 +9,8 @@ fn run(text: &str, overrides: &[(&str, &str)]) -> RunOutput {
     tidegate_simulator::run(&plan_with(text, overrides), 1)
 }
 
-/// Throughput of a customer of the first group over one of the second, with `counts` customers.
+/// Returns the throughput of a customer of the first group over that of a customer of the second, with `counts`
+/// customers.
 fn ratio(output: &RunOutput, counts: [f64; 2]) -> f64 {
     let mut bps = [0.0; 2];
     for (group, rate) in output.flows.group.iter().zip(&output.flows.throughput_bps) {
@@ -18,14 +19,14 @@ fn ratio(output: &RunOutput, counts: [f64; 2]) -> f64 {
     bps[0] / bps[1]
 }
 
-/// Mean queue, in packets, the one in transmission left out.
+/// Returns the mean queue in packets, without the one in transmission.
 fn mean_waiting(output: &RunOutput) -> f64 {
     let bottleneck = link(output, "bottleneck");
     output.links.mean_backlog_packets[bottleneck] - output.links.utilization[bottleneck]
 }
 
-/// "Adaptive RED", 2001: the average queue stays in the target range, 0.4 to 0.6 of the way between the
-/// thresholds, for few connections as for many; RED's grows with them.
+/// "Adaptive RED", 2001: the average queue stays in the target range, 0.4 to 0.6 of the way between the thresholds, for
+/// few and for many connections; RED's grows with their number.
 #[test]
 fn adaptive_red_keeps_its_queue_whatever_the_number_of_connections() {
     let text = include_str!("../../../scenarios/adaptive-red.toml");
@@ -45,8 +46,8 @@ fn adaptive_red_keeps_its_queue_whatever_the_number_of_connections() {
     assert!(plain[0] < 16.0 && plain[2] > 33.0, "{plain:?}");
 }
 
-/// CSFQ, second simulation on one link: who does not listen gets about the fair share, and so do the
-/// others; without, nothing is left for them.
+/// CSFQ, second simulation on one link: an unresponsive flow gets about the fair share, and so do the others; without
+/// CSFQ the others get nothing.
 #[test]
 fn csfq_leaves_a_flood_little_more_than_the_fair_share() {
     let text = include_str!("../../../scenarios/csfq-udp-flood.toml");
@@ -91,7 +92,7 @@ fn pie_holds_its_delay_at_the_target() {
     }
 }
 
-/// The future work of the ABC paper, as lines in a scenario file.
+/// The future work of the ABC paper, as lines of a scenario file.
 #[test]
 fn activity_on_pie_shares_by_customer_where_pie_shares_by_connection() {
     let text = include_str!("../../../scenarios/abc-on-pie.toml");
@@ -106,8 +107,8 @@ fn activity_on_pie_shares_by_customer_where_pie_shares_by_connection() {
     assert!((with_s / without_s - 1.0).abs() < 0.15, "delay {with_s} s, alone {without_s} s");
 }
 
-/// Whatever is lost or marked under PIE: marks up to 10 %, drops of ECN-capable packets beyond. By the rules
-/// of the RFC's pseudo-code, whose p stays below with a dozen connections.
+/// Losses and marks under PIE: marks up to a probability of 10 %, drops of ECN-capable packets above. With the rules of
+/// the RFC's pseudo-code, whose probability stays below with a dozen connections.
 #[test]
 fn pie_marks_until_it_must_drop() {
     let text = include_str!("../../../scenarios/abc-on-pie.toml");
@@ -121,7 +122,7 @@ fn pie_marks_until_it_must_drop() {
             ("bottleneck.differentiation", none),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
-            // A connection whose request is lost would do without.
+            // A connection whose SYN is lost would fall back to no ECN.
             ("tcp.ecn_fallback", "false"),
             ("users.heavy.flows", heavy),
         ];

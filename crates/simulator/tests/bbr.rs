@@ -1,4 +1,4 @@
-//! BBR in whole runs: what its rules promise.
+//! BBR in whole runs: properties that its rules imply.
 
 use crate::common;
 
@@ -24,7 +24,7 @@ fn output(options: &[(&str, &str)], seed: u64) -> RunOutput {
     run(&plan_with(ALONE, options), seed)
 }
 
-/// Samples of a state that follow each other: its name, first and last time, and rows.
+/// Consecutive samples of a state: its name, first and last time, and rows.
 #[derive(Debug)]
 struct Stay<'a> {
     state: &'a str,
@@ -76,7 +76,7 @@ fn alone_it_fills_a_link_with_a_short_queue() {
             let worst_s = output.links.p99_sojourn_s[bottleneck];
             println!("{control} {rate}: {used:.3}, {delay_s:.4} s, at worst {worst_s:.4} s");
             assert!(used > 0.9, "{control} at {rate}: {used}");
-            // What is in flight is at most twice the BDP, one of which waits.
+            // At most twice the BDP is in flight, one of which waits.
             assert!(delay_s < 0.02 && worst_s < 0.045, "{control} at {rate}: {delay_s}, {worst_s}");
         }
     }
@@ -107,7 +107,7 @@ fn pacing_gains_follow_each_other() {
     assert_eq!(states[..4], ["startup", "drain", "probe-bw", "probe-rtt"]);
     let startup = all[0].rows.clone().filter(|row| series.bandwidth_bps[*row] > 0.0);
     let largest = startup.map(|row| gain(series, row)).fold(0.0, f64::max);
-    // Beyond it only as long as the rate is that of the beginning.
+    // It is higher only with the initial rate.
     assert!(largest > 2.88, "{largest}");
     let end = gain(series, all[0].rows.end - 1);
     assert!((end - 2.885).abs() < 0.01, "{end}");
@@ -126,7 +126,7 @@ fn pacing_gains_follow_each_other() {
     for cycle in gains[first..gains.len() - 1].chunks_exact(3) {
         let [(up, _), (down, _), (cruise, samples)] = cycle else { panic!("three") };
         assert_eq!([*up, *down, *cruise], [1.25, 0.75, 1.0], "{gains:?}");
-        // Six round trips of 40 ms and what queues, in samples of 5 ms.
+        // Six round trips of 40 ms and their queueing delay, in samples of 5 ms.
         assert!((48..66).contains(samples), "{samples} samples: {gains:?}");
     }
     assert!(gains.len() > 20, "{gains:?}");
@@ -263,7 +263,7 @@ fn version_3_probes_the_round_trip_every_five_seconds() {
     assert!((5..=6).contains(&probes.len()), "{probes:?}");
     for pair in probes.windows(2) {
         let apart_s = pair[1].begin_s - pair[0].end_s;
-        // A shorter round trip, such as the first after it, puts it off.
+        // A shorter round trip, such as the first after it, delays it.
         assert!((4.9..6.2).contains(&apart_s), "{apart_s} s");
     }
     for probe in probes {
@@ -275,7 +275,7 @@ fn version_3_probes_the_round_trip_every_five_seconds() {
     }
 }
 
-/// Losses set bounds, so that a short buffer costs far less than with version 1.
+/// Losses set bounds, so that a short buffer has far fewer losses than with version 1.
 #[test]
 fn version_3_loses_less_in_a_short_buffer() {
     let lost = |control| {

@@ -1,4 +1,4 @@
-//! Declared congestion (ConEx) in whole runs: what senders declare, and what they have met.
+//! ConEx in whole runs: declarations of senders, compared with the congestion that they experience.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use proptest::sample::select;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// Three flows of one user, beside which nobody sends.
+/// Three flows of one user, without other traffic.
 const NETWORK: &str = r#"
 version = 1
 profile = "classic"
@@ -27,7 +27,7 @@ ingress = [{ kind = "mark-counter" }]
 egress = [{ kind = "mark-counter" }]
 "#;
 
-/// A count of the stages at one end.
+/// Returns a count of the stages at one end.
 fn count(output: &RunOutput, place: &str, count: &str) -> f64 {
     let table = &output.stages;
     let row = (0..table.value.len())
@@ -42,7 +42,7 @@ fn with(options: &[(&str, &str)]) -> RunOutput {
 const SIGNALS: (&str, &str) = ("tcp.conex", "\"per-signal\"");
 const BYTES: (&str, &str) = ("tcp.conex", "\"rfc7786\"");
 
-/// Segments that three flows have out at most.
+/// Maximum number of segments in flight of three flows.
 const IN_FLIGHT: f64 = 150.0;
 
 #[test]
@@ -71,7 +71,7 @@ fn each_mark_is_declared_once_but_for_what_is_in_flight() {
 proptest! {
     #![proptest_config(exact(60))]
 
-    /// Any round trip, window, number of flows, and way to be told of marks.
+    /// For any round trip, window, number of flows, and ECN feedback.
     #[test]
     fn what_is_declared_of_marks_is_what_was_met_but_for_what_is_in_flight(
         (flows, window, delay_ms) in (1..6u32, 4..60u32, 1..60u32),
@@ -103,8 +103,8 @@ proptest! {
     }
 }
 
-/// What RFC 7786 counts as lost is what is sent again. What is lost of declarations is declared again, so
-/// that as much arrives.
+/// RFC 7786 counts retransmissions as losses. Lost declarations are repeated, so that the total that arrives is the
+/// same.
 #[test]
 fn each_loss_is_declared_once_but_for_what_is_in_flight() {
     for recovery in ["\"sack\"", "\"rack\"", "\"newreno\""] {
@@ -120,7 +120,7 @@ fn each_loss_is_declared_once_but_for_what_is_in_flight() {
     }
 }
 
-/// Whoever declares sends the same packets at the same times as whoever does not.
+/// A sender with declarations sends the same packets at the same times as one without.
 #[test]
 fn declarations_change_nothing_in_a_network_that_does_not_look() {
     let ecn = ("tcp.ecn", "true");
@@ -130,11 +130,11 @@ fn declarations_change_nothing_in_a_network_that_does_not_look() {
         assert_eq!(format!("{:?}", declaring.flows), format!("{:?}", silent.flows));
         assert_eq!(format!("{:?}", declaring.links), format!("{:?}", silent.links));
         assert!(count(&declaring, "ingress", "declared_mark_packets") > 0.0);
-        assert_ne!(declaring.digest, silent.digest, "what is declared is told");
+        assert_ne!(declaring.digest, silent.digest, "declarations are reported");
     }
 }
 
-/// RFC 7713, section 3.3: what each flow has declared, by kind, is what passes the stage at its user's door.
+/// RFC 7713, section 3.3: the declarations of each flow, by kind, equal those counted at its user's ingress.
 #[test]
 fn what_each_flow_declares_is_reported_by_kind() {
     let jitter = ("host_jitter", "\"off\"");
@@ -157,7 +157,7 @@ fn what_each_flow_declares_is_reported_by_kind() {
     assert!(with(&[]).declarations.flow.is_empty(), "who declares nothing has no row");
 }
 
-/// Of short flows, whose last marks come when nothing is left to declare them on: over all connections of the flow.
+/// For short flows, whose last marks arrive when no data is left to declare them on: over all connections of the flow.
 #[test]
 fn what_a_connection_leaves_goes_on_the_next_where_that_is_asked_for() {
     let declared_and_met = |carrier: &str| {
@@ -185,7 +185,7 @@ fn what_a_connection_leaves_goes_on_the_next_where_that_is_asked_for() {
     assert!(declared <= met && declared > 0.97 * met, "{declared} of {met}");
 }
 
-/// Beside whoever lies, what is declared of what was met.
+/// Cheating senders, with the declared part of their congestion.
 #[test]
 fn liars_declare_what_they_admit() {
     let declared = |cheat: &str| {
@@ -221,8 +221,8 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
-/// Whoever washes itself white begins a flow when another's credit is used up: it declares nothing, and in each flow gives
-/// credit for what is in flight, and nothing for what uses it up.
+/// A whitewashing sender begins a new flow when the credit of the last is used up: it declares nothing, gives credit in
+/// each flow for the data in flight, and none for what is used up.
 #[test]
 fn a_sender_that_whitewashes_goes_when_its_credit_is_used_up() {
     let with_traffic = |traffic: &str| {
@@ -246,7 +246,8 @@ fn a_sender_that_whitewashes_goes_when_its_credit_is_used_up() {
         assert!(over.iter().all(|size| (1_000..1_000_000_000).contains(size)), "{over:?}");
         let declared = ["declared_mark_packets", "declared_loss_packets"];
         assert_eq!(declared.map(|kind| count(&output, "ingress", kind)), [0.0; 2]);
-        // What was met is what was given, but for a window of each flow, in which more may be met than it takes.
+        // The congestion equals the credit, except for one window per flow, in which more congestion may occur than
+        // ends the flow.
         let given = count(&output, "ingress", "declared_credit_packets");
         let met = count(&output, "egress", "marked_packets")
             + output.flows.losses.iter().sum::<u64>() as f64;
@@ -256,8 +257,8 @@ fn a_sender_that_whitewashes_goes_when_its_credit_is_used_up() {
     assert_eq!(once.transfers.size_bytes.len(), 3, "one for each flow, and no other begins");
 }
 
-/// RFC 7713, section 3.3: a crowd of flows is audited where it leaves without state for any of them, by what all of them
-/// declare and what all of them met.
+/// RFC 7713, section 3.3: an aggregate of flows is audited at its egress without per-flow state, by the totals of
+/// declarations and congestion.
 #[test]
 fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
     let left = |cheat: &str| {
@@ -280,8 +281,8 @@ fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
     assert!((declared / met - 0.5).abs() < 0.05, "{declared} of {met}");
 }
 
-/// RFC 7837, section 3, and RFC 7786, section 2: every packet with payload has X, retransmissions included; what has none,
-/// the three requests, may be outside.
+/// RFC 7837, section 3, and RFC 7786, section 2: every packet with payload has X set, retransmissions included; packets
+/// without payload, the three SYNs, need not.
 #[test]
 fn s2_every_packet_with_payload_takes_part_retransmissions_included() {
     for conex in [SIGNALS, BYTES] {
@@ -293,12 +294,12 @@ fn s2_every_packet_with_payload_takes_part_retransmissions_included() {
         let part = count(&output, "ingress", "conex_packets");
         let outside = count(&output, "ingress", "not_conex_packets");
         assert_eq!(outside, 3.0, "{conex:?}");
-        // But for those that have not come so far.
+        // Except for packets still in transit.
         assert!((0.0..3.0).contains(&(sent as f64 - part - outside)), "{part} of {sent}");
     }
 }
 
-/// Without congestion nothing is declared but credit, for as much as is in flight.
+/// Without congestion only credit is declared, for the data in flight.
 #[test]
 fn without_congestion_credit_alone_is_declared() {
     let free = [
@@ -315,7 +316,7 @@ fn without_congestion_credit_alone_is_declared() {
     assert_eq!(count(&output, "ingress", "declared_credit_packets"), 3.0 * 20.0);
 }
 
-/// A network in which packets of re-ECN are marked, or lost, and what this sender declares at either end.
+/// Runs a network in which re-ECN packets are marked or lost, with this sender.
 fn re_ecn(conex: &str, more: &[(&str, &str)]) -> RunOutput {
     let conex = format!("{{ kind = \"re-ecn\", {conex} }}");
     let mut options = vec![
@@ -330,8 +331,8 @@ fn re_ecn(conex: &str, more: &[(&str, &str)]) -> RunOutput {
     with(&options)
 }
 
-/// As many packets are positive as were marked, but for those in transit; what is lost is declared as well, or
-/// what was declared on it again.
+/// As many packets are positive as were marked, except for those in transit; losses are declared as well, and lost
+/// declarations are repeated.
 #[test]
 fn positive_packets_answer_marks_one_by_one() {
     let output = re_ecn("credit = \"off\"", &[]);

@@ -13,25 +13,25 @@ use tidegate_simulator::run;
 
 const CONEX: &str = include_str!("../../../scenarios/conex-paper.toml");
 
-/// Auditors in front of all receivers; senders give the credit that they ask for.
+/// Auditors in front of all receivers; senders give the credit that auditors require.
 const AUDITED: [(&str, &str); 3] = [
     ("tcp.conex", "\"rfc7786\""),
     ("users.heavy.egress", "[\"conex-auditor\"]"),
     ("users.light.egress", "[\"conex-auditor\"]"),
 ];
-/// All that is met are losses.
+/// All congestion consists of losses.
 const LOSSES_ALONE: [(&str, &str); 4] = [
     ("tcp.conex", "\"rfc7786\""),
     ("tcp.ecn", "false"),
     ("tcp.feedback", "\"classic\""),
     ("bottleneck.ecn", "false"),
 ];
-/// In front of the network instead, where no mark is set yet.
+/// Auditors in front of the network instead, where no mark is set yet.
 const NEAR_THE_SENDER: [(&str, &str); 2] = [
     ("users.heavy.ingress", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
     ("users.light.ingress", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
 ];
-/// At the bottleneck: one for all.
+/// One auditor for all at the bottleneck.
 const AT_THE_QUEUE: [(&str, &str); 1] =
     [("bottleneck.egress", r#"[{ kind = "conex-auditor", losses = "queue" }]"#)];
 const UNPOLICED: [(&str, &str); 2] = [("users.heavy.ingress", "[]"), ("users.light.ingress", "[]")];
@@ -40,7 +40,7 @@ fn with(overrides: &[&[(&str, &str)]]) -> RunOutput {
     run(&plan_with(CONEX, &overrides.concat()), 1)
 }
 
-/// Throughput of a user with several flows over that of one with one.
+/// Returns the throughput of a user with several flows over that of a user with one.
 fn unfairness(output: &RunOutput) -> f64 {
     let of = |heavy: bool| {
         let flows = &output.flows;
@@ -50,7 +50,7 @@ fn unfairness(output: &RunOutput) -> f64 {
     of(true) / (of(false) / 9.0)
 }
 
-/// A count of all stages at one end of a group, together.
+/// Returns the sum of a count over all stages at one end of a group.
 fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
     let table = &output.stages;
     let here = |name: &str| name.starts_with(group) && name.contains(end);
@@ -59,8 +59,8 @@ fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
     rows.map(|row| table.value[row]).sum()
 }
 
-/// The paper's purpose, section IV-B: without a policer a user gets as much as it has flows, 36 times; with
-/// one it is held, and those with one flow are not touched.
+/// Purpose of the paper, section IV-B: without a policer a user's throughput is proportional to its flows, 36 times;
+/// with a policer the user is limited, and users with one flow are unaffected.
 #[test]
 fn a_user_with_36_flows_is_held_by_what_its_senders_declare() {
     assert!(unfairness(&with(&[&UNPOLICED])) > 25.0);
@@ -81,7 +81,7 @@ fn observing_changes_nothing() {
     assert!(count(&observed, "heavy", "ingress", "over_allowance_packets") > 1_000);
 }
 
-/// A policer of users that declare nothing takes nothing: packet for packet as without.
+/// A policer of users that declare nothing drops nothing: every packet is the same as without it.
 #[test]
 fn without_congestion_policers_and_auditors_change_nothing() {
     let calm = [
@@ -98,7 +98,7 @@ fn without_congestion_policers_and_auditors_change_nothing() {
     assert_eq!(count(&with_all, "", "ingress", "declared_mark_packets"), 0);
 }
 
-/// A network whose queue holds all that may ever be in flight, and serves that within a propagation delay.
+/// A network whose queue holds all data ever in flight, and serves it within a propagation delay.
 fn calm() -> impl Strategy<Value = String> {
     let traffic = select(vec![
         r#"{ kind = "greedy" }"#,
@@ -132,7 +132,7 @@ fn calm() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(exact(60))]
 
-    /// Whatever senders declare and whoever looks at it: as without ConEx, packet for packet.
+    /// For any declarations and stages, every packet is the same as without ConEx.
     #[test]
     fn a_network_without_congestion_behaves_as_without_conex(
         text in calm(),
@@ -149,13 +149,13 @@ proptest! {
              curve = \"{curve}\", charge_credit = false }}]"
         );
         let declare = ("tcp.conex", conex);
-        // Who gives no credit is warned of auditors: without marks they cannot tell it from a liar.
+        // Auditors cannot distinguish a sender without credit from a cheat before the first mark, so there is a lint.
         let auditors = if conex.contains("per-signal") { "[]" } else { "[\"conex-auditor\"]" };
         let looked_at = [declare, ("users.one.ingress", &policer), ("users.one.egress", auditors)];
         let plain = run(&plan_with(&text, &[]), seed);
         let declared = run(&plan_with(&text, &[declare]), seed);
         let watched = run(&plan_with(&text, &looked_at), seed);
-        // A timer that fires spuriously is taken for a loss, and declared.
+        // A spurious timeout counts as a loss, and is declared.
         prop_assume!(plain.flows.retransmits.iter().all(|&again| again == 0));
         prop_assert_eq!(plain.flows.losses.iter().sum::<u64>(), 0, "{}", text);
         prop_assert_eq!(format!("{:?}", plain.flows), format!("{:?}", declared.flows), "{}", text);
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// The same flows, where a fifth of all acknowledgements is lost.
+/// The same flows, with a fifth of all acknowledgements lost.
 const LOSSY_REVERSE_PATH: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -196,8 +196,8 @@ to = "there"
 egress = ["conex-auditor"]
 "#;
 
-/// The trick of RFC 7713, section 5.5: senders without ECN, in tunnels that are ECN-capable. Their queue marks, and
-/// where they end what is marked is lost, after an auditor has seen it.
+/// The arrangement of RFC 7713, section 5.5: senders without ECN, in ECN-capable tunnels. The queue marks, and the
+/// tunnel egress drops marked packets, after an auditor has seen them.
 const TUNNELS: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -237,12 +237,13 @@ from = "gateway"
 to = "enodeb"
 "#;
 
-/// Under 0.1 % of their packets, with long flows and with slow starts, RED and drop-tail; more where ACKs are lost.
+/// The auditor drops less than 0.1 % of their packets, with long flows and with slow starts, RED and drop-tail; more
+/// where ACKs are lost.
 #[test]
 fn honest_flows_lose_almost_nothing_to_the_auditor() {
     let short =
         ("users.light.traffic", r#"{ kind = "transfer", size = "300 kB", pause = "50 ms" }"#);
-    // Where ACKs are lost, runs differ by more.
+    // Where ACKs are lost, runs vary more.
     let lossy =
         |more| (1..=6).map(|seed| run(&plan_with(LOSSY_REVERSE_PATH, more), seed)).collect();
     for (what, outputs) in [
@@ -268,7 +269,7 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
             audited += count(output, "", "", "audited_packets")
                 + count(output, "", "", "undeclared_packets");
             let stages = &output.stages;
-            // What is lost where tunnels end is lost in the network.
+            // Losses at the tunnel egress are losses in the network.
             let by_auditor =
                 |count: &str| count.starts_with("dropped") && !count.contains("ECN-capable");
             let drops = (0..stages.value.len()).filter(|&row| by_auditor(&stages.count[row]));
@@ -283,7 +284,7 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
 
 const AUDIT: &str = include_str!("../../../scenarios/conex-audit.toml");
 
-/// Throughput of the first two users: the honest one, and the cheat.
+/// Returns the throughput of the first two users: the honest one, and the cheat.
 fn honest_and_cheat(text: &str, overrides: &[(&str, &str)]) -> [f64; 2] {
     let plan = plan_with(text, overrides);
     let flows = run(&plan, 1).flows;
@@ -293,7 +294,7 @@ fn honest_and_cheat(text: &str, overrides: &[(&str, &str)]) -> [f64; 2] {
     })
 }
 
-/// Lies that are found out at once: nothing declared, next to nothing, or credit alone.
+/// Cheats that are detected at once: nothing declared, next to nothing, or credit alone.
 #[test]
 fn a_sender_that_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
     for cheat in ["\"never\"", "\"credit-alone\"", "{ kind = \"understate\", share = 0.1 }"] {
@@ -305,7 +306,8 @@ fn a_sender_that_declares_nothing_gains_without_auditors_and_loses_everything_wi
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
 }
 
-/// What the queue drops, all of it and nothing that the wire loses behind it; what is dropped in a tunnel's end, before it is.
+/// The auditor counts all drops of the queue, and none of the wire behind it; drops at the tunnel egress are counted
+/// before they occur.
 #[test]
 fn what_an_auditor_has_seen_lost_is_what_was_lost() {
     let at_queue =
@@ -318,7 +320,7 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
     let in_tunnels = run(&plan_with(TUNNELS, &[]), 1);
     let lost = count(&in_tunnels, "core", "egress", "dropped: marked, and not ECN-capable");
     let met = count(&in_tunnels, "core", "egress", "met_loss_bytes");
-    // Requests are outside ConEx, and no debt if they are lost.
+    // SYNs are outside ConEx, and no debt if they are lost.
     let came = count(&in_tunnels, "core", "egress", "received");
     let requests = came - count(&in_tunnels, "core", "egress", "audited_packets");
     let met = (met / 1_544, met % 1_544);
@@ -326,7 +328,7 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
     assert!(met.1 == 0 && (lost - requests..=lost).contains(&met.0), "{met:?} of {lost}");
 }
 
-/// Where nothing is marked, an auditor near the sender sees what is sent again.
+/// Without marks, an auditor near the sender sees the retransmissions.
 #[test]
 fn a_sender_that_declares_half_of_its_losses_loses_more_near_the_sender() {
     let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
@@ -342,8 +344,8 @@ fn a_sender_that_declares_half_of_its_losses_loses_more_near_the_sender() {
     assert!(audited < 0.5 * honest, "{audited} beside {honest}");
 }
 
-/// So does one that the queue itself tells, or that stands before the end of tunnels, or behind all queues: what these drop is
-/// to be declared, too.
+/// The same holds for an auditor notified by the queue, in front of the tunnel egress, or behind all queues: drops by
+/// these have to be declared, too.
 #[test]
 fn a_sender_that_declares_half_of_its_losses_loses_more_wherever_they_show() {
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
@@ -363,14 +365,14 @@ fn a_sender_that_declares_half_of_its_losses_loses_more_wherever_they_show() {
         (TUNNELS, [&liar[..], &[in_tunnels]].concat(), liar.to_vec(), 0.2),
     ] {
         let [honest, cheat] = honest_and_cheat(text, &unaudited);
-        assert!(cheat > 0.9 * honest, "nobody looks: {cheat} beside {honest}");
+        assert!(cheat > 0.9 * honest, "without an auditor: {cheat} beside {honest}");
         let [honest, cheat] = honest_and_cheat(text, &audited);
         assert!(cheat < most * honest, "{cheat} beside {honest}");
     }
 }
 
-/// The fill of a bucket and the balance of an audit are sampled for the first users of each group, and cost
-/// nothing where nothing is sampled.
+/// The fill of a bucket and the balance of an audit are sampled for the first users of each group, and cost nothing
+/// without sampling.
 #[test]
 fn fills_and_balances_are_series() {
     let output = with(&[&AUDITED]);

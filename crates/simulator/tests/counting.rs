@@ -1,4 +1,4 @@
-//! What the columns of a flow count, byte by byte and packet by packet.
+//! Tests of the counts in a flow's columns, byte by byte and packet by packet.
 
 use crate::common;
 
@@ -17,8 +17,8 @@ buffer = "50 packets"
 traffic = { kind = "transfer", size = "2 kB", pause = "100 ms" }
 "#;
 
-/// A flow's transfers follow one another, each on a connection of its own, and the last segment of each
-/// is a short one: 540 of 2,000 bytes. The last transfer of the run may be under way.
+/// A flow's transfers follow one another, each on its own connection, and the last segment of each is partial: 540 of
+/// 2,000 bytes. The last transfer of the run may be unfinished.
 #[test]
 fn goodput_is_the_bytes_of_the_transfers_and_no_more() {
     for (size, loss) in [("1 B", 0.0), ("2 kB", 0.0), ("2 kB", 0.05), ("100 kB", 0.05)] {
@@ -30,7 +30,7 @@ fn goodput_is_the_bytes_of_the_transfers_and_no_more() {
         let whole = transfers.completion_s.iter().zip(&transfers.size_bytes);
         let finished: u64 = whole.filter(|(took, _)| !took.is_nan()).map(|(_, size)| size).sum();
         let got = (flows.goodput_bps[0] * 10.0 / 8.0).round() as u64;
-        // What arrived whole, and its last ACK did not yet, is a transfer under way.
+        // A transfer that arrived completely and whose last ACK did not yet is unfinished.
         let rest = got.checked_sub(finished).expect("what is finished has arrived");
         assert!(finished > 0 && rest <= transfers.size_bytes[0], "{size}: {got}, {finished}");
         assert!(flows.goodput_bps[0] <= flows.throughput_bps[0], "{size}");
@@ -46,8 +46,7 @@ fn goodput_of_udp_is_its_payload() {
     assert_eq!(flows.throughput_bps[0] * 10.0, 8.0 * 1500.0 * flows.packets_delivered[0] as f64);
 }
 
-/// 10,000 flows on 10 Mb/s: most of what is lost are connection requests. They are among what is sent, what
-/// is sent again, what is lost and what is delivered.
+/// 10,000 flows on 10 Mb/s: most losses are SYNs. SYNs are included in packets sent, retransmitted, lost and delivered.
 #[test]
 fn connection_requests_count_wherever_packets_do() {
     let text = "version = 1\nwarm_up = \"5 s\"\nduration = \"5 s\"\n\
@@ -58,11 +57,11 @@ fn connection_requests_count_wherever_packets_do() {
     let (lost, delivered) = (total(&flows.losses), total(&flows.packets_delivered));
     let link = common::link(&output, "bottleneck");
     assert_eq!(output.links.drops_full[link], lost);
-    // What is on the far side of the bottleneck at the ends of the measurement differs.
+    // The packets beyond the bottleneck at the ends of the measurement differ.
     assert!(output.links.departures[link].abs_diff(delivered) < 20);
     assert!(lost > delivered, "{lost} lost, {delivered} delivered");
     let sent = total(&flows.packets_sent);
-    // Under way at the ends: the queue and the way before it.
+    // In transit at the ends: the queue and the path before it.
     assert!(
         sent.abs_diff(lost + delivered) < 300,
         "{sent} sent, {lost} lost, {delivered} delivered"
@@ -70,8 +69,8 @@ fn connection_requests_count_wherever_packets_do() {
     assert!(total(&flows.retransmits) <= sent);
 }
 
-/// Packets pass the second link ahead of time, 1.2 s before they come there, and most of them are lost there: of that
-/// nothing is counted in a run that ends before. In one that lasts longer the same link drops and loses what comes.
+/// Packets pass the second link ahead of time, 1.2 s before they arrive there, and most of them are lost there: a run
+/// that ends before counts none of that. In a longer run the same link drops and loses packets.
 #[test]
 fn what_is_lost_after_the_end_is_not_counted() {
     let text = "version = 1\nwarm_up = \"0 s\"\nduration = \"0.7 s\"\ndrain_limit = \"0 s\"\n\

@@ -1,4 +1,4 @@
-//! Senders that go by delay, in whole runs.
+//! Delay-based senders in whole runs.
 
 use crate::common;
 
@@ -15,8 +15,8 @@ fn vegas(alpha: u32, beta: u32, more: &[(&str, &str)]) -> RunOutput {
     run(&plan_with(SCENARIO, &options), 1)
 }
 
-/// Brakmo and Peterson 1995, section III-B: between α and β segments wait, whatever the rate and the
-/// round trip. The one in transmission counts as waiting in our tables and not in a round-trip time.
+/// Brakmo and Peterson 1995, section III-B: between α and β segments wait, for any rate and round trip. The one in
+/// transmission is part of the backlog in the tables and not of a round-trip time.
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_waiting_and_loses_none() {
     for (alpha, beta) in [(2, 4), (1, 3), (10, 12)] {
@@ -34,8 +34,8 @@ fn vegas_keeps_alpha_to_beta_segments_waiting_and_loses_none() {
     }
 }
 
-/// J. Mo et al., "Analysis and comparison of TCP Reno and Vegas", INFOCOM 1999: Reno fills the buffer, whose
-/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to yield to.
+/// J. Mo et al., "Analysis and comparison of TCP Reno and Vegas", INFOCOM 1999: Reno fills the buffer, and Vegas
+/// attributes that delay to its own segments. With a buffer of a segment for each, Vegas does not yield.
 #[test]
 fn vegas_yields_beside_reno_the_more_the_larger_the_buffer() {
     let share = |buffer| {
@@ -54,7 +54,7 @@ fn ledbat(more: &[(&str, &str)]) -> RunOutput {
     run(&plan_with(include_str!("../../../scenarios/ledbat.toml"), more), 1)
 }
 
-/// RFC 6817: the delay that it adds is its target, whatever that is; several flows that begin together share it.
+/// RFC 6817: the delay that it adds equals its target, for any target; several flows that begin together share it.
 #[test]
 fn ledbat_keeps_the_queue_at_its_target_where_it_is_alone() {
     for (target, target_s) in [("\"25 ms\"", 0.025), ("\"60 ms\"", 0.060)] {
@@ -72,7 +72,7 @@ fn ledbat_keeps_the_queue_at_its_target_where_it_is_alone() {
     }
 }
 
-/// It yields to whoever makes a longer queue, and no longer where the queue cannot be as long as its target.
+/// It yields to flows that build a longer queue, but not if the queue cannot reach its target.
 #[test]
 fn ledbat_yields_where_the_queue_is_longer_than_its_target() {
     let share = |buffer| {
@@ -85,8 +85,8 @@ fn ledbat_yields_where_the_queue_is_longer_than_its_target() {
     assert!(long < 0.2 && short > 0.4, "{long}, {short}");
 }
 
-/// Mean windows without queues, from one loss of so many segments to the next: Reno's is the root of 3/2 of
-/// them, 122 for 10,000. Compound has its second window besides.
+/// Mean windows without queues, with a fixed number of segments between losses: Reno's is the root of 3/2 of that
+/// number, 122 for 10,000. Compound adds its delay window.
 #[test]
 fn compound_has_more_than_reno_where_paths_are_long_and_as_much_where_windows_are_small() {
     let text = include_str!("../../../scenarios/compound.toml");

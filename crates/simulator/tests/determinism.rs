@@ -1,4 +1,4 @@
-//! The same plan and seed give the same output, whoever watches and however many threads run.
+//! The same plan and seed give the same output, regardless of samples and of the number of threads.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use common::{plan, plan_with, runs, whole};
 use proptest::prelude::*;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
-use tidegate_simulator::{run, run_packet_by_packet};
+use tidegate_simulator::{run, run_packet_by_packet, run_reporting};
 
 const DUMBBELL: &str = r#"
 version = 1
@@ -53,8 +53,8 @@ fn runs_on_two_threads_at_once_are_those_on_one() {
     assert_eq!(alone, together);
 }
 
-/// A receiver may be served when its packet leaves the last queue. That must be the same to everyone
-/// concerned as serving it on arrival, and to those that look on: with and without samples.
+/// A receiver may be served when its packet leaves the last queue. Results have to equal those of serving it on
+/// arrival, with samples and without.
 fn assert_serving_ahead_changes_nothing(plan: &Plan, seed: u64) {
     let step = tidegate_mechanisms::units::Span::from_millis(100);
     let plan = Plan { sample_interval: Some(step), ..plan.clone() };
@@ -75,7 +75,7 @@ fn assert_same(one: &RunOutput, other: &RunOutput) {
     assert_eq!(format!("{:?}", one.stages), format!("{:?}", other.stages));
 }
 
-/// The links that are measured. Others drop and accept packets ahead of time or not.
+/// Names of the monitored links. Others drop and accept packets ahead of time or not.
 fn monitored_links(output: &RunOutput) -> Vec<String> {
     let links = &output.links;
     let row = |i: usize| {
@@ -116,7 +116,7 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
     ];
     let places = ["", "", "from = \"r0\"\nto = \"r3\"\n", "", ""];
     for (network, place) in networks.into_iter().zip(places) {
-        // Without delayed acknowledgements, with, and with those whose delay adapts.
+        // Without delayed acknowledgements, with them, and with an adaptive delay.
         for profile in ["classic", "linux", "linux-2.6.29"] {
             let text = format!(
                 "version = 1\nprofile = \"{profile}\"\nwarm_up = \"3 s\"\nduration = \"10 s\"\n{network}\n\
@@ -130,7 +130,7 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
     }
 }
 
-/// Phones, eNodeBs that count, lose and report, and a gateway that drops: also where counters are read in between.
+/// UEs, eNodeBs that count, lose and report, and a gateway that drops: also with readings in between.
 #[test]
 fn passing_ends_of_tunnels_ahead_of_time_changes_nothing() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/lte.toml");
@@ -165,8 +165,23 @@ proptest! {
     }
 }
 
-/// Sources that nothing on their path disturbs: how many packets each sends, and how many the wire and a marker take, says
-/// what was drawn for them.
+proptest! {
+    #![proptest_config(exact(200))]
+
+    /// A run that reports its progress pauses at times that have nothing to do with its events.
+    #[test]
+    fn reports_of_progress_change_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
+        let plan = plan(&text);
+        let mut shares = Vec::new();
+        let reporting = run_reporting(&plan, seed, &mut |share| shares.push(share));
+        prop_assert_eq!(whole(&reporting.expect("there is room")), whole(&run(&plan, seed)));
+        prop_assert!(shares.is_sorted(), "{:?}", shares);
+        prop_assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{:?}", shares);
+    }
+}
+
+/// Sources with an undisturbed path: the packets sent by each, and those lost on the wire and taken by a marker, depend
+/// only on their random streams.
 const UNDISTURBED: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -197,13 +212,13 @@ ingress = [{ kind = "random-marker", probability = 0.1 }]
 traffic = { kind = "cbr", rate = "1 Mb/s", ecn = true }
 "#;
 
-/// Packets that left the flow's sender, by name: what its own streams decide.
+/// Returns the number of packets sent by each flow, by name, which depends on its own streams.
 fn sent_by_flow(plan: &Plan, seed: u64) -> Vec<(String, u64)> {
     let sent = run(plan, seed).flows.packets_sent;
     sent.iter().enumerate().map(|(flow, sent)| (plan.flow_name(flow).to_string(), *sent)).collect()
 }
 
-/// A stream has the name of its place and purpose: whatever is added elsewhere leaves what it draws as it is.
+/// A stream is named by its place and purpose: additions elsewhere do not change its draws.
 #[test]
 fn what_is_added_elsewhere_moves_nobodys_dice() {
     let with = |before: &str, after: &str| {
@@ -231,7 +246,7 @@ fn what_is_added_elsewhere_moves_nobodys_dice() {
     }
 }
 
-/// The same of losses on the wire and of stages that draw, packet by packet.
+/// The same for losses on the wire and for stages that draw random numbers, packet by packet.
 #[test]
 fn a_stage_that_changes_nothing_changes_nothing() {
     let counter = "{ kind = \"mark-counter\" }, { kind = \"random-marker\"";

@@ -1,5 +1,5 @@
-//! What each scenario file of the repository does, as a digest: a change that moves packets shows here, and
-//! says why in the change log. `UPDATE=1 cargo test` writes the list again.
+//! Digest of each scenario file in the repository: a change that moves packets shows here, and its reason belongs in
+//! the change log. `UPDATE=1 cargo test` rewrites the list.
 
 use crate::common;
 
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use common::plan;
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
+use tidegate_scenario::{DataFile, Scenario};
 use tidegate_simulator::run;
 
 const LIST: &str = "tests/data/digests.txt";
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first three seconds: enough for slow start, losses and retransmissions, and quick enough for a test.
+/// The first three seconds: enough for slow start, losses and retransmissions, and short enough for a test.
 fn beginning(plan: Plan) -> Plan {
     let second = Span::from_secs(1);
     Plan {
@@ -42,7 +42,7 @@ fn files(folder: &str) -> Vec<String> {
     names
 }
 
-/// One flow of each kind of sender on each kind of queue, which no file has in all combinations.
+/// One flow of each kind of sender on each kind of queue, since no file has all combinations.
 fn senders() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for profile in ["linux", "classic", "linux-2.6.29"] {
@@ -71,12 +71,18 @@ fn every_scenario_does_what_it_did() {
     let mut have = String::new();
     for file in FOLDERS.into_iter().flat_map(files) {
         let text = std::fs::read_to_string(root().join(&file)).expect("readable");
-        // What explains results is no scenario.
+        // Files that explain results are no scenarios.
         if !text.lines().any(|line| line.starts_with("version = ")) {
             continue;
         }
+        let path = root().join(&file);
+        let read = |data: DataFile| {
+            let content = std::fs::read_to_string(path.with_file_name(&data.name));
+            (data.key, format!("{:?}", content.expect("readable")))
+        };
+        let given: Vec<_> = Scenario::data_files(&text, &[]).into_iter().map(read).collect();
         let scenario =
-            Scenario::parse(&text, &[]).unwrap_or_else(|issues| panic!("{file}: {issues:#?}"));
+            Scenario::parse(&text, &given).unwrap_or_else(|issues| panic!("{file}: {issues:#?}"));
         let plan = beginning(scenario.plan());
         writeln!(have, "{}  {file}", run(&plan, 1).digest).expect("a string");
     }
@@ -93,7 +99,7 @@ fn every_scenario_does_what_it_did() {
     assert!(
         have == want,
         "{LIST} is out of step. Does something else than before:\n{}\nIf that is meant, UPDATE=1 cargo test \
-         writes the list anew; CHANGELOG.md gets the reason.",
+         rewrites the list; CHANGELOG.md gets the reason.",
         differ.join("\n")
     );
 }

@@ -1,4 +1,4 @@
-//! DualPI2 in whole runs: what RFC 9332 is for.
+//! DualPI2 in whole runs: properties from RFC 9332.
 
 use crate::common;
 
@@ -6,16 +6,17 @@ use common::{link, plan_with, runs};
 use tidegate_simulator::output::RunOutput;
 
 const SCENARIO: &str = include_str!("../../../scenarios/dualpi2.toml");
-/// One queue, whose average of some 50 packets are 15 ms.
+/// A single RED queue, whose average of about 50 packets amounts to 15 ms.
 const RED: &str =
     r#"{ kind = "red", min_threshold = "25 packets", max_threshold = "150 packets" }"#;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
-/// The scalable user's flow and the other's.
+/// Flow of the scalable user.
 const SCALABLE: usize = 0;
+/// Flow of the classic user.
 const CLASSIC: usize = 1;
 
-/// Without a queue: there 10 ms, 12 µs and 300 µs of transmission; back 10 ms and the ACK's 11 µs. A
+/// Round trip without a queue, ms: forward 10 ms, 12 µs and 300 µs of transmission; back 10 ms and the ACK's 11 µs. A
 /// host's jitter of up to 300 µs adds 150 µs on average.
 const UNLOADED_MS: f64 = 20.0 + 0.012 + 0.3 + 0.011 + 0.15;
 
@@ -35,7 +36,7 @@ fn utilization(output: &RunOutput) -> f64 {
     output.links.utilization[link(output, "bottleneck")]
 }
 
-/// Quantiles of what queues add to the smoothed round-trip time of a flow, in ms.
+/// Returns quantiles of the queueing delay in a flow's smoothed round-trip time, ms.
 fn queue_delays_ms(output: &RunOutput, flow: usize, quantiles: [f64; 2]) -> [f64; 2] {
     let series = &output.flow_series;
     let rows = series.flow.iter().zip(&series.time_s).zip(&series.srtt_s);
@@ -45,9 +46,9 @@ fn queue_delays_ms(output: &RunOutput, flow: usize, quantiles: [f64; 2]) -> [f64
     quantiles.map(|q| delays[(q * (delays.len() - 1) as f64) as usize])
 }
 
-/// Appendix C.2: a coupling factor of 2 makes windows about equal. Rates are then as the inverse of the
-/// round trips, which differ by the classic queue's delay: 36 ms against 21. In one queue that
-/// marks and drops both alike (RED), the scalable flow leaves the other next to nothing.
+/// Appendix C.2: a coupling factor of 2 makes windows about equal. Rates are then inversely proportional to the round
+/// trips, which differ by the classic queue's delay: 36 ms against 21. In a single queue that marks and drops equally
+/// (RED), the classic flow gets next to nothing.
 #[test]
 fn a_scalable_and_a_classic_flow_have_about_equal_windows() {
     for (scalable, classic) in
@@ -75,8 +76,8 @@ fn a_scalable_and_a_classic_flow_have_about_equal_windows() {
     }
 }
 
-/// Linux's Prague has 1.7 times CUBIC's rate at 10 Mb/s and 80 ms. Without pacing it has half: the pairs of segments that
-/// delayed ACKs release are 2.4 ms long there, and the step of 1 ms marks the second of each.
+/// Linux's Prague has 1.7 times CUBIC's rate at 10 Mb/s and 80 ms. Without pacing it has half: the pairs of segments
+/// released by delayed ACKs are 2.4 ms long there, and the step of 1 ms marks the second of each.
 #[test]
 fn pacing_keeps_prague_off_the_step_of_a_slow_link() {
     let slow = [
@@ -101,7 +102,7 @@ fn pacing_keeps_prague_off_the_step_of_a_slow_link() {
     assert!((0.4..0.8).contains(&unpaced), "not paced {unpaced}");
 }
 
-/// Linux: a Prague flow at 20 ms has about 7 times the rate of one at 80 ms, both behind one step.
+/// Linux: a Prague flow at 20 ms has about 7 times the rate of one at 80 ms, both behind the same step.
 #[test]
 fn prague_flows_with_unequal_round_trips_share_as_on_linux() {
     let far = [
@@ -120,9 +121,9 @@ fn prague_flows_with_unequal_round_trips_share_as_on_linux() {
     assert!((5.0..9.0).contains(&ratio), "{ratio}");
 }
 
-/// p_L = k √p_C, as both flows measure it: the share of marks and the share of losses. A little less,
-/// for p′ varies, and its mean is less than the root of the mean of its square: by a fifth with a coefficient of variation
-/// of 0.75.
+/// p_L = k √p_C, as measured by both flows: the share of marks and the share of losses. The measured p_L is slightly
+/// lower, since p′ varies, and its mean is less than the root of the mean of its square: by a fifth with a coefficient
+/// of variation of 0.75.
 #[test]
 fn the_signals_of_both_queues_are_coupled_by_a_square() {
     for coupling in ["2", "4"] {
@@ -142,8 +143,8 @@ fn the_signals_of_both_queues_are_coupled_by_a_square() {
     }
 }
 
-/// The link stays busy, classic packets wait for about the target of 15 ms, and those of the scalable
-/// flow for less than a tenth of it.
+/// The link stays busy, classic packets wait for about the target of 15 ms, and scalable ones for less than a tenth of
+/// it.
 #[test]
 fn low_delay_beside_a_queue_that_fills_the_link() {
     let options = [("sample_interval", "10 ms")];
@@ -158,7 +159,7 @@ fn low_delay_beside_a_queue_that_fills_the_link() {
     }
 }
 
-/// Each kind has the whole link when it is alone, with its own delay; time in transmission counts.
+/// Each kind fills the link when it is alone, with its own queueing delay, transmission time included.
 #[test]
 fn each_queue_has_the_link_to_itself_when_the_other_is_empty() {
     for (other, utilized, delays_ms) in

@@ -1,12 +1,16 @@
-//! The network between hosts of the caller's own.
+//! The network between external hosts.
 
-use tidegate_mechanisms::units::{Span, Time};
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::LinkTable;
-use tidegate_simulator::{CongestionHeader, Contents, Direction, Emulated, Emulation, run};
+use tidegate_simulator::{
+    CongestionHeader, Contents, Direction, Emulated, Emulation, Release, run,
+};
 
-/// Two senders at constant rates, together above the link's, one with a meter and twice the other.
+/// Two senders at constant rates, in total above the link's; one has a meter, and the other sends at twice its rate.
 const SCENARIO: &str = r#"
 version = 1
 warm_up = "1 s"
@@ -29,7 +33,7 @@ start = "0 s"
 meter = { reference_rate = "5 Mb/s" }
 "#;
 
-/// Keeps one activity per packet, as a header would.
+/// Stores one activity per packet, as a header would.
 #[derive(Default)]
 struct Slab {
     activities: Vec<f32>,
@@ -48,6 +52,10 @@ impl Contents for Slab {
         self.activities[packet as usize]
     }
 
+    fn copy(&mut self, packet: u64) -> u64 {
+        packet
+    }
+
     fn discard(&mut self, _: u64) {
         self.discarded += 1;
     }
@@ -57,15 +65,21 @@ fn plan() -> Plan {
     Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
 }
 
-/// The same with the measurement in three parts.
+/// The same plan with the measurement in three intervals.
 fn plan_in_parts() -> Plan {
     let parts = "intervals = { count = 3, length = \"1 s\" }";
     let scenario = SCENARIO.replace("duration = \"3 s\"", parts);
     Scenario::parse(&scenario, &[]).expect("the scenario is valid").plan()
 }
 
-/// Sends what the constant-bit-rate sources of the plan would, and returns what was delivered.
+/// Sends the packets of the plan's constant-bit-rate sources, and returns what was delivered.
 fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
+    emulate_with(plan, None)
+}
+
+/// The same; in place of a link's queue outside there is a first-in first-out one that lets packets go as said.
+fn emulate_with(plan: &Plan, release: Option<Release>) -> (Emulated, u64, u64) {
+    let mut queue = FifoOutside { release, rate: plan.links[0].rate, ..FifoOutside::default() };
     let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
     let mut sends: Vec<(Time, u32, u16)> = Vec::new();
     for (flow, planned) in plan.flows.iter().enumerate() {
@@ -79,19 +93,52 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
     let mut emulation = Emulation::new(plan, 1, Slab::default());
     let mut delivered = 0;
     for (at, flow, len) in sends {
-        while emulation.next_time() <= at {
-            delivered += u64::from(emulation.advance().is_some());
-        }
+        delivered += queue.advance(&mut emulation, at);
         let packet_store = emulation.contents();
         packet_store.activities.push(0.0);
         let number = packet_store.activities.len() as u64 - 1;
         emulation.inject(flow, Direction::Forward, number, len, CongestionHeader::default(), at);
     }
-    while emulation.next_time() <= end {
-        delivered += u64::from(emulation.advance().is_some());
-    }
+    delivered += queue.advance(&mut emulation, end);
     let discarded = emulation.contents().discarded;
     (emulation.finish().expect("the measurement is over"), delivered, discarded)
+}
+
+#[derive(Default)]
+struct FifoOutside {
+    release: Option<Release>,
+    rate: Rate,
+    free: Time,
+    /// When each packet is let go, and its handle.
+    inside: VecDeque<(Time, u32)>,
+}
+
+impl FifoOutside {
+    /// Lets time pass up to `until`; returns how many packets are delivered.
+    fn advance(&mut self, emulation: &mut Emulation<Slab>, until: Time) -> u64 {
+        let (mut delivered, mut now) = (0, Time::ZERO);
+        loop {
+            while let Some(arrived) = self.release.and_then(|_| emulation.for_queue(0)) {
+                let begins = now.max(self.free);
+                self.free = begins + self.rate.transmission_time(Bytes::new(1500));
+                let is_begin = self.release == Some(Release::Begin);
+                self.inside.push_back((if is_begin { begins } else { self.free }, arrived.handle));
+            }
+            let (next, own) = (emulation.next_time(), self.inside.front().copied());
+            match own.filter(|(at, _)| *at <= next.min(until)).zip(self.release) {
+                Some(((at, handle), release)) => {
+                    self.inside.pop_front();
+                    let ended = emulation.served(0, handle, false, at, release);
+                    delivered += u64::from(ended.is_some());
+                }
+                None if next <= until => {
+                    now = next;
+                    delivered += u64::from(emulation.advance().is_some());
+                }
+                None => return delivered,
+            }
+        }
+    }
 }
 
 fn bottleneck(table: &LinkTable) -> (u64, u64, u64, f64, f64) {
@@ -114,7 +161,7 @@ fn an_emulated_network_measures_what_a_simulated_one_does() {
     let throughput = |i: usize| emulated.received[i].bytes as f64 * 8.0 / 3.0;
     assert_eq!([throughput(0), throughput(1)], simulated.flows.throughput_bps[..]);
     assert_eq!(emulated.group_series, simulated.group_series);
-    // As text, in which prices that no link asks are equal: NaN.
+    // As text, in which the missing prices (NaN) compare equal.
     assert_eq!(format!("{:?}", emulated.link_series), format!("{:?}", simulated.link_series));
 }
 
@@ -142,7 +189,7 @@ fn the_packet_store_is_notified_of_every_end() {
     assert!(discarded > 0);
 }
 
-/// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
+/// Reports of stages cross it as in a simulation, without involving hosts or the packet store.
 #[test]
 fn stages_report_to_each_other_and_to_no_other() {
     let stages = "buffer = \"60 packets\"\ningress = [{ kind = \"mark-counter\" }]\n\
@@ -171,4 +218,28 @@ fn there_is_no_result_before_the_end() {
         emulation.advance();
     }
     assert_eq!(emulation.finish(), None, "the third part is not over");
+}
+
+/// A queue outside is measured as the link's own would be, whether it lets packets go before or after their transmission.
+#[test]
+fn a_queue_outside_is_measured_as_the_links_own() {
+    let text = SCENARIO.replace("rate = \"8 Mb/s\"", "rate = \"5.9 Mb/s\"");
+    let own = "buffer = \"5000 packets\"\n";
+    let (before, after) = text.split_once("buffer = ").expect("it has one");
+    let after = after.split_once("[users.heavy]").expect("and users").1;
+    let plan = |queue: &str| {
+        let text = format!("{before}{queue}[users.heavy]{after}");
+        Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+    };
+    let (expected, delivered, _) = emulate(&plan(own));
+    for release in [Release::Begin, Release::End] {
+        let outside = plan(&format!("{own}kernel_qdisc = \"pfifo\"\n"));
+        let (found, ..) = emulate_with(&outside, Some(release));
+        let ((a, b), name) = ((bottleneck(&found.links), bottleneck(&expected.links)), release);
+        assert_eq!((a.0, a.1, a.2), (b.0, b.1, b.2), "{name:?}");
+        assert!((a.3 / b.3 - 1.0).abs() < 1e-6 && (a.4 / b.4 - 1.0).abs() < 1e-6, "{a:?} {b:?}");
+        assert_eq!(found.received, expected.received, "{name:?}");
+        assert_eq!(found.ledger.delivered, expected.ledger.delivered, "{name:?}");
+    }
+    assert!(delivered > 2_000);
 }

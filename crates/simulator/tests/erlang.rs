@@ -1,9 +1,9 @@
-//! Calls in Figure 7.2.3's numbers, 460 and more at once, beside what queueing theory says of them.
+//! Calls at the scale of Figure 7.2.3, 460 and more at once, compared with queueing theory.
 //!
-//! A frame each 5 s in place of each 40 ms: who counts calls does not look at packets, and a run of 3,000 s takes a tenth
-//! of a second. A call ends with the frame that is due at the end of its time or first after it. So a time of 100 s
-//! is one of 100 s, and an exponential one with a mean of 97.479 s = -5 s / ln(1 - 5/100) ends with each frame as likely:
-//! on average after 100 s.
+//! Frames are 5 s apart instead of 40 ms: packets do not matter for counting calls, and a run of 3,000 s takes a tenth
+//! of a second. A call ends with the first frame due at or after the end of its holding time. A constant time of 100 s
+//! therefore remains 100 s, and an exponential time with a mean of 97.479 s = -5 s / ln(1 - 5/100) ends with equal
+//! probability at each frame: on average after 100 s.
 
 use crate::common;
 
@@ -29,11 +29,11 @@ const TIMES: [(&str, &str); 2] = [("\"fixed\"", "\"100 s\""), ("\"exponential\""
 
 fn reported(output: &RunOutput, what: &str) -> f64 {
     let table = &output.applications;
-    let row = table.what.iter().position(|one| *one == what).expect("the only flow tells it");
+    let row = table.what.iter().position(|one| *one == what).expect("the only flow reports it");
     table.amount[row]
 }
 
-/// Twenty runs at an offered load, with times of a kind.
+/// Runs twenty seeds at an offered load, with this distribution of holding times.
 fn twenty(load: u32, (distribution, holding): (&str, &str), admission: &str) -> Vec<RunOutput> {
     let every = format!("\"{} ns\"", 100_000_000_000_u64 / u64::from(load));
     let overrides = [
@@ -45,7 +45,7 @@ fn twenty(load: u32, (distribution, holding): (&str, &str), admission: &str) -> 
     runs(&plan_with(CALLS, &overrides), 1..=20)
 }
 
-/// The mean over runs of what each of them gives.
+/// Returns the mean over runs of a value of each.
 fn over(runs: &[RunOutput], of: impl Fn(&RunOutput) -> f64) -> Mean {
     mean(&runs.iter().map(of).collect::<Vec<_>>())
 }
@@ -57,8 +57,9 @@ fn erlang_b(servers: u32, load: f64) -> f64 {
     })
 }
 
-/// Blocked calls come together, so that each run counts once: its share is one of twenty independent values. The interval
-/// of their mean has the formula in it, and has not those of ten servers more or fewer.
+/// Blocking is correlated over time, so each run counts as one sample: its blocking ratio is one of twenty independent
+/// values. The confidence interval of their mean contains the value of the formula, and not those for ten servers more
+/// or fewer.
 #[test]
 fn a_counter_of_460_blocks_as_erlang_says_whatever_the_distribution_of_times() {
     let mut distances = Vec::new();
@@ -79,13 +80,13 @@ fn a_counter_of_460_blocks_as_erlang_says_whatever_the_distribution_of_times() {
             distances.push(off / blocking.ci95);
         }
     }
-    // In the mean over all eight there is no lean to either side.
+    // The mean over all eight has no bias.
     let lean = distances.iter().sum::<f64>() / distances.len() as f64;
     assert!(lean.abs() < 1.0 / (distances.len() as f64).sqrt(), "{distances:?}");
 }
 
-/// Calls that all begin are there as a Poisson variable: mean and variance are 460, whatever the distribution of times.
-/// A run's own variance lacks that of its mean; from 460 on nothing is lacking.
+/// The number of calls without admission control is Poisson distributed: mean and variance are 460, for any
+/// distribution of holding times. The variance within a run lacks that of its mean.
 #[test]
 fn calls_without_control_have_a_mean_and_a_variance_of_460() {
     for times in TIMES {

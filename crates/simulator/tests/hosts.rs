@@ -1,4 +1,4 @@
-//! Hosts with one interface: what several flows of a customer share, and in which order it lets packets go.
+//! Hosts with one interface: what several flows of a customer share, and the order of their packets.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn of_group(output: &RunOutput, group: u32, column: &[f64]) -> f64 {
     own.map(|flow| column[flow]).sum()
 }
 
-/// What a stage counted, whichever user's.
+/// Returns a count of a stage over all users.
 fn count(output: &RunOutput, stage: &str, count: &str) -> u64 {
     let table = &output.stages;
     let rows = (0..table.value.len())
@@ -42,8 +42,8 @@ fn acknowledgements_of_downloads_wait_behind_data_of_an_upload() {
     );
 }
 
-/// RFC 3168, section 6.1.4: ACKs are Not-ECT where marks are echoed, so that a queue that marks drops them; with accurate
-/// feedback they are capable, as in Linux.
+/// RFC 3168, section 6.1.4: ACKs are Not-ECT with classic feedback, so that a marking queue drops them; with AccECN
+/// they are ECN-capable, as in Linux.
 #[test]
 fn acknowledgements_are_marked_where_feedback_is_accurate_and_else_dropped() {
     let of_downloads = |feedback: &str| {
@@ -77,13 +77,12 @@ fn a_stage_at_the_host_sees_all_that_it_sends() {
     let dropped: u64 = output.links.drops_full[index];
     let acks = seen - (flows.packets_sent[0] - dropped);
     let downloaded: u64 = flows.packets_delivered[1..].iter().sum();
-    // Every second segment is acknowledged, and some are while they are out of order.
+    // Every second segment is acknowledged, and more while segments are out of order.
     let share = acks as f64 / downloaded as f64;
     assert!((0.4..1.0).contains(&share), "{acks} acknowledgements of {downloaded} segments");
 }
 
-/// Whoever shares by customer takes all flows of a host for one's: those of three groups here, in both
-/// directions' first.
+/// Scheduling by customer takes all flows of a host as one customer's: here those of three groups, in both directions.
 #[test]
 fn all_at_a_host_are_one_customer() {
     let text = r#"
@@ -107,7 +106,7 @@ flows = 3
     assert!((of_two - 1.0 / 2.0).abs() < 0.01, "{of_two}");
 }
 
-/// A meter at the host measures what all groups there send together: as much activity as if one group sent it.
+/// A meter at the host measures the total of all groups there: the same activity as if one group sent it.
 #[test]
 fn a_meter_at_the_host_measures_all_groups_there() {
     let text = r#"
@@ -137,7 +136,7 @@ hosts = "first"
     }
 }
 
-/// A host with jitter releases packets in order, data and acknowledgements alike: nobody sees a hole.
+/// A host with jitter sends packets in order, data and acknowledgements alike: no reordering is visible.
 #[test]
 fn what_leaves_a_host_leaves_in_order() {
     let roomy = [
@@ -154,7 +153,7 @@ fn what_leaves_a_host_leaves_in_order() {
     assert!(of_group(&output, UPLOAD, &flows.throughput_bps) > 2e6);
 }
 
-/// One group with two flows does what two groups at one host do with a flow each.
+/// One group with two flows behaves as two groups at one host with a flow each.
 #[test]
 fn two_groups_at_one_host_do_what_one_group_does() {
     let text = |users: &str| {
@@ -163,7 +162,7 @@ fn two_groups_at_one_host_do_what_one_group_does() {
              bottleneck = {{ rate = \"10 Mb/s\", scheduler = {{ kind = \"drr\" }} }}\n{users}"
         )
     };
-    // At one time, since flows of other names draw other starts.
+    // With the same start time, since flows of other names draw other starts.
     let start = "start = \"0 s\"\n";
     let one = run(&plan_with(&text(&format!("[users.a]\nflows = 2\n{start}")), &[]), 1);
     let two = format!("[users.a]\n{start}[users.b]\nhosts = \"a\"\n{start}");

@@ -1,4 +1,4 @@
-//! A measurement in parts: the parts make up the whole, and do not change it.
+//! Measurements in intervals: the intervals add up to the whole, and do not change it.
 
 use crate::common;
 

@@ -1,6 +1,5 @@
-//! Laws that hold for every run, whatever the scenario, and so for scenarios that nobody has seen: they are
-//! drawn again each time but where a seed is given, as in `make test`. That every packet is accounted for,
-//! the engine asserts itself at the end of each.
+//! Laws that hold for every run of any scenario, tested on random scenarios, drawn again each time unless a seed is given, as in
+//! `make test`. The engine itself asserts at the end of each run that every packet is accounted for.
 
 mod stages;
 
@@ -13,9 +12,10 @@ use stages::{all_stages, dropped_by_stages, policers_take_no_more_than_they_may,
 use std::collections::BTreeSet;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::impairment::Loss;
 use tidegate_mechanisms::stage::{Tunnel, TunnelReport};
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, Traffic};
+use tidegate_scenario::plan::{Buffer, Direction, LinkPlan, Plan, TracedRate, Traffic};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
 proptest! {
@@ -71,7 +71,7 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
     }
     for flow in 0..flows.user.len() {
         assert!(flows.retransmits[flow] <= flows.packets_sent[flow]);
-        // Marks bring a window below one segment (RFC 3168, section 6.1.2), and losses that halve it as in ns-2.
+        // Marks reduce a window below one segment (RFC 3168, section 6.1.2), and so do losses that halve it as in ns-2.
         let tcp = plan.flows[flow].tcp.as_deref();
         let may_be_less =
             tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.quirks.loss_to_one);
@@ -80,7 +80,7 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// What a queue asks is a price, and every other sample a number that is not negative; balances of stages may be.
+/// Prices of queues and all other samples are numbers and not negative, except for balances of stages.
 fn series_are_no_nonsense(plan: &Plan, output: &RunOutput) {
     let RunOutput { group_series, link_series, flow_series, stage_series, .. } = output;
     for (name, column, may_be_unknown) in [
@@ -107,13 +107,14 @@ fn series_are_no_nonsense(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// No smoothed round trip is shorter than what light takes there and back, or, with a clock that ticks, shorter by more than a
-/// tick: then a sample was none (Karn's algorithm, RFC 6298, section 3).
+/// No smoothed round trip is shorter than the propagation delay or, with a coarse clock, shorter by more than a tick; a
+/// shorter one would be an invalid sample (Karn's algorithm, RFC 6298, section 3).
 fn round_trips_take_the_path(plan: &Plan, output: &RunOutput) {
     let least_s = |flow: u32| -> f64 {
         let flow = &plan.flows[flow as usize];
         let route = flow.forward.iter().chain(&flow.reverse);
-        let path_s: f64 = route.map(|&link| plan.links[link as usize].delay.as_secs()).sum();
+        let path_s: f64 =
+            route.map(|&link| plan.links[link as usize].least_delay().as_secs()).sum();
         let tick = flow.tcp.as_deref().and_then(|tcp| tcp.rto().tick);
         path_s - tick.map_or(0.0, Span::as_secs) - 1e-9
     };
@@ -137,12 +138,12 @@ fn largest_packet_bits(plan: &Plan) -> f64 {
     if !all_stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
         return own;
     }
-    // Reports have 71 B, and 4 B for each packet that is listed.
+    // Reports have 71 B, and 4 B for each packet listed.
     let report_bits = 8.0 * (71 + 4 * TunnelReport::MAX_ENTRIES) as f64;
     report_bits.max(own + 8.0 * Tunnel::overhead(true).as_f64())
 }
 
-/// What a full buffer holds.
+/// Returns the capacity of a buffer, bits.
 fn buffer_bits(plan: &Plan, link: &LinkPlan) -> f64 {
     match link.buffer {
         Buffer::Packets(packets) => f64::from(packets) * largest_packet_bits(plan),
@@ -154,13 +155,13 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
     for (number, planned) in plan.links.iter().enumerate() {
         let utilization = output.links.utilization[number];
         assert!(utilization <= 1.0 + 1e-9, "{}: utilisation {utilization}", planned.name);
-        // What was sent to its last bit; the first may have begun before.
+        // Bits of packets sent to the last bit; the first may have begun before the measurement.
         let departed = 8.0 * output.links.departed_bytes[number] as f64;
         let most = rates_bps(planned).1 * seconds(plan) + largest_packet_bits(plan);
         assert!(departed <= most, "{}: {departed} bits, at most {most}", planned.name);
-        // What of a flow arrives in the time measured has left this link in a time as long, give or take
-        // what had been waiting behind it; other flows' in a time that began as much earlier as their path
-        // from there is longer.
+        // Packets of a flow that arrive in the measured time left this link within a time of the same length, apart
+        // from those that were waiting behind it; for other flows that time begins earlier by the difference of their
+        // path delays from there.
         let crossing = |flow: &usize| plan.flows[*flow].forward.contains(&(number as u32));
         let flows: Vec<usize> = (0..plan.flows.len()).filter(crossing).collect();
         let throughput: f64 = flows.iter().map(|&flow| output.flows.throughput_bps[flow]).sum();
@@ -177,44 +178,67 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
             behind(flow).map(|link| link.delay.as_secs() + sending(link)).sum()
         };
+        // A delay that becomes shorter lets packets arrive sooner, one behind the other.
+        let all = flows.iter().flat_map(|&flow| behind(flow)).chain([&plan.links[number]]);
+        let shorter_s = all.map(delays_differ_s).fold(0.0, f64::max) * 4.0;
         let paths = flows.iter().map(|&flow| path_s(flow));
         let (nearest, farthest) = paths.fold((f64::INFINITY, 0.0_f64), |(low, high), direction| {
             (low.min(direction), high.max(direction))
         });
-        let apart_s = (farthest - nearest).max(0.0);
+        let apart_s = (farthest - nearest).max(0.0) + shorter_s;
         let rate_bps = rates_bps(planned).1;
         let more = (waiting + largest_packet_bits(plan) + rate_bps * apart_s) / seconds(plan);
-        let room = rate_bps + more;
+        let room = (rate_bps + more) * most_copies(plan) as f64;
         assert!(throughput <= room, "{}: {throughput} bit/s, at most {room}", planned.name);
     }
 }
 
-/// How long so many bits take at most, with all outages within them.
+/// Returns the maximum difference of the delays of a link's packets.
+fn delays_differ_s(link: &LinkPlan) -> f64 {
+    link.longest_delay().as_secs() - link.least_delay().as_secs()
+}
+
+/// Returns the maximum time to send `bits` bits, including all outages.
 fn sending_s(link: &LinkPlan, bits: f64) -> f64 {
     let changes = &link.rate_changes.0;
     let outages = changes.windows(2).filter(|pair| pair[0].rate.0.as_bps() == 0);
     let outages_s: f64 = outages.map(|pair| (pair[1].at - pair[0].at).as_secs()).sum();
-    bits / rates_bps(link).0 + outages_s
+    bits / rates_bps(link).0 + outages_s + silent_s(link, bits)
 }
 
-/// The lowest rate above zero and the highest rate that a link has in the run.
+/// Returns the maximum time to send `bits` bits by a trace, whose first and last pass may send nothing.
+fn silent_s(link: &LinkPlan, bits: f64) -> f64 {
+    let Some(TracedRate { trace, .. }) = &link.rate_trace else { return 0.0 };
+    let (sent, sending) = trace.whole();
+    (bits * 1e9 / sent as f64 + 2.0) * (trace.length() - sending).as_secs()
+}
+
+/// Returns the lowest non-zero rate and the highest rate of a link in the run.
 fn rates_bps(link: &LinkPlan) -> (f64, f64) {
     let changes = link.rate_changes.0.iter().map(|change| change.rate.0);
-    let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64);
+    let trace = link.rate_trace.iter().flat_map(|own| own.trace.steps().iter());
+    let traced = trace.map(|step| step.rate_bps as f64);
+    let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64).chain(traced);
     let rates = rates.filter(|bps| *bps > 0.0);
     rates.fold((f64::INFINITY, 0.0), |(low, high), bps| (bps.min(low), bps.max(high)))
+}
+
+/// What becomes of one packet at most: each wire may deliver it twice.
+fn most_copies(plan: &Plan) -> u64 {
+    let duplicates = plan.links.iter().filter(|link| link.duplicate.0 > 0.0);
+    1 << duplicates.count()
 }
 
 fn monitored(plan: &Plan) -> impl Iterator<Item = (usize, &LinkPlan)> {
     plan.links.iter().enumerate().filter(|(_, link)| link.monitored)
 }
 
-/// First come, first served: the time that a full buffer takes. Others may let a packet wait for as
-/// long as the run has lasted. The histogram of sojourn times is exact to one part in a hundred.
+/// Returns the maximum sojourn time. With FIFO it is the time to send a full buffer; other schedulers may delay a
+/// packet for the whole run. The histogram of sojourn times has a resolution of one percent.
 fn longest_sojourn_s(plan: &Plan, link: &LinkPlan) -> f64 {
     let longest = match link.scheduler {
         SchedulerParams::Fifo => sending_s(link, buffer_bits(plan, link)),
-        // The packet that is in transmission at the end counts whole.
+        // The packet in transmission at the end counts in full.
         _ => {
             let run_s = (plan.warm_up + plan.duration + plan.drain_limit).as_secs();
             run_s + sending_s(link, largest_packet_bits(plan))
@@ -223,7 +247,7 @@ fn longest_sojourn_s(plan: &Plan, link: &LinkPlan) -> f64 {
     1.01 * longest + 1e-6
 }
 
-/// Whether it may lose packets that have waited.
+/// Whether the link may drop packets that have waited.
 fn drops_late(link: &LinkPlan) -> bool {
     link.scheduler != SchedulerParams::Fifo || matches!(link.aqm, AqmParams::Codel(_))
 }
@@ -247,8 +271,8 @@ fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Mean backlog × time is the sum of the sojourn times, but for those that were there at the
-/// beginning or still are at the end, and for what packets had waited when they were lost.
+/// Little's law: mean backlog × time equals the sum of the sojourn times, except for packets present at the beginning
+/// or end, and for the waiting times of packets dropped later.
 fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
     for (number, planned) in monitored(plan) {
         let links = &output.links;
@@ -295,7 +319,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
         if planned.differentiation == DifferentiationParams::None {
             assert_eq!(links.drops_policer[number], 0, "{}", planned.name);
         }
-        if planned.loss.0 == 0.0 {
+        if planned.loss == Loss::NONE {
             assert_eq!(links.drops_wire[number], 0, "{}", planned.name);
         }
         if !planned.ecn && planned.aqm.asks_price().is_none() {
@@ -304,12 +328,12 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Drops by every reason there is.
+/// Returns the drops by each reason.
 fn reasons(links: &LinkTable) -> [&Vec<u64>; 4] {
     [&links.drops_full, &links.drops_aqm, &links.drops_wire, &links.drops_policer]
 }
 
-/// Links, groups and flows are counted apart, and come to the same.
+/// Links, groups and flows are counted separately, and the counts agree.
 fn tables_agree(plan: &Plan, output: &RunOutput) {
     let (links, parts) = (&output.links, &output.link_groups);
     for (number, planned) in monitored(plan) {
@@ -333,7 +357,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         let lost: u64 = output.flows.losses.iter().sum();
         let drops = drops + dropped_by_stages(plan, output, &back);
         assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
-        // A report that is dropped on the path of data is no loss of a flow's, nor is the ACK of a request for a page.
+        // A dropped report on the path of data is no loss of a flow, nor is a dropped ACK of a page request.
         let alone =
             plan.report_paths().iter().all(|direction| direction.direction == Direction::Forward)
                 && !plan.flows.iter().any(|flow| matches!(*flow.traffic, Traffic::Pages(_)));
@@ -347,7 +371,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// Of what is counted in however short a measurement, whenever it was sent.
+/// For measurements of any length, regardless of send times.
 fn shares_are_shares(plan: &Plan, output: &RunOutput) {
     let RunOutput { flows, links, .. } = output;
     for flow in 0..flows.user.len() {
@@ -371,19 +395,21 @@ fn shares_are_shares(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// In a measurement of the whole run: what was lost, delivered or passed was sent before, what is in order has
-/// arrived, and no link is faster than its rate.
+/// In a measurement of the whole run: packets lost, delivered or passed were sent before, data in order has arrived,
+/// and no link exceeds its rate.
 fn nothing_comes_from_nothing(plan: &Plan, output: &RunOutput) {
     let RunOutput { flows, links, .. } = output;
     for (number, flow) in plan.flows.iter().enumerate() {
         let (lost, arrived) = (flows.losses[number], flows.packets_delivered[number]);
         let sent = flows.packets_sent[number];
-        assert!(lost + arrived <= sent, "{lost} lost and {arrived} delivered of {sent}");
+        let most = sent * most_copies(plan);
+        assert!(lost + arrived <= most, "{lost} lost and {arrived} delivered of {sent}");
         let (goodput, throughput) = (flows.goodput_bps[number], flows.throughput_bps[number]);
         assert!(goodput <= throughput, "goodput {goodput}, throughput {throughput} bit/s");
         let rates = flow.forward.iter().map(|&link| rates_bps(&plan.links[link as usize]).1);
         let narrowest = rates.fold(f64::INFINITY, f64::min);
-        assert!(throughput <= narrowest * (1.0 + 1e-9), "{throughput} on {narrowest} bit/s");
+        let most = narrowest * (1.0 + 1e-9) * most_copies(plan) as f64;
+        assert!(throughput <= most, "{throughput} on {narrowest} bit/s");
     }
     for (number, planned) in plan.links.iter().enumerate() {
         let departed = 8.0 * links.departed_bytes[number] as f64;
@@ -397,7 +423,7 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     for row in 0..transfers.flow.len() {
         let flow = &plan.flows[transfers.flow[row] as usize];
         let routes = flow.forward.iter().chain(&flow.reverse);
-        let round_trip: f64 = routes.map(|&l| plan.links[l as usize].delay.as_secs()).sum();
+        let round_trip: f64 = routes.map(|&l| plan.links[l as usize].least_delay().as_secs()).sum();
         // The handshake takes one, the last segment and its ACK another.
         let took = transfers.completion_s[row];
         assert!(took.is_nan() || took >= 2.0 * round_trip, "transfer of {took} s");
@@ -405,8 +431,8 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// The answer of a request is a round trip of 1.02 s away, so that the request is repeated after a second and answered twice.
-/// Neither end measures a round trip by what it does not know; with timestamps the end that asks knows.
+/// The round trip of the SYN is 1.02 s, so that the SYN is retransmitted after a second and answered twice. Neither end
+/// takes an ambiguous sample; with timestamps the client has a valid one.
 #[test]
 fn a_path_longer_than_the_first_timeout_has_its_round_trip_from_the_beginning() {
     for (traffic, timestamps) in
@@ -426,9 +452,8 @@ fn a_path_longer_than_the_first_timeout_has_its_round_trip_from_the_beginning() 
     }
 }
 
-/// 1 MB in pieces of 4096 bytes takes 245 writes, the last of them 2.44 s after the first. What is then
-/// missing takes less than two round trips, be they short or long, for what TCP could not send in its
-/// slow start waited in the socket.
+/// 1 MB in pieces of 4096 bytes takes 245 writes, the last of them 2.44 s after the first. The rest takes less than two
+/// round trips of any length, since data that slow start delayed has waited in the socket.
 #[test]
 fn a_transfer_that_is_written_in_pieces_ends_with_the_last_of_them() {
     for (delay, round_trip) in [("5 ms", 0.010), ("50 ms", 0.100)] {
@@ -450,9 +475,9 @@ traffic = {{ kind = "transfer", size = "1 MB", write_size = "4096 B", write_inte
     }
 }
 
-/// Bursts of 200 packets put 2.4 s of queue in the way at once: short transfers send requests and
-/// segments again spuriously, which arrive when the next transfer has begun. Nobody takes them for its
-/// own: each transfer needs its two round trips, and none hangs.
+/// Bursts of 200 packets add 2.4 s of queueing delay: short transfers retransmit SYNs and segments spuriously, and
+/// these arrive after the next transfer has begun. The next transfer ignores them: each takes two round trips, and none
+/// hangs.
 #[test]
 fn late_packets_of_a_transfer_leave_the_next_alone() {
     let text = r#"
@@ -482,8 +507,8 @@ traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
     }
 }
 
-/// A link that never has to wait for room keeps the order: nobody sees a hole, sends anything again
-/// or slows down, with many flows, jitter and all three topologies.
+/// Links with large buffers keep the order: no reordering, retransmission or reduction occurs, with many flows, jitter
+/// and all three topologies.
 #[test]
 fn a_network_that_loses_nothing_reorders_nothing() {
     let networks = [
@@ -511,7 +536,7 @@ fn a_network_that_loses_nothing_reorders_nothing() {
     }
 }
 
-/// Little's law itself, where a long run leaves no room for the edges.
+/// Little's law for a long run, in which edge effects are negligible.
 #[test]
 fn littles_law_holds_to_a_thousandth_over_a_long_run() {
     let text = "version = 1\nprofile = \"classic\"\nwarm_up = \"10 s\"\nduration = \"200 s\"\n\
@@ -526,9 +551,8 @@ fn littles_law_holds_to_a_thousandth_over_a_long_run() {
 proptest! {
     #![proptest_config(exact(200))]
 
-    /// On a way that never reorders, what was sent before something that has arrived is lost: unless
-    /// a timer guessed, RACK retransmits no more than what the queue and the wire have lost, lost
-    /// retransmissions included, however often one is lost.
+    /// On a path that never reorders, segments sent before one that has arrived are lost: without timeouts, RACK
+    /// retransmits exactly what the queue and the wire have lost, including retransmissions lost several times.
     #[test]
     fn rack_retransmits_nothing_spuriously(
         (flows, buffer, delay_ms) in (1..12u32, 2..80u32, 1..60u32),

@@ -1,8 +1,9 @@
-//! Tests of the simulator from outside, in one program: linking one for each file takes longer than running it.
+//! Integration tests of the simulator, in one program: linking one for each file takes longer than running it.
 
 mod applications;
 mod aqm;
 mod bbr;
+mod captures;
 mod common;
 mod conex;
 mod congestion_exposure;
@@ -14,6 +15,7 @@ mod dualpi2;
 mod emulation;
 mod erlang;
 mod hosts;
+mod impairments;
 mod intervals;
 mod laws;
 mod mobile;
@@ -30,4 +32,5 @@ mod senders;
 mod stages;
 mod stations;
 mod streams;
+mod traces;
 mod tunnels;

@@ -1,5 +1,4 @@
-//! The shape of a mobile network in whole runs: it is the network that others write link by link, and tunnels lead up
-//! as well as down.
+//! The `[mobile]` section in whole runs: it equals the network written link by link, with tunnels in both directions.
 
 use crate::common;
 
@@ -16,7 +15,7 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect("a file of the repository")
 }
 
-/// Enough for losses, marks and reports.
+/// Long enough for losses, marks and reports.
 fn brief(plan: Plan) -> Plan {
     Plan { warm_up: Span::ZERO, duration: Span::from_secs(8), ..plan }
 }
@@ -69,7 +68,7 @@ loss = 0.001
 
 "#;
 
-/// The same as a shape.
+/// The same network as a `[mobile]` section.
 const SHAPE: &str = r#"[mobile]
 enodebs = 1
 rate = "50 Mb/s"
@@ -82,7 +81,7 @@ radio = { delay = "5 ms", loss = 0.001 }
 
 "#;
 
-/// Packet for packet, losses over the air included.
+/// Packet by packet, losses over the air included.
 #[test]
 fn figure_4_link_by_link_is_the_shape() {
     let base = file("studies/re-ecn/base.toml");
@@ -107,8 +106,8 @@ fn sum(output: &RunOutput, stage: &str, what: &str) -> u64 {
     rows.map(|row| table.value[row]).sum()
 }
 
-/// What phones send is in a tunnel from their eNodeB to the gateway, which tells the eNodeB what it met; what they are sent
-/// is in none.
+/// Uplink packets are in a tunnel from their eNodeB to the gateway, which reports congestion to the eNodeB; downlink
+/// packets are in none.
 #[test]
 fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
     let output = run(&brief(plan(&file("scenarios/uplink.toml"))), 1);
@@ -130,7 +129,8 @@ fn tunnels_up_begin_at_enodebs_and_end_at_the_gateway_that_reports() {
     }
 }
 
-/// Equal links lead in both directions, and each node of a tunnel's stands at its place in both: nobody's ACKs are lost or out of a tunnel.
+/// Equal links lead in both directions, and each tunnel node has its place in both: no ACK is lost or outside its
+/// tunnel.
 #[test]
 fn a_duplex_link_turns_the_ends_of_its_tunnels_round() {
     const BOTH: &str = r#"
@@ -162,7 +162,7 @@ to = "G1"
             (sum(&output, begins, "entered_packets"), sum(&output, ends, "received"));
         assert!(received > 1_000 && received <= entered, "{begins}: {received} of {entered}");
         assert!(sum(&output, begins, "reports") > 10, "{begins}");
-        // Reports on the other tunnels come by, which are in none.
+        // Reports on the other tunnels pass, which are in none.
         let reports =
             ["last.egress.0", "core.reverse.egress.0"].iter().filter(|other| **other != ends);
         let reports: u64 = reports.map(|other| sum(&output, other, "reports_sent")).sum();
@@ -170,7 +170,7 @@ to = "G1"
     }
 }
 
-/// Phones that download and phones that upload, in tunnels in both directions.
+/// UEs that download and UEs that upload, in tunnels in both directions.
 const BOTH_DIRECTIONS: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -198,8 +198,8 @@ from = "phones1"
 to = "G1"
 "#;
 
-/// Who walks takes the tunnels of another eNodeB in both directions, be it data or ACKs that it sends. What was under way goes on in the one before,
-/// both are reported on, and each report is believed.
+/// A moving user takes the tunnels of another eNodeB in both directions, for its data and its ACKs. Packets in transit
+/// stay in the previous tunnel; both tunnels are reported on, and each report is used.
 #[test]
 fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
     let step =
@@ -226,7 +226,7 @@ fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
     for begins in up {
         let (entered, reports) =
             (sum(&walks, begins, "entered_packets"), sum(&walks, begins, "reports"));
-        // Four phones for about ten seconds, a report on each every 50 ms or more, where some of them are lost.
+        // Four UEs for about ten seconds, with a report on each every 50 ms or more, some of which are lost.
         assert!(entered > 5_000 && reports > 250, "{begins}: {entered}, {reports}");
     }
     let all = |what: &str| up.iter().map(|begins| sum(&walks, begins, what)).sum::<u64>();
@@ -253,7 +253,7 @@ fn a_moving_user_with_tunnels_up_is_in_one_of_each_enodeb() {
     assert_eq!(sum(&walks, "g1-r4.ingress.0", "handovers"), 4 * 3, "down, data and ACKs");
 }
 
-/// `scenarios/handover-up.toml`, as its comment has it, with buckets of users and of flows.
+/// `scenarios/handover-up.toml` as described in its comment, with buckets of users and of flows.
 #[test]
 fn a_moving_sender_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = file("scenarios/handover-up.toml");
@@ -270,7 +270,7 @@ fn a_moving_sender_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// Whatever was met in a tunnel that it has left is re-inserted where it is.
+/// Congestion experienced in a tunnel that the user has left is re-inserted where it is now.
 #[test]
 fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
@@ -288,13 +288,14 @@ fn congestion_met_by_a_moving_user_is_re_inserted_at_its_current_enodeb() {
         assert!(handover != "keep" || left * 100 < met, "{left} of {met} left with {handover}");
         left
     };
-    // Marks that were reported last; with nothing handed over, all that a first eNodeB heard of too late.
+    // Marks that were reported last; without handover, all those reported to a first eNodeB too late.
     let [keep, afresh] = ["keep", "anew"]
         .map(|handover| (1..=5).map(|seed| counts_with(handover, seed)).sum::<u64>());
     assert!(3 * keep < afresh, "{keep} left where they are handed over, {afresh} where not");
 }
 
-/// Two groups that flood at one gateway, where nothing is full: a bucket of 4 Mb/s for the family, and one for each of the others.
+/// Two groups that flood a gateway without congestion: a bucket of 4 Mb/s for the family, and one for each of the
+/// others.
 const FAMILY: &str = r#"
 version = 1
 warm_up = "4 s"
@@ -325,7 +326,7 @@ ingress = [{ kind = "pdn-gateway", policers = [
 ] }]
 "#;
 
-/// One bucket for a group among others, and one for all that come to the gateway, where it stands at its link.
+/// One bucket for a group among others, and one for all at the gateway, attached to its link.
 #[test]
 fn a_bucket_may_be_a_groups_or_that_of_all_at_a_gateway() {
     let (family, others) = (0..3, 3..6);
@@ -352,6 +353,6 @@ fn a_bucket_may_be_a_groups_or_that_of_all_at_a_gateway() {
     ];
     let [family, others] = of(&all);
     assert!((family + others - 6.0).abs() < 0.1, "{family} and {others}");
-    // What comes too fast is dropped, whoever sends it.
+    // Packets above the rate are dropped, regardless of the sender.
     assert!((others / family - 5.0 / 3.0).abs() < 0.2, "{others} of {family}");
 }

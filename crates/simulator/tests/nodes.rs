@@ -1,4 +1,4 @@
-//! The network between nodes of the caller's own, at which tunnels begin and end.
+//! The network between external nodes at which tunnels begin and end.
 
 use tidegate_mechanisms::stage::{Ecn, Tunnel};
 use tidegate_mechanisms::units::{Span, Time};
@@ -37,7 +37,7 @@ from = "G"
 to = "phones"
 "#;
 
-/// Keeps nothing.
+/// Stores nothing.
 struct Bare;
 
 impl Contents for Bare {
@@ -50,6 +50,10 @@ impl Contents for Bare {
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0
+    }
+
+    fn copy(&mut self, packet: u64) -> u64 {
+        packet
     }
 
     fn discard(&mut self, _: u64) {}
@@ -67,7 +71,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// The only flow's tunnel: where it begins, where it ends.
+/// Returns the begin and end of the only flow's tunnel.
 fn places(emulation: &Emulation<'_, Bare>) -> [NodePlace; 2] {
     *emulation.tunnels().first().expect("there is a tunnel")
 }
@@ -85,7 +89,7 @@ const NOTHING: tidegate_mechanisms::stage::Declared = tidegate_mechanisms::stage
     re: false,
 };
 
-/// From the sender to the gateway, on in its tunnel, out of that at the eNodeB, and on to the receiver.
+/// From the sender to the gateway, through its tunnel to the eNodeB, and on to the receiver.
 #[test]
 fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     let plan = plan();
@@ -117,7 +121,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     assert!(last.at.since(there.at) >= Span::from_millis(15) + transmission);
 }
 
-/// What a node drops is a loss of the flow's and a count of the stage's; reports go back to the gateway.
+/// A drop at a node is a loss of the flow and a count of the stage; reports go back to the gateway.
 #[test]
 fn drops_of_a_node_are_counted_and_messages_go_in_both_directions() {
     let plan = plan();
@@ -159,7 +163,7 @@ fn drops_of_a_node_are_counted_and_messages_go_in_both_directions() {
     );
 }
 
-/// Who walks is in another tunnel from then on; what is under way goes on in the one before.
+/// A moved user is in another tunnel; packets in transit stay in the previous one.
 #[test]
 fn a_user_that_has_moved_takes_the_tunnel_of_its_current_enodeb() {
     let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\negress = [\"enodeb\"]\n\

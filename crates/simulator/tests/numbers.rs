@@ -1,4 +1,4 @@
-//! Whole runs against numbers that theory or a pencil gives.
+//! Whole runs compared with numbers from theory or by hand.
 
 use crate::common;
 
@@ -7,8 +7,7 @@ use common::{plan, plan_with, runs};
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// A flow alone gets the link's rate, but for the headers: 40 bytes of IPv4 and TCP, and 12 of
-/// timestamps, of every 1500.
+/// A single flow gets the link's rate less the headers: 40 bytes of IPv4 and TCP, and 12 of timestamps, of every 1500.
 #[test]
 fn a_flow_alone_gets_the_rate_of_the_link_less_its_headers() {
     let text = r#"
@@ -30,7 +29,7 @@ tcp = { window_limit = "300 kB" }
             let options = [("tcp.timestamps", timestamps), ("tcp.delayed_ack", acks)];
             let output = run(&plan_with(text, &options), 1);
             let (got, want) = (output.flows.goodput_bps[0], 20e6 * payload / 1500.0);
-            // The measured time begins and ends amid a packet.
+            // The measured time begins and ends within a packet.
             assert!((got / want - 1.0).abs() < 1e-4, "{got} bit/s, expected {want}");
         }
     }
@@ -67,12 +66,11 @@ fn segments_per_round_trip(output: &RunOutput, round_trip_s: f64) -> f64 {
     output.flows.goodput_bps[0] * round_trip_s / (8.0 * 1460.0)
 }
 
-/// Throughput × RTT / MSS = C / √p with C = √(3/2) = 1.22 for periodic losses and 1.31 for random
-/// ones, where every segment is acknowledged (M. Mathis et al., "The macroscopic behavior of the TCP
-/// congestion avoidance algorithm", CCR 27(3), 1997, table 1). Ours has a recovery of one round trip
-/// in which the window does not grow, one reduction for all losses of a window, and timeouts when a
-/// retransmission is lost: C comes out lower, and falls where losses are frequent. One run of some
-/// 1,000 losses or more for each p; its standard error is about 2 %.
+/// Throughput × RTT / MSS = C / √p with C = √(3/2) = 1.22 for periodic losses and 1.31 for random ones, if every
+/// segment is acknowledged (M. Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR
+/// 27(3), 1997, table 1). This sender has a recovery of one round trip without window growth, one reduction for all
+/// losses of a window, and timeouts when a retransmission is lost: C is lower, and decreases with frequent losses. One
+/// run of at least about 1,000 losses for each p; its standard error is about 2 %.
 #[test]
 fn throughput_falls_with_the_square_root_of_the_loss_rate() {
     let constants = [0.0005, 0.002, 0.008].map(|p: f64| {
@@ -94,8 +92,8 @@ fn a_fifth_of_the_round_trip_time_gives_five_times_the_throughput() {
     assert!((near / far - 5.0).abs() < 0.25, "ratio {}", near / far);
 }
 
-/// On one drop-tail queue both see the same delay on top, so the ratio is less than that of the
-/// propagation delays squared (25); it is more than 2. Mean of ten runs, its 95 % interval inside.
+/// On a drop-tail queue both flows have the same queueing delay, so the ratio is below the squared ratio of propagation
+/// delays (25); it is above 2. Mean of ten runs, with its 95 % interval inside.
 #[test]
 fn the_nearer_of_two_flows_gets_more() {
     let text = r#"
@@ -124,10 +122,9 @@ access = { rate = "1 Gb/s", delay = "45 ms" }
     assert!(ratio.value - ratio.ci95 > 2.0 && ratio.value + ratio.ci95 < 25.0, "{ratio:?}");
 }
 
-/// 1 MB are 685 segments of 1460 bytes. From an initial window of 10 they go out in rounds of 10, 20,
-/// 40, 80, 160, 320 and the 55 that are left: with the handshake eight round trips of 100 ms. What is
-/// on top is the transmission time of the last round at most: 12.6 µs a segment, 1.2 µs of them at the
-/// access link.
+/// 1 MB are 685 segments of 1460 bytes. From an initial window of 10 they are sent in rounds of 10, 20, 40, 80, 160,
+/// 320 and the remaining 55: with the handshake eight round trips of 100 ms. The transmission time of the last round
+/// adds at most 12.6 µs per segment, 1.2 µs of them at the access link.
 #[test]
 fn an_upload_on_an_empty_link_takes_as_many_round_trips_as_slow_start_needs() {
     let text = r#"
@@ -160,8 +157,8 @@ traffic = { kind = "transfer", size = "1 MB" }
     }
 }
 
-/// A long fat pipe with one flow, which loses by overflow alone. It holds the packets of 100 ms at
-/// 100 Mb/s and 200 in its buffer: 833 + 8 for the access links' 1 ms + 200.
+/// A long fat pipe with one flow, which has only overflow losses. It holds 100 ms at 100 Mb/s in packets and 200 in its
+/// buffer: 833 + 8 for the access links' 1 ms + 200.
 const LONG_FAT_PIPE: &str = r#"
 version = 1
 profile = "classic"
@@ -187,13 +184,13 @@ delay = "0.5 ms"
 "#;
 const PIPE_PACKETS: f64 = 833.0 + 8.0 + 200.0;
 
-/// Times between the reductions of the window, but for those that end slow start and come next.
+/// Returns the times between reductions of the window, without those that end slow start and follow it.
 fn epochs_s(output: &RunOutput) -> Vec<f64> {
     let series = &output.flow_series;
     let mut reductions: Vec<f64> = Vec::new();
     for (i, pair) in series.cwnd_packets.windows(2).enumerate() {
         let time_s = series.time_s[i];
-        // A reduction spreads over a round trip or two.
+        // A reduction extends over a round trip or two.
         let new = reductions.last().is_none_or(|last| time_s > last + 1.0);
         if pair[1] < 0.95 * pair[0] && new {
             reductions.push(time_s);
@@ -202,12 +199,11 @@ fn epochs_s(output: &RunOutput) -> Vec<f64> {
     reductions.windows(2).skip(1).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// RFC 9438: W(t) = C (t − K)³ + W_max, K = ∛(W_max (1 − β)/C), β = 0.7, C = 0.4. If the window had
-/// not been larger the time before, W_max is the P packets of the pipe, and they are there again after
-/// K. If it had, W_max = (1 + β)/2 · P (fast convergence): the saddle comes after K' =
-/// ∛((0.85 − 0.7) P/C), and P after as long again. P differs by some segments from time to time, to
-/// which the second does not react, but the first, flat at its end, does: it is only bounded by K.
-/// Recovery itself takes up to 0.4 s.
+/// RFC 9438: W(t) = C (t − K)³ + W_max, K = ∛(W_max (1 − β)/C), β = 0.7, C = 0.4. If the window did not exceed the pipe
+/// before, W_max is the P packets of the pipe, which are reached again after K. If it did, W_max = (1 + β)/2 · P (fast
+/// convergence): the plateau is reached after K' = ∛((0.85 − 0.7) P/C), and P after twice that. P varies by some
+/// segments, to which the second duration is insensitive; the first, flat at its end, is sensitive and only bounded by
+/// K. Recovery itself takes up to 0.4 s.
 #[test]
 fn cubic_fills_a_long_fat_pipe_in_the_time_of_its_formula() {
     let output = run(&plan_with(LONG_FAT_PIPE, &[("tcp.congestion_control", "cubic")]), 1);
@@ -222,8 +218,8 @@ fn cubic_fills_a_long_fat_pipe_in_the_time_of_its_formula() {
     }
 }
 
-/// From P/2 to P one segment a round trip, which is 101 ms until the buffer begins to fill and then
-/// what it takes to send the window: 54 s. Within 2 %, for recovery and rounding.
+/// From P/2 to P by one segment a round trip, which is 101 ms until the buffer begins to fill and then the time to send
+/// the window: 54 s. Within 2 %, for recovery and rounding.
 #[test]
 fn reno_fills_a_long_fat_pipe_one_segment_a_round_trip() {
     let output = run(&plan_with(LONG_FAT_PIPE, &[("tcp.congestion_control", "reno")]), 1);
@@ -238,7 +234,7 @@ fn reno_fills_a_long_fat_pipe_one_segment_a_round_trip() {
     }
 }
 
-/// 400 hosts release a packet at once, each after up to 20 s: three in four of them after the first 5 s, ± 29
+/// 400 hosts send a packet at once, each after a jitter of up to 20 s: three in four of them after the first 5 s, ± 29
 /// in 999 of 1,000 cases.
 #[test]
 fn a_host_jitter_of_many_seconds_is_not_cut() {

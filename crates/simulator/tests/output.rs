@@ -1,9 +1,9 @@
-//! What the tables of a run are made of.
+//! Tests of the tables of a run.
 
 use tidegate_simulator::output::schema::{ColumnType, Values};
 use tidegate_simulator::output::{RunOutput, SCHEMA};
 
-/// A column is called by its unit, so that nobody has to look it up.
+/// The name of a column includes its unit.
 #[test]
 fn a_columns_name_has_its_unit() {
     for table in SCHEMA {
@@ -12,7 +12,7 @@ fn a_columns_name_has_its_unit() {
                 .into_iter()
                 .find(|(end, _)| column.name.ends_with(end));
             let unit = named.map_or("", |(_, unit)| unit);
-            // Of a table whose rows are different things, another column names the unit.
+            // In a table whose rows are different quantities, another column names the unit.
             let fits =
                 column.unit == unit || unit.is_empty() && ["1", "as named"].contains(&column.unit);
             assert!(fits, "{}.{} in {:?}", table.name, column.name, column.unit);
@@ -23,7 +23,7 @@ fn a_columns_name_has_its_unit() {
     }
 }
 
-/// The same name is the same thing in every table.
+/// The same name has the same unit and type in every table.
 #[test]
 fn names_keep_their_units_and_types() {
     let columns: Vec<_> = SCHEMA.iter().flat_map(|table| table.columns).collect();

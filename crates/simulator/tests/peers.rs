@@ -1,12 +1,12 @@
-//! Profile `classic` among the simulators: S1 and S2 as ns-2, ns-3 and htsim have them.
+//! Profile `classic` compared with other simulators: S1 and S2 in ns-2, ns-3 and htsim.
 //!
-//! `tests/data/peers.csv` holds what they measured and says how. Each of our figures is a mean over
-//! seeds with its 95 % confidence interval; "inside the spread" means that this interval meets the
-//! range from the least to the largest figure of a simulator: of ns-2 over its seeds, and of a single
-//! run with an interval taken from ns-2's spread.
+//! `tests/data/peers.csv` has their measurements and method. Each of our figures is a mean over seeds with its 95 %
+//! confidence interval; "inside the spread" means that this interval intersects the range from the smallest to the
+//! largest figure of a simulator: of ns-2 over its seeds, and of a single run with an interval taken from ns-2's
+//! spread.
 //!
-//! Three traits of a research TCP make it so; a sender without them sends next to nothing spuriously and
-//! has a higher goodput than any of the others: `each_trait_of_a_research_tcp_shows`.
+//! Three properties of a research TCP cause the agreement; a sender without them retransmits hardly anything spuriously
+//! and has a higher goodput than all others: `each_trait_of_a_research_tcp_shows`.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ const PEERS: &str = include_str!("../../../tests/data/peers.csv");
 const S1: &str = include_str!("../../../scenarios/s1-dumbbell.toml");
 const S2: &str = include_str!("../../../scenarios/s2-red-ecn.toml");
 
-/// What the simulators are compared by.
+/// Metrics of the comparison.
 struct Measured {
     ratio: Mean,
     throughput_mbps: Mean,
@@ -45,7 +45,7 @@ fn measure(name: &str, text: &str, overrides: &[(&str, &str)], seeds: u64) -> Me
             bits / plan.duration.as_secs() / 1e6
         }),
         goodput_mbps: over(&|output| goodput_mbps(&plan, output)),
-        // What waits: the packet in transmission is there as often as the link is busy.
+        // Packets waiting: the one in transmission is present for the share of time in which the link is busy.
         mean_queue_packets: over(&|output| {
             let row = bottleneck(output);
             output.links.mean_backlog_packets[row] - output.links.utilization[row]
@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-/// Mean throughput of a heavy user over that of a light one.
+/// Returns the mean throughput of a heavy user over that of a light one.
 fn heavy_over_light(plan: &Plan, output: &RunOutput) -> f64 {
     let [heavy, light] = [0, 1].map(|group| {
         let users = plan.users.iter().filter(|user| user.group == group).count();
@@ -91,20 +91,20 @@ fn heavy_over_light(plan: &Plan, output: &RunOutput) -> f64 {
     heavy / light
 }
 
-/// In-order packets times their size on the wire.
+/// Returns the packets delivered in order times their size on the wire.
 fn goodput_mbps(plan: &Plan, output: &RunOutput) -> f64 {
     let payload = 1460.0;
     assert!(plan.flows.iter().all(|flow| flow.packet_size.get() == 1500));
     output.flows.goodput_bps.iter().sum::<f64>() * (1500.0 / payload) / 1e6
 }
 
-/// The least and the largest that a simulator measured in one run.
+/// Returns the smallest and largest measurement of a simulator.
 fn spread(scenario: &str, metric: &str) -> Option<(f64, f64)> {
     let rows: Vec<(&str, [Option<f64>; 5])> = PEERS
         .lines()
         .filter(|line| line.starts_with(&format!("{scenario},")))
         .filter_map(|line| {
-            // The simulator's name may hold commas; what follows the metric does not.
+            // The simulator's name may contain commas; what follows the metric does not.
             let (simulator, figures) = line.split_once(&format!(",{metric},"))?;
             let mut figures = figures.split(',').map(|figure| figure.parse::<f64>().ok());
             Some((simulator, [(); 5].map(|()| figures.next().flatten())))
@@ -135,7 +135,7 @@ fn assert_inside_the_spread(scenario: &str, metric: &str, ours: Mean) {
     );
 }
 
-/// The link is as full as theirs, and carries as much that is of use.
+/// Utilization and goodput are equal to theirs.
 fn assert_as_much_gets_through(scenario: &str, ours: &Measured) {
     assert_inside_the_spread(scenario, "throughput_mbps", ours.throughput_mbps);
     assert_inside_the_spread(scenario, "goodput_mbps", ours.goodput_mbps);
@@ -168,7 +168,7 @@ fn with_red_and_drops_thirty_six_flows_get_36_times_as_much_as_one() {
     assert_inside_the_spread("S2-drop", "mean_queue_packets", ours.mean_queue_packets);
 }
 
-/// Without what is ns-2's alone.
+/// Overrides that switch off the rules of ns-2.
 const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.quirks.ecn_after_timeout", "false"),
     ("tcp.quirks.ecn_backoff", "false"),
@@ -186,9 +186,9 @@ const BY_THE_RFCS: [(&str, &str); 14] = [
     ("tcp.quirks.whole_threshold", "false"),
 ];
 
-/// What each of them does by itself, the rest by the RFCs: with drops, how much is sent again spuriously, in Mb/s (nearly nothing
-/// by a sender that keeps its scoreboard and is careful with its timer); with marks, how full the link
-/// is if no window falls below two segments.
+/// Effect of each property alone, the rest by the RFCs: with drops, the spurious retransmissions in Mb/s (nearly none
+/// by a sender that keeps its scoreboard and restarts its timer conservatively); with marks, the utilization if no
+/// window falls below two segments.
 #[test]
 fn each_trait_of_a_research_tcp_shows() {
     let (keep, careful) =

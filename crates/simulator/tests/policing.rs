@@ -1,4 +1,4 @@
-//! Congestion policing queues with TCP: five flows against one, and a customer that comes and goes.
+//! Congestion policing queues with TCP: five flows against one, and an on/off customer.
 
 use crate::common;
 
@@ -12,9 +12,9 @@ fn run(overrides: &[(&str, &str)]) -> RunOutput {
     tidegate_simulator::run(&plan_with(SCENARIO, &[&intervals, overrides].concat()), 1)
 }
 
-/// Jain's index of the two customers, and the utilization of the link.
+/// Returns Jain's index of the two customers, and the utilization of the link.
 fn shares(differentiation: &str) -> (f64, f64) {
-    // Buckets that start full take a while to be drained.
+    // Initially full buckets take a while to drain.
     let settled = ("warm_up", "\"1500 s\"");
     let output = run(&[settled, ("bottleneck.differentiation", differentiation)]);
     let mut rates = [0.0; 2];
@@ -26,8 +26,8 @@ fn shares(differentiation: &str) -> (f64, f64) {
     (jain, output.links.utilization[link(&output, "bottleneck")])
 }
 
-/// Congestion Policing Queues, section V-B and table II: a queue without policing shares by flow,
-/// 0.692 for five against one; AFCP shares by customer and fills the link.
+/// Congestion Policing Queues, section V-B and table II: a queue without policing shares by flow, 0.692 for five
+/// against one; AFCP shares by customer and fills the link.
 #[test]
 fn afcp_shares_by_customer_where_red_shares_by_flow() {
     let (red, _) = shares("{ kind = \"none\" }");
@@ -46,7 +46,7 @@ fn icp_leaves_a_part_of_the_link_idle() {
     assert!(jain > 0.9 && utilization < 0.85, "{jain}, {utilization}");
 }
 
-/// Transfers begin every 50 s, give or take 5, however long they take (section V-C).
+/// Transfers begin every 50 s with a standard deviation of 5, regardless of their duration (section V-C).
 #[test]
 fn transfers_every_so_often_start_normally_distributed() {
     let traffic =

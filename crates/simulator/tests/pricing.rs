@@ -1,4 +1,4 @@
-//! Prices in whole runs: queues that ask them, packets and acknowledgements that carry them, sources that pay.
+//! Prices in whole runs: set by queues, carried by packets and acknowledgements, paid by senders.
 
 use crate::common;
 
@@ -19,15 +19,15 @@ fn near(got: f64, want: f64, tolerance: f64) -> bool {
     (got / want - 1.0).abs() < tolerance
 }
 
-/// Mean rate of the flows of a group, bit/s, the groups being of equal size.
+/// Returns the mean rate of the flows of each group, bit/s, for groups of equal size.
 fn rates(output: &RunOutput, groups: usize) -> Vec<f64> {
     let flows = &output.flows.throughput_bps;
     let each = flows.len() / groups;
     flows.chunks(each).map(|own| own.iter().sum::<f64>() / each as f64).collect()
 }
 
-/// A flood of three times the link's rate marks all that leaves for seconds. The price stays finite however short the
-/// time of the estimate is, and when the flood is over the queue goes back to the target and the excess.
+/// A flood of three times the link's rate marks all departing packets for seconds. The price stays finite for any
+/// averaging time, and after the flood the queue returns to the target and the excess.
 #[test]
 fn a_flood_does_not_spoil_the_estimate_of_what_flows_pay() {
     for (over, largest) in [("1 s", 16.0), ("5 ms", 16.0), ("1 us", 16.0)] {
@@ -74,12 +74,12 @@ fn both_variants_of_sbrm_settle_where_the_marks_cost_what_is_paid() {
     }
 }
 
-/// The optimum of Σ w ln x over two links: whoever takes both has a third of either, whatever round trips and however
-/// prices travel.
+/// The optimum of Σ w ln x over two links: the flow over both gets a third of either, for any round trips and price
+/// encodings.
 #[test]
 fn a_flow_over_two_links_pays_for_both() {
     let one_bit = r#"{ kind = "one-bit", base = 1.06 }"#;
-    // For prices of 0.4 and 0.8: one bit is set in about half of all packets at either.
+    // For prices of 0.4 and 0.8: either queue sets one bit in about half of all packets.
     let four_bit =
         r#"{ kind = "four-bit", base_1 = 9.0, base_2 = 3.0, base_3 = 1.5, base_4 = 1.1 }"#;
     for (key, value, tolerance) in [
@@ -96,7 +96,7 @@ fn a_flow_over_two_links_pays_for_both() {
     }
 }
 
-/// A price marks, tells, and never drops: flows without ECN pass a queue that would mark them all.
+/// A price marks or signals, and never drops: flows without ECN pass a queue that would mark all their packets.
 #[test]
 fn what_is_not_ecn_capable_passes_a_price_unmarked() {
     let reno: Vec<_> = ["bronze", "silver", "gold"]
@@ -111,8 +111,8 @@ fn what_is_not_ecn_capable_passes_a_price_unmarked() {
     assert!(output.links.mean_backlog_packets[place] > 12.0);
 }
 
-/// What senders take for the price of their path is what its links ask together, up to what has changed since, and of
-/// so many flows of each group as the scenario says it is sampled.
+/// The senders' estimate of their path's price equals the sum over its links, except for changes since, and is sampled
+/// for the configured number of flows per group.
 #[test]
 fn series_report_what_links_ask_and_what_senders_know() {
     let options = [("sample_interval", "10 ms"), ("sampled_flows", "2"), ("warm_up", "0 s")];
@@ -148,8 +148,8 @@ fn series_report_what_links_ask_and_what_senders_know() {
     }
 }
 
-/// Bronze offers what gold does from 30 s on: its rate is a quarter of gold's before and the same after, over
-/// connections that are open then and over such as are opened later.
+/// Bronze offers the same as gold from 30 s on: its rate is a quarter of gold's before and equal afterwards, over open
+/// connections and over those opened later.
 #[test]
 fn an_offer_that_changes_is_paid_from_then_on() {
     let offers = r#"[{ at = "30 s", willingness_to_pay = 400.0 }]"#;
@@ -164,14 +164,14 @@ fn an_offer_that_changes_is_paid_from_then_on() {
             ];
             let rates = rates(&simulate(SBRM, &more), 3);
             println!("{traffic} from {from}: {:.3}", rates[0] / rates[2]);
-            // A connection that is opened later begins in slow start.
+            // A connection opened later begins in slow start.
             let within = if traffic == on_off { 0.3 } else { 0.2 };
             assert!(near(rates[0] / rates[2], want, within), "{traffic} from {from}: {rates:?}");
         }
     }
 }
 
-/// How prices travel, who asks them, who pays.
+/// Combinations of price encodings, queues and senders.
 const PRICED: [(&str, &str, &str); 5] = [
     (
         r#"{ kind = "explicit" }"#,
@@ -203,8 +203,8 @@ const PRICED: [(&str, &str, &str); 5] = [
 proptest! {
     #![proptest_config(exact(150))]
 
-    /// Sources that are switched off leave packets and marks under way, which still arrive or are lost, each once: when the
-    /// network has come to rest, of what was sent all is told.
+    /// Stopped sources leave packets and marks in transit, which still arrive or are lost, each once: at rest,
+    /// everything sent has been reported.
     #[test]
     fn conservation_holds_with_flows_stopped_in_flight(
         (flows, delay_ms, buffer) in (1..6u32, 1..80u32, 5..60u32),

@@ -1,4 +1,4 @@
-//! Re-ECN in whole runs: senders declare, policers hold them to it, droppers find out who does not.
+//! Re-ECN in whole runs: declarations of senders, policers, and droppers.
 
 use crate::common;
 
@@ -32,7 +32,7 @@ egress = ["re-ecn-dropper"]
 
 const POLICER: &str = r#"[{ kind = "re-ecn-policer", buckets = "by-user", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
 
-/// The sum of a count of the stages of these users.
+/// Returns the sum of a count of the stages of these users.
 fn count(output: &RunOutput, users: Range<u32>, count: &str) -> f64 {
     let table = &output.stages;
     let rows = (0..table.value.len())
@@ -50,9 +50,9 @@ fn with(options: &[(&str, &str)]) -> RunOutput {
     run(&plan_with(NETWORK, options), 1)
 }
 
-/// Behind the bottleneck what honest senders have declared is what was marked, and credit besides. Nobody loses
-/// anything to the dropper whose credit covers all that is in flight; with half of it hardly anybody does, where
-/// slow start ends in more marks than that.
+/// Behind the bottleneck, the declarations of honest senders equal the marks plus the credit. The dropper drops nothing
+/// of senders whose credit covers all data in flight; with half of it hardly anything, where slow start ends in more
+/// marks than that.
 #[test]
 fn the_balance_of_honest_flows_is_their_credit() {
     let negative = |output: &RunOutput| count(output, 0..5, "dropped: negative balance");
@@ -71,8 +71,8 @@ fn the_balance_of_honest_flows_is_their_credit() {
     }
 }
 
-/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a retransmission or a timeout
-/// moves on by many segments, but duplicates have told of their marks.
+/// On a link that is never full hardly anything is marked, for any loss rate, and declarations match: an ACK after a
+/// retransmission or a timeout covers many segments, but duplicates have reported their marks.
 #[test]
 fn losses_without_congestion_are_not_declared() {
     for recovery in ["newreno", "reno", "sack"] {
@@ -91,7 +91,7 @@ fn losses_without_congestion_are_not_declared() {
     }
 }
 
-/// Whoever declares nothing of its marks has next to nothing behind a dropper, and without one more than others.
+/// A sender that declares none of its marks gets next to nothing behind a dropper, and more than others without one.
 #[test]
 fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
@@ -101,7 +101,7 @@ fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
-/// Whoever declares only while little of its is in flight has less than honest users have.
+/// A sender that declares only while its data in flight are few gets less than honest users.
 #[test]
 fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     let slow = r#"{ kind = "re-ecn", cheat = { kind = "while-slow", flight = "8 kB" } }"#;
@@ -111,7 +111,7 @@ fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     assert!(own < others, "{own} of {others}");
 }
 
-/// Figure 2a of the paper: senders speak re-ECN, and the dropper stands at the serving gateway or at eNodeBs.
+/// Figure 2a of the paper: senders use re-ECN, and the dropper is at the serving gateway or at eNodeBs.
 const MOBILE: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -146,7 +146,7 @@ to = "phones2"
 tcp.conex = { kind = "re-ecn", cheat = { kind = "understate", share = 0.1 } }
 "#;
 
-/// Liars lose at a dropper at either place, and nobody loses by being at their eNodeB.
+/// Cheats lose at a dropper in either place, and honest users lose nothing by its being at the eNodeB.
 #[test]
 fn liars_lose_at_a_serving_gateway_and_at_an_enodeb_and_the_honest_at_neither() {
     let (honest, silent, sparing) = (0..5, 5..6, 6..7);
@@ -176,7 +176,7 @@ fn liars_lose_at_a_serving_gateway_and_at_an_enodeb_and_the_honest_at_neither() 
     }
 }
 
-/// What takes part and never declares is dropped behind the queue that marks it, for as long as it lasts.
+/// A flood that uses re-ECN and never declares is dropped behind the queue that marks it, as long as it lasts.
 #[test]
 fn a_flood_that_ignores_marks_is_dropped_behind_the_link_and_ends_in_time() {
     let flood = r#"{ kind = "cbr", rate = "40 Mb/s", conex = "re-ecn", lasts = "20 s" }"#;
@@ -187,7 +187,7 @@ fn a_flood_that_ignores_marks_is_dropped_behind_the_link_and_ends_in_time() {
     assert!(mbps(&output, 4..5) < 0.5, "{}", mbps(&output, 4..5));
 }
 
-/// A flood at ten times the fair share takes what victims have, but behind a policer.
+/// A flood at ten times the fair share takes the throughput of others, except behind a policer.
 #[test]
 fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
     let flood = ("users.other.traffic", r#"{ kind = "cbr", rate = "40 Mb/s" }"#);
@@ -200,7 +200,7 @@ fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
     assert!((mbps(&kept, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&kept, 4..5));
 }
 
-/// Where nobody is marked, policers and droppers change nothing but what they count.
+/// Without marks, policers and droppers change only their own counts.
 #[test]
 fn without_congestion_re_ecn_stages_change_nothing() {
     let free = [("tcp.window_limit", "\"15 kB\""), ("bottleneck.aqm", "\"drop-tail\"")];
@@ -212,8 +212,8 @@ fn without_congestion_re_ecn_stages_change_nothing() {
     assert_eq!(with(&[&free[..], &policed].concat()).digest, plain.digest);
 }
 
-/// A policer that measures and is told nothing lets near flows have what one does that is told of them; the round trip of the
-/// far one would take a tenth of it from them.
+/// A policer with measured round trips gives near flows the same as one with configured round trips; applying the round
+/// trip of the far one would cost near flows a tenth.
 #[test]
 fn near_and_far_flows_are_held_by_round_trips_that_are_measured_alone() {
     let near_mbps = |near: &str, far: &str| {

@@ -1,5 +1,5 @@
-//! Scalable senders in whole runs: DCTCP at a queue with a marking threshold, against its paper
-//! (M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.3).
+//! Scalable senders in whole runs: DCTCP at a queue with a marking threshold, compared with its paper (M. Alizadeh et
+//! al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.3).
 
 use crate::common;
 
@@ -9,13 +9,13 @@ use tidegate_simulator::run;
 
 const SCENARIO: &str = include_str!("../../../scenarios/dctcp-step-marking.toml");
 
-/// Packets on the path at 1 Gb/s without a queue: there 0.2 ms and the transmission of a packet (at
-/// the access link 1.2 µs, at the bottleneck 12 µs), back 0.2 ms and that of an ACK.
+/// Packets on the path at 1 Gb/s without a queue: forward 0.2 ms and the transmission of a packet (at the access link
+/// 1.2 µs, at the bottleneck 12 µs), back 0.2 ms and that of an ACK.
 const PIPE_PACKETS: f64 = (400.0 + 13.2 + 0.6) / 12.0;
-/// The other of the two flows sends next to nothing.
+/// Makes the other flow send next to nothing.
 const ALONE: (&str, &str) = ("users.other.traffic", "{ kind = \"cbr\", rate = \"1 b/s\" }");
 
-/// Packets that find more than so many before them are marked.
+/// Runs with packets marked if they find more than `packets` in the queue.
 fn at_threshold(packets: u32, more: &[(&str, &str)]) -> RunOutput {
     let next = packets + 1;
     let aqm =
@@ -29,7 +29,7 @@ fn utilization(output: &RunOutput) -> f64 {
     output.links.utilization[link(output, "bottleneck")]
 }
 
-/// Quantiles of the backlog of the bottleneck in the time measured, in packets.
+/// Returns quantiles of the bottleneck's backlog in the measured time, packets.
 fn backlog(output: &RunOutput, quantiles: [f64; 2]) -> [u32; 2] {
     let series = &output.link_series;
     let rows = series.link.iter().zip(&series.time_s).zip(&series.backlog_packets);
@@ -39,9 +39,9 @@ fn backlog(output: &RunOutput, quantiles: [f64; 2]) -> [u32; 2] {
     quantiles.map(|q| packets[(q * (packets.len() - 1) as f64) as usize])
 }
 
-/// Section 3.3: the queue swings between K + N − A and K + N, A = √(2 N (C RTT + K))/2, where the N
-/// flows are in step. They are not here, so that it swings less, and one packet more can wait because
-/// hosts send with a jitter of up to a packet time.
+/// Section 3.3: the queue oscillates between K + N − A and K + N, A = √(2 N (C RTT + K))/2, if the N flows are
+/// synchronized. They are not here, so the amplitude is smaller, and one packet more can wait because hosts send with a
+/// jitter of up to a packet time.
 #[test]
 fn the_queue_swings_at_the_threshold() {
     for (threshold, flows, more) in [(20, 1.0, vec![ALONE]), (20, 2.0, vec![]), (40, 2.0, vec![])] {
@@ -55,8 +55,8 @@ fn the_queue_swings_at_the_threshold() {
     }
 }
 
-/// Equation (13): K > C RTT / 7 keeps the queue from running empty. Reno, which halves its window for
-/// a mark, would need C RTT.
+/// Equation (13): K > C RTT / 7 keeps the queue from running empty. Reno, which halves its window for a mark, would
+/// need C RTT.
 #[test]
 fn a_threshold_above_a_seventh_of_the_pipe_fills_the_link() {
     let reno = [("tcp.congestion_control", "reno"), ("tcp.ecn", "true")];
@@ -75,10 +75,10 @@ fn a_threshold_above_a_seventh_of_the_pipe_fills_the_link() {
     }
 }
 
-/// Equations (4) to (6), with the round trip's rest after a reduction that Linux has: of the Wα/2 + 1
-/// round trips between two reductions, one is marked, so that α (Wα/2 + 1) = 1. W is the window at
-/// which the queue reaches K. Without jitter and delayed ACKs, which blur the threshold; within 12 %: the
-/// smallest window's share is 11 % below (6 % before reductions went by the window); why was not looked into.
+/// Equations (4) to (6), with Linux's round trip without growth after a reduction: of the Wα/2 + 1 round trips between
+/// two reductions, one is marked, so that α (Wα/2 + 1) = 1. W is the window at which the queue reaches K. Without
+/// jitter and delayed ACKs, which blur the threshold; within 12 %: for the smallest window the share is 11 % below (6 %
+/// before reductions were based on the window).
 #[test]
 fn the_marked_share_is_that_of_the_sawtooth() {
     let sharp = [("host_jitter", "off"), ("tcp.delayed_ack", "off")];
@@ -94,7 +94,7 @@ fn the_marked_share_is_that_of_the_sawtooth() {
     }
 }
 
-/// Nothing is lost, and neither flow gets more than the other by more than 5 %.
+/// Nothing is lost, and neither flow gets more than 5 % above the other.
 #[test]
 fn two_flows_share_a_marking_queue_fairly() {
     let outputs = runs(&plan_with(SCENARIO, &[]), 1..=4);
@@ -108,7 +108,7 @@ fn two_flows_share_a_marking_queue_fairly() {
 
 const ACCURATE: &str = include_str!("../../../scenarios/accurate-ecn.toml");
 
-/// As long as every ACK arrives, counters tell DCTCP what marked and unmarked segments acknowledged apart do,
+/// While every ACK arrives, counters report the same marks to DCTCP as separate ACKs for marked and unmarked segments,
 /// with or without the option.
 #[test]
 fn a_sender_with_mark_counters_gets_what_others_do() {
@@ -124,8 +124,8 @@ fn a_sender_with_mark_counters_gets_what_others_do() {
     }
 }
 
-/// A mark is a mark to Reno, once per window, however it is told: the share of marked packets, and with it what a
-/// queue holds, stays.
+/// Reno reacts to a mark once per window, regardless of the feedback: the share of marked packets, and with it the
+/// backlog, stays the same.
 #[test]
 fn reno_answers_to_counted_marks_as_to_echoes() {
     let with_feedback = |feedback| {

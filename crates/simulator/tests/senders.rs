@@ -1,5 +1,5 @@
-//! Every cross of loss recovery, ECN, congestion control and delayed acknowledgements, where packets are
-//! lost at random, requests and acknowledgements among them.
+//! All combinations of loss recovery, ECN, congestion control and delayed acknowledgements, with random loss of all
+//! packets, SYNs and acknowledgements included.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// All of them, as lines of a scenario's `[tcp]`.
+/// Returns all combinations as lines of a scenario's `[tcp]`.
 fn senders() -> impl Iterator<Item = (String, bool)> {
     let recoveries = ["sack", "rack", "fack", "newreno", "reno"];
     let controls =
@@ -21,7 +21,7 @@ fn senders() -> impl Iterator<Item = (String, bool)> {
         })
     });
     crosses.map(|(recovery, control, ecn, delay)| {
-        // Scalable senders have ECN by themselves; then only the link does without.
+        // Scalable senders always use ECN; for them only the link may lack it.
         let own = if ["dctcp", "prague"].contains(&control) {
             String::new()
         } else {
@@ -35,7 +35,7 @@ fn senders() -> impl Iterator<Item = (String, bool)> {
     })
 }
 
-/// A link that loses at random, in both directions, and marks where senders can read it.
+/// A path with random loss in both directions, and marking if senders use ECN.
 #[derive(Clone, Debug)]
 struct Path {
     profile: &'static str,
@@ -47,7 +47,7 @@ struct Path {
 
 impl Path {
     fn round_trip_s(&self) -> f64 {
-        // Both ways, and a full queue of 40 packets.
+        // Both directions, and a full queue of 40 packets.
         2e-3 * f64::from(self.delay_ms) + 41.0 * 0.012 / f64::from(self.mbps) + 0.01
     }
 
@@ -73,10 +73,10 @@ fn any_path() -> impl Strategy<Value = Path> {
     )
 }
 
-/// More than connection requests bring in a sample.
+/// More than SYNs alone contribute to a sample.
 const REQUESTS_BPS: f64 = 8.0 * 200.0 / 0.1;
 
-/// The longest time in which nothing arrived, once data had, until the transfer was done.
+/// Returns the longest time without an arrival, from the first data until the end of the transfer.
 fn longest_silence_s(output: &RunOutput, done_s: f64) -> f64 {
     let series = &output.group_series;
     let samples = series.time_s.iter().zip(&series.throughput_bps);
@@ -93,9 +93,8 @@ fn longest_silence_s(output: &RunOutput, done_s: f64) -> f64 {
 proptest! {
     #![proptest_config(exact(25))]
 
-    /// A transfer ends, with every byte of it delivered once. And no sender stands still for longer than its
-    /// timer allows: the initial timeout or, once there is a sample, the shortest one and five round trips,
-    /// doubled with each timeout.
+    /// A transfer completes, with every byte of it delivered once. No sender stalls for longer than its timer allows:
+    /// the initial timeout or, with a sample, the minimum one and five round trips, doubled with each timeout.
     #[test]
     fn every_sender_gets_its_bytes_through(path in any_path(), kb in 1..200u32) {
         let users = format!("traffic = {{ kind = \"transfer\", size = \"{kb} kB\" }}\n");
@@ -118,10 +117,10 @@ proptest! {
     }
 }
 
-/// Throughput × RTT / MSS = C / √p: C is at most 1.31 where losses are independent (Mathis et al., CCR 27(3),
-/// 1997, section 3), and with an ACK for every second segment, at p = 3 %, a round trip of 50 ms and a
-/// timeout of 250 ms, at least 0.64 by the model that knows of timeouts (Padhye et al., SIGCOMM 1998,
-/// equation 30). One run of 300 s with 3,000 losses or more for each sender.
+/// Throughput × RTT / MSS = C / √p: C is at most 1.31 for independent losses (Mathis et al., CCR 27(3), 1997, section
+/// 3), and with an ACK for every second segment, at p = 3 %, a round trip of 50 ms and an RTO of 250 ms, at least 0.64
+/// by the model with timeouts (Padhye et al., SIGCOMM 1998, equation 30). One run of 300 s with at least 3,000 losses
+/// for each sender.
 #[test]
 fn throughput_at_random_loss_lies_between_the_models() {
     let path = Path { profile: "linux", mbps: 20, delay_ms: 25, loss: 0.03, seed: 1 };
@@ -134,13 +133,14 @@ fn throughput_at_random_loss_lies_between_the_models() {
     }
 }
 
-/// What ns-2's Agent/TCP/Linux does otherwise than the senders of the profile `classic`.
+/// Differences of ns-2's Agent/TCP/Linux from the senders of the profile `classic`.
 const NS2_LINUX: &str = "window_reduction = \"ns2-linux\"\nloss_recovery = \"fack\"\nquirks.loss_threshold = 4\n\
     timestamps = true\nquirks.rtt_on_each_ack = true\nquirks.damp_rtt_falls = true\nquirks.backoff_forgets_rtt = true\n\
     quirks.limited_transmit_by_count = false\nquirks.loss_to_one = false\nafter_timeout = \"keep-scoreboard\"\n\
     quirks.rearm_on_each_ack = true\nmax_rto = \"120 s\"\necn_to_one = false\nwindow_limit = \"65536 B\"\n";
 
-/// Twenty flows with such a sender, a round trip of 100 ms, and a link that is never full: packets and timeouts of a flow in a second.
+/// Runs twenty flows with such a sender, a round trip of 100 ms, and a link that is never full. Returns the packets and
+/// timeouts of a flow per second.
 fn of_twenty_flows(controller: &str, ecn: bool, link: &str, seconds: u32) -> [f64; 2] {
     let text = format!(
         "version = 1\nprofile = \"classic\"\nwarm_up = \"0 s\"\nduration = \"{seconds} s\"\n\
@@ -149,7 +149,7 @@ fn of_twenty_flows(controller: &str, ecn: bool, link: &str, seconds: u32) -> [f6
          [users.all]\ncount = 20\n"
     );
     let flows = run(&plan(&text), 1).flows;
-    // Requests are not ECN-capable: one that is dropped where others are marked costs time, and six in a row the flow.
+    // SYNs are not ECN-capable: a drop instead of a mark costs time, and six in a row the flow.
     let begun = flows.packets_delivered.iter().filter(|packets| **packets > 0).count();
     let per_s = |all: f64| all / begun as f64 / f64::from(seconds);
     let packets: u64 = flows.packets_delivered.iter().sum();
@@ -158,9 +158,9 @@ fn of_twenty_flows(controller: &str, ecn: bool, link: &str, seconds: u32) -> [f6
 
 const CUBIC_2_1: &str = r#"{ kind = "cubic", growth = "linux-2.6.22" }"#;
 
-/// What ns-2.35 measures (Agent/TCP/Linux, Agent/TCPSink/Sack1, timestamps_, ecn_ 1, packetSize_ 1460, window_ 44): twenty
-/// flows over 200 s, a round trip of 100 ms, and packets marked at random before a link that is never full. Packets a second
-/// of a flow.
+/// Measurements of ns-2.35 (Agent/TCP/Linux, Agent/TCPSink/Sack1, timestamps_, ecn_ 1, packetSize_ 1460, window_ 44):
+/// twenty flows over 200 s, a round trip of 100 ms, and packets marked at random before a link that is never full.
+/// Packets per second and flow.
 #[test]
 fn the_sender_under_marks_is_ns2s_for_linux() {
     const MARKED: [f64; 5] = [0.02, 0.05, 0.1, 0.2, 0.3];
@@ -179,7 +179,7 @@ fn the_sender_under_marks_is_ns2s_for_linux() {
     }
 }
 
-/// The same with packets lost at random, over 400 s, and timeouts a second of a flow.
+/// The same with random losses, over 400 s, and timeouts per second and flow.
 #[test]
 fn the_sender_under_losses_is_ns2s_for_linux() {
     for (loss, [packets, timeouts]) in [

@@ -1,4 +1,4 @@
-//! Stages on the path: what they see, where they stand, and that they stand in nobody's way.
+//! Tests of stages on the path: their view of packets, their places, and their side effects.
 
 use crate::common;
 
@@ -26,7 +26,7 @@ count = 2
 egress = [{ kind = "mark-counter" }]
 "#;
 
-/// A count of a stage, of all users together.
+/// Returns a count of a stage over all users.
 fn count(output: &RunOutput, stage: &str, count: &str) -> u64 {
     let table = &output.stages;
     let rows = (0..table.value.len())
@@ -60,7 +60,7 @@ fn a_counter_at_the_ingress_sees_packets_before_the_bottleneck_marks_them() {
     assert_eq!(count(&output, "heavy.0.ingress.0", "seen_packets"), groups.arrivals[heavy]);
 }
 
-/// Nor does it cost one when nobody asks: there is no table then.
+/// Nor does an unread counter: there is no table then.
 #[test]
 fn a_counter_changes_no_packet() {
     let with = run(&plan_with(TWO_GROUPS, &[]), 1);
@@ -71,15 +71,15 @@ fn a_counter_changes_no_packet() {
     assert!(without.stages.value.is_empty());
 }
 
-/// What a stage writes into a header is there for whoever comes after it: a counter, the receiver, and
-/// through its echo the sender.
+/// What a stage writes into a header is visible to all that follow: a counter, the receiver, and through its feedback
+/// the sender.
 #[test]
 fn a_mark_that_a_stage_makes_reaches_the_receiver_and_slows_the_sender() {
     let marker = r#"[{ kind = "random-marker", probability = 0.02 }, { kind = "mark-counter" }]"#;
     let (red, others): (Vec<&str>, Vec<&str>) =
         TWO_GROUPS.lines().partition(|line| line.starts_with("aqm"));
     assert_eq!(red.len(), 1, "the queue marks no more");
-    // Nor does it lose a request, after which a sender would do without ECN.
+    // Nor is a SYN lost, after which a sender would fall back to no ECN.
     let text = others.join("\n").replace("60 packets", "500 packets");
     let run_with = |egress: &str| run(&plan_with(&text, &[("bottleneck.egress", egress)]), 1);
     let (without, with) = (run_with("[]"), run_with(marker));
@@ -93,8 +93,8 @@ fn a_mark_that_a_stage_makes_reaches_the_receiver_and_slows_the_sender() {
     assert!(window(&with) < 0.5 * window(&without), "senders hear of it");
 }
 
-/// Mathis et al., CCR 27(3), 1997, table 1: W = 1.31/√p where losses are random and each segment is acknowledged.
-/// A mark while the last is still echoed is none more, so that the window is somewhat larger.
+/// Mathis et al., CCR 27(3), 1997, table 1: W = 1.31/√p if losses are random and each segment is acknowledged. A mark
+/// during the echo of the last does not count, so that the window is somewhat larger.
 #[test]
 fn constant_marking_gives_the_window_of_the_square_root_law() {
     let text = include_str!("../../../scenarios/random-marker.toml");
@@ -136,7 +136,7 @@ ingress = [{ kind = "mark-counter" }]
 egress = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-counter" }]
 "#;
 
-/// Reports cross the reverse path: as many more packets as there were reports, all but those still under way.
+/// Reports use the reverse path: its packets increase by the number of reports, except those still in transit.
 #[test]
 fn reports_are_packets_with_a_delay_on_the_reverse_path() {
     let with = run(&plan_with(REPORTED, &[]), 1);
@@ -154,13 +154,13 @@ fn reports_are_packets_with_a_delay_on_the_reverse_path() {
             count(&with, egress, &format!("{what}_packets")),
             count(&with, ingress, &format!("reported_{what}_packets")),
         );
-        // What has passed since the latest report left, up to 100 ms and the reverse path ago.
+        // Except for packets since the latest report, which was sent up to 100 ms plus the reverse delay ago.
         assert!(known <= there && there - known < 150, "{what}: {known} of {there} known");
         assert!(known > 0);
     }
 }
 
-/// Counts run from the beginning, so that the next report makes good for one that is lost.
+/// Counts are cumulative, so that the next report replaces a lost one.
 #[test]
 fn a_lost_report_hides_nothing() {
     let steady = r#"{ kind = "cbr", rate = "1 Mb/s" }"#;
@@ -174,7 +174,7 @@ fn a_lost_report_hides_nothing() {
     assert!(known <= there && there - known < 600, "{known} of {there} known");
 }
 
-/// Nobody to report to: no packet, no difference.
+/// Without a receiver of reports, no packet is sent and nothing changes.
 #[test]
 fn without_a_taker_no_report_leaves() {
     let alone = run(&plan_with(REPORTED, &[("users.one.ingress", "[]")]), 1);
@@ -193,11 +193,11 @@ fn a_meter_is_a_stage_at_the_ingress() {
     let as_meter = run(&plan_with(&text, &as_meter), 1);
     let as_stage = run(&plan_with(&text, &[("users.heavy.ingress", stage)]), 1);
     assert_eq!(as_meter.digest, as_stage.digest);
-    assert_ne!(as_meter.digest, run(&plan_with(&text, &[]), 1).digest, "the meter tells");
+    assert_ne!(as_meter.digest, run(&plan_with(&text, &[]), 1).digest, "the meter has an effect");
 }
 
-/// Two rate plans of 15 Mb/s: UDP has just that; TCP needs a burst of its bandwidth-delay product, and less of the rate with a
-/// longer round trip.
+/// Two rate plans of 15 Mb/s: UDP gets exactly that; TCP needs a burst size of its bandwidth-delay product, and gets
+/// less of the rate with a longer round trip.
 #[test]
 fn a_policer_passes_its_rate_and_tcp_needs_a_burst() {
     const SCENARIO: &str = include_str!("../../../scenarios/policer.toml");

@@ -24,10 +24,9 @@ flows = 10
 count = 10
 "#;
 
-/// A single customer's packets leave in the order they came, so that round robin over it alone is
-/// first come, first served: what is computed in advance and what is an event must agree in all that
-/// hosts see, to the last bit. The buffer differs in whom it drops (the last packet of the longest
-/// queue is the arriving one), not in what is left.
+/// Packets of a single customer leave in order, so that round robin over it is FIFO: departures computed in advance and
+/// departures as events have to agree in everything visible to hosts, to the last bit. The schedulers differ in the
+/// packet dropped (the last packet of the longest queue is the arriving one), not in what remains.
 #[test]
 fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer() {
     let one = |scheduler| {
@@ -35,7 +34,7 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
         let text = TCP.replace("[users.light]\ncount = 10\n", "");
         let mut plan = plan_with(&text, &overrides);
         assert_eq!(plan.users.len(), 1);
-        // An unlimited turn, since the end of a turn says nothing where nobody else waits.
+        // With an unlimited quantum, since the end of a turn has no effect with one customer.
         if let SchedulerParams::Drr(params) =
             &mut Arc::make_mut(&mut plan.links[0].kind).declared.scheduler
         {
@@ -63,7 +62,7 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
         };
         let (in_advance, as_events) = (value(&advance), value(&events));
         let apart = (in_advance - as_events).abs() / in_advance;
-        // Which packets a measurement begins and ends with differs: those accepted or those sent.
+        // The first and last packets of a measurement differ: those accepted or those sent.
         assert!(apart < 0.005, "{name}: {in_advance} in advance, {as_events} as events");
     }
 }
@@ -76,7 +75,7 @@ fn a_run_with_a_scheduler_is_a_function_of_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
-/// What the heavy user gets, as a multiple of what a light one gets on average.
+/// Returns the throughput of the heavy user over the mean of the light ones.
 fn ratio(plan: &Plan) -> f64 {
     let output = tidegate_simulator::run(plan, 3);
     let of = |group| {
@@ -103,9 +102,9 @@ fn fair_queuing_over_flows_makes_ten_flows_ten_times_one() {
     assert!((fq - 10.0).abs() < 0.5, "{fq}");
 }
 
-/// Fair between customers first: ten flows are worth one, as with a queue for each customer, and each of
-/// the ten gets a tenth of that. A flow with so little has windows of a packet or two and nothing to send
-/// when it is its turn, at times: the ratio is a little below 1.
+/// Fairness between customers first: ten flows together get the share of one, as with a queue per customer, and each of
+/// the ten gets a tenth of that. A flow with such a share has windows of a packet or two and sometimes nothing to send
+/// in its turn: the ratio is slightly below 1.
 #[test]
 fn fairness_between_customers_and_then_between_flows() {
     let dual_host = ("bottleneck.scheduler.kind", "\"dual-host\"");
@@ -122,8 +121,8 @@ fn fairness_between_customers_and_then_between_flows() {
     assert!(output.links.mean_sojourn_s[bottleneck] < 0.1);
 }
 
-/// A packet takes 14.4 ms here. CAKE, which knows that, does not signal below four packets' time, and the link stays
-/// busy; with target 5 ms, as in its unlimited mode, the queue runs empty after each drop.
+/// A packet takes 14.4 ms here. CAKE, which accounts for that, does not signal below four packets' time, and the link
+/// stays busy; with target 5 ms, as in its unlimited mode, the queue runs empty after each drop.
 #[test]
 fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
     let used = |knows_rate: bool| {
@@ -143,8 +142,8 @@ fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
     assert!(known > 0.98 && unknown < 0.85, "{known} and {unknown}");
 }
 
-/// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
-/// the first the one is served last, and what does not fit is its. Nobody else loses a packet.
+/// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: after the first period the heavy
+/// user is served last, and only its packets are dropped.
 #[test]
 fn the_heavy_user_of_a_busy_port_bears_the_congestion_of_the_next_period() {
     let text = r#"
@@ -173,7 +172,7 @@ start = "0 s"
     assert_eq!(light, 0);
     assert!((600..=700).contains(&heavy), "{heavy} packets");
     let (_, light) = lost_by(&[("bottleneck.scheduler.kind", "\"fifo\"")]);
-    assert!(light > 200, "first come, first served spares nobody: {light} packets");
+    assert!(light > 200, "FIFO spares no user: {light} packets");
 }
 
 /// A source at a constant rate below the link's, a third of the time above it.
@@ -195,7 +194,7 @@ start = "0 s"
         let plan = plan_with(text, &[("bottleneck.scheduler.kind", scheduler)]);
         let output = tidegate_simulator::run(&plan, 1);
         let got_mb = output.flows.throughput_bps[0] * 30.0 / 1e6;
-        // 8 Mb/s for 20 s and 3 Mb/s for 10 s; a queue of 20 packets is carried over.
+        // 8 Mb/s for 20 s and 3 Mb/s for 10 s; a queue of 20 packets remains from before.
         assert!((got_mb - 190.0).abs() < 0.3, "{scheduler}: {got_mb} Mb");
         let bottleneck = link(&output, "bottleneck");
         let busy = (20.0 * 8.0 / 9.0 + 10.0) / 30.0;
@@ -232,10 +231,9 @@ rate_changes = [{{ at = "10 s", rate = "{rate}" }}, {{ at = "11 s", rate = "10 M
             let (got_mbps, bottleneck) =
                 (output.flows.throughput_bps[0] / 1e6, link(&output, "bottleneck"));
             let what = format!("{scheduler}, {aqm}, {rate}");
-            // 19 of 20 s.
-            // CoDel drops what waited through it.
+            // 19 of 20 s. CoDel drops packets that waited through the outage.
             let least = if aqm == "codel" { 8.7 } else { 9.4 };
-            // What waited at the beginning is carried over.
+            // Packets that waited at the beginning are included.
             assert!((least..=9.51).contains(&got_mbps), "{what}: {got_mbps} Mb/s");
             let utilization = output.links.utilization[bottleneck];
             assert!((used - 0.07..=used + 1e-6).contains(&utilization), "{what}: {utilization}");
@@ -287,7 +285,7 @@ fn a_mechanism_says_how_much_it_remembers() {
     assert_eq!(planned.links[0].aqm, AqmParams::DropTail);
 }
 
-/// A buffer for two thirds of a second, four flows, and the delay that CoDel leaves of it.
+/// A buffer of two thirds of a second, four flows, and the delay with CoDel.
 #[test]
 fn codel_keeps_the_delay_near_its_target_and_the_link_busy() {
     let of = |overrides: &[(&str, &str)]| {
@@ -301,7 +299,7 @@ fn codel_keeps_the_delay_near_its_target_and_the_link_busy() {
     let (standing_ms, ..) = of(&[]);
     let (codel_ms, signalled, full) = of(&[("bottleneck.aqm.kind", "\"codel\"")]);
     assert!(standing_ms > 400.0, "without: {standing_ms} ms");
-    // The transmission, 1.2 ms, counts.
+    // The transmission time of 1.2 ms is included.
     assert!((3.0..15.0).contains(&codel_ms), "with: {codel_ms} ms");
     assert!(signalled > 100 && full == 0, "{signalled} signals, {full} overflows");
 }
@@ -316,7 +314,7 @@ fn codel_marks_where_it_may() {
             ("bottleneck.aqm", kind),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
-            // A connection whose request is lost would do without.
+            // A connection whose SYN is lost would fall back to no ECN.
             ("tcp.ecn_fallback", "false"),
             ("bottleneck.buffer", "\"500 packets\""),
         ],
@@ -327,8 +325,8 @@ fn codel_marks_where_it_may() {
     assert_eq!(output.links.drops_aqm[row] + output.links.drops_full[row], 0);
 }
 
-/// With a buffer that overflows and a wire that loses: what a link has marked and let pass is what arrives
-/// marked, where it alone marks, but for the few packets under way at the end.
+/// With a buffer that overflows and a lossy wire: the packets that a link has marked and passed equal those that arrive
+/// marked, if it is the only one to mark, except for the few in transit at the end.
 #[test]
 fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
     let red = r#"{ kind = "red", min_threshold = "2 packets", max_threshold = "40 packets", weight = 0.1 }"#;

@@ -1,4 +1,4 @@
-//! Videos over RTP, calls and who admits them, seen from outside.
+//! Tests of videos over RTP, calls and admission control, by their metrics.
 
 use crate::common;
 
@@ -6,14 +6,14 @@ use common::plan_with;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// What the applications of a group tell of something, one a flow.
+/// Returns a metric of the applications of a group, one value per flow.
 fn reported(output: &RunOutput, what: &str) -> Vec<f64> {
     let table = &output.applications;
     let rows = (0..table.amount.len()).filter(|&row| table.what[row] == what);
     rows.map(|row| table.amount[row]).collect()
 }
 
-/// The same, of the only flow.
+/// Returns a metric of the only flow.
 fn one(output: &RunOutput, what: &str) -> f64 {
     let all = reported(output, what);
     assert_eq!(all.len(), 1, "{what}: {all:?}");
@@ -35,9 +35,9 @@ start = "0 s"
 traffic = { kind = "calls", rate = "200 kb/s", every = "500 ms", holding = "10 s" }
 "#;
 
-/// What begins by itself is a Poisson process, and so are those that are there at once, whatever the distribution of
-/// their times: mean and variance are 20. In 2,000 s, 200 independent looks at it, the mean deviates by 0.32 to 0.45
-/// and the variance by 2 to 3; asked is 4 times that.
+/// Arrivals are a Poisson process, and the number of calls in progress is Poisson distributed, for any distribution of
+/// holding times: mean and variance are 20. In 2,000 s, or 200 independent samples, the standard deviation of the mean
+/// is 0.32 to 0.45 and that of the variance 2 to 3; the tolerance is 4 times that.
 #[test]
 fn calls_without_control_are_poisson() {
     for distribution in ["fixed", "exponential"] {
@@ -48,14 +48,14 @@ fn calls_without_control_are_poisson() {
         let variance = one(&output, "calls_variance");
         assert!((variance - 20.0).abs() < 12.0, "{variance}");
         assert_eq!(one(&output, "blocked"), 0.0);
-        // A call sends 200 kb/s, but for the scenes that its video happens to have.
+        // A call sends 200 kb/s, apart from the scenes drawn for its video.
         let per_call = output.flows.throughput_bps[0] / one(&output, "calls");
         assert!((per_call / 200e3 - 1.0).abs() < 0.04, "{per_call}");
     }
 }
 
-/// Erlang's B formula for 20 Erlang and 20 servers: 0.1589. Of 4,000 calls a share is known to 0.013 or so, since
-/// blocked calls come together; asked is 4 times that.
+/// Erlang's B formula for 20 Erlang and 20 servers: 0.1589. With 4,000 calls the standard error is about 0.013, since
+/// blocking is correlated; the tolerance is 4 times that.
 #[test]
 fn a_counter_blocks_as_erlang_says_whatever_the_distribution_of_times() {
     for distribution in ["fixed", "exponential"] {
@@ -71,7 +71,7 @@ fn a_counter_blocks_as_erlang_says_whatever_the_distribution_of_times() {
     }
 }
 
-/// Where every packet is marked with probability p, n probes let (1 - p)^n of the calls in. 4,000 calls: a standard
+/// If every packet is marked with probability p, n probes admit a share (1 - p)^n of the calls. 4,000 calls: a standard
 /// deviation of 0.008.
 #[test]
 fn probes_are_marked_as_all_packets_are() {
@@ -84,14 +84,14 @@ fn probes_are_marked_as_all_packets_are() {
         let want = 1.0 - libm::pow(1.0 - probability, f64::from(probes));
         let blocking = one(&output, "blocking");
         assert!((blocking - want).abs() < 0.035, "{probes} probes, {probability}: {blocking}");
-        // The probes go 40 ms apart, and the last answer comes a round trip after the last probe.
+        // Probes are 40 ms apart, and the last answer arrives a round trip after the last probe.
         let waited = one(&output, "set_up_s");
         assert!((waited - 0.04 * f64::from(probes - 1)).abs() < 0.03, "{waited} s");
         assert!(one(&output, "probes") <= one(&output, "offered") * f64::from(probes));
     }
 }
 
-/// A stream on a link with room for all that it sends, on which a packet is marked with probability 0.1.
+/// A stream on an uncongested link, on which a packet is marked with probability 0.1.
 const ADAPTS: &str = r#"
 version = 1
 warm_up = "400 s"
@@ -124,8 +124,8 @@ fn a_target_rate_settles_where_price_times_rate_is_what_one_pays() {
     assert!((bps / 1.2e6 - 1.0).abs() < 0.15, "{bps}");
 }
 
-/// What is far from it comes closer by e in 1/(κ T p) updates: with 0.1 and 0.005 that are 2,000 frames, 80 s. Over
-/// those a target rate that starts at 0.6 Mb/s has a mean of 1.6 - 1.0 (1 - 1/e).
+/// The distance decays by a factor e in 1/(κ T p) updates: with 0.1 and 0.005 that is 2,000 frames, 80 s. Over those, a
+/// target rate that starts at 0.6 Mb/s has a mean of 1.6 - 1.0 (1 - 1/e).
 #[test]
 fn a_target_rate_settles_with_the_time_constant_of_its_law() {
     let first = [("warm_up", "\"0 s\""), ("duration", "\"80 s\"")];
@@ -134,7 +134,7 @@ fn a_target_rate_settles_with_the_time_constant_of_its_law() {
     assert!((target / want - 1.0).abs() < 0.05, "{target} for {want}");
 }
 
-/// With a step a packet, of which this video has two a frame, in half of the time.
+/// With an update per packet, of which this video has two a frame, in half of the time.
 #[test]
 fn a_step_a_packet_settles_as_much_sooner_as_a_frame_has_packets() {
     let first = [
@@ -149,7 +149,8 @@ fn a_step_a_packet_settles_as_much_sooner_as_a_frame_has_packets() {
     assert!((target / want - 1.0).abs() < 0.05, "{target} for {want}");
 }
 
-/// With w = 40 kb/s the target is 0.4 Mb/s, below the worst quality. Who may stop does; who may not sends that.
+/// With w = 40 kb/s the target is 0.4 Mb/s, below the worst quality. A stream that may stop does so; otherwise it sends
+/// the worst quality.
 #[test]
 fn a_stream_that_may_stops_below_its_worst_quality() {
     let poor = ("users.one.traffic.adaptation.willingness", "\"40 kb/s\"");
@@ -161,8 +162,8 @@ fn a_stream_that_may_stops_below_its_worst_quality() {
     assert!(stopped.flows.throughput_bps[0] < 0.7 * kept.flows.throughput_bps[0]);
 }
 
-/// Where the target lies above the threshold of a better quality all the time, the random rule takes it once in two
-/// times, and not again: of forty streams about half.
+/// If the target is always above the threshold of a better quality, the random rule takes it with probability one half,
+/// once: of forty streams about half.
 #[test]
 fn the_random_rule_leaves_half_of_the_streams_where_they_are() {
     let random = [
@@ -176,7 +177,7 @@ fn the_random_rule_leaves_half_of_the_streams_where_they_are() {
     assert!((6..=34).contains(&better), "{better}");
 }
 
-/// Five frames again and again on a link that takes them at once: in 10 s each is sent fifty times.
+/// Five frames in a loop on a fast link: in 10 s each is sent fifty times.
 #[test]
 fn fragmented_frames_are_conserved_to_the_byte() {
     let video = r#"
@@ -199,7 +200,7 @@ traffic = { kind = "frames", frames = "1\n1460\n1461\n65495\n0" }
     assert_eq!(output.flows.losses[0], 0);
 }
 
-/// Events of 400 s of calls, and of 400 s after thousands of calls have ended: as many for each packet.
+/// Events of 400 s of calls, and of 400 s after thousands of calls have ended: the same number per packet.
 #[test]
 fn a_call_that_ends_leaves_no_event_behind() {
     let admissions = [
@@ -225,8 +226,8 @@ fn a_call_that_ends_leaves_no_event_behind() {
     }
 }
 
-/// A gateway that refuses whoever asks: of few sources most are in a call, and what they begin passes as part of it; of
-/// many none is.
+/// A gateway that blocks every request: with few sources, most are in a call, and new calls pass as part of it; with
+/// many, none does.
 #[test]
 fn a_gateway_detects_a_new_call_by_the_silence_before_it() {
     let with = |sources: u32, silence: &str| {
@@ -246,10 +247,10 @@ fn a_gateway_detects_a_new_call_by_the_silence_before_it() {
     assert!(passed <= 5.0 && blocked > 0.9 * offered, "{passed} passed, {blocked} of {offered}");
 }
 
-/// Twenty flows of a site, of which each has a call now and then, on a path that marks too much: whoever knows of that lets
-/// none begin, until what it knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
-/// blocks what begins within 5 s of them: a third. Of the flows of a gateway one is always the next to try, and all others
-/// know of it: one in twelve begins.
+/// Twenty flows of a site, each with an occasional call, on a path with heavy marking: a known price blocks every call
+/// until it is 3 s old. Without a gateway, a flow learns the price from its own calls, of 2 s each 10 s, and so blocks
+/// calls within 5 s of them: a third. With a gateway, any flow may be the next to try, and all know the result: one in
+/// twelve begins.
 #[test]
 fn flows_of_a_site_share_what_their_gateway_knows() {
     let blocked = |at: &str| {
@@ -274,8 +275,8 @@ fn flows_of_a_site_share_what_their_gateway_knows() {
     assert!((0.85..0.95).contains(&together), "{together}");
 }
 
-/// Room for 20 calls of 200 kb/s by load, which is what its measurement has of them: as many as a counter lets in, less
-/// what videos vary by.
+/// Load-based admission for 20 calls of 200 kb/s by measured rate: about as many as a counter admits, less the
+/// variation of videos.
 #[test]
 fn admission_by_measured_load_keeps_it_within_its_limit() {
     let overrides = [(
@@ -289,8 +290,8 @@ fn admission_by_measured_load_keeps_it_within_its_limit() {
     assert!(output.flows.throughput_bps[0] < 4e6, "{}", output.flows.throughput_bps[0]);
 }
 
-/// Calls for which w/p = 400 kb/s: the second of their two qualities, once targets are above its 200 kb/s. Without marks for
-/// it none would be better than the first.
+/// Calls with w/p = 400 kb/s: the second of their two qualities, once targets are above its 200 kb/s. Without marks at
+/// this price none would be better than the first.
 #[test]
 fn calls_choose_their_quality_by_what_all_of_them_are_reported() {
     let better = "better = [{ rate = \"200 kb/s\" }]";
@@ -312,8 +313,8 @@ fn calls_choose_their_quality_by_what_all_of_them_are_reported() {
     assert!(rich > 0.5, "{rich}");
 }
 
-/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those that hear nothing from their
-/// receiver end, whoever admitted them, and so do those that begin after that; who gets no reports goes on.
+/// Long calls over a link that passes nothing from 120 s on: calls without reports from their receiver end, for any
+/// admission control, as do those that begin after that; calls that use no reports go on.
 #[test]
 fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
     let ended = |admission: &str, sign_of_life: &str| {
@@ -328,8 +329,8 @@ fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
         let output = run(&plan_with(CALLS, &overrides), 1);
         (one(&output, "ended"), one(&output, "begun"))
     };
-    // Twelve begin in each minute: those of the first 120 s end at 150 s, and then each 30 s after it began, unless it was
-    // blocked; left are the six or so of the last 30 s.
+    // Twelve begin in each minute: those of the first 120 s end at 150 s, and then each 30 s after it began, unless it
+    // was blocked; the six or so of the last 30 s remain.
     let admissions = [
         "{ kind = \"non-probing\", threshold = 0.9 }",
         "{ kind = \"probing\", probes = 3 }",
@@ -345,8 +346,8 @@ fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
     assert!(ended < 4.0 && begun > 5.0, "{ended} of {begun}");
 }
 
-/// Calls that stop below their worst quality, since all they sent is marked, for longer than a receiver may be silent: it has
-/// nothing to report, and is there.
+/// Calls that stop below their worst quality, since all their packets are marked, for longer than a receiver may be
+/// silent: the receiver has nothing to report, and is alive.
 #[test]
 fn calls_that_interrupt_themselves_do_not_end_by_it() {
     let price = "kind = \"price\", better = [{ rate = \"200 kb/s\" }], willingness = \"1 kb/s\", gain = 0.1, interrupts = true";

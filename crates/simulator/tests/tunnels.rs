@@ -1,4 +1,4 @@
-//! Tunnels of a mobile network in whole runs: what goes in comes out, reports tell the truth, and buckets hold floods.
+//! Tunnels of a mobile network in whole runs: packets are conserved, reports are correct, and buckets limit floods.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::plan_with;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a reverse path that loses reports.
+/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio link, and a reverse path that loses reports.
 const MOBILE: &str = r#"
 version = 1
 warm_up = "0 s"
@@ -75,7 +75,7 @@ fn place(output: &RunOutput, link: &str) -> usize {
     output.links.name.iter().position(|name| name == link).expect("is a link")
 }
 
-/// Packets and bytes are conserved: each has 44 B more between the two ends, and none before and behind.
+/// Packets and bytes are conserved: each packet has 44 B more between the two ends, and none before and behind.
 #[test]
 fn a_packet_is_longer_in_the_tunnel_alone() {
     let output = run(&plan_with(MOBILE, &[]), 1);
@@ -100,8 +100,8 @@ fn a_packet_is_longer_in_the_tunnel_alone() {
     assert_eq!(all(&output, ENODEB, "not_in_tunnel"), 0);
 }
 
-/// What ends of tunnels remember is told once a stage, as it is at the end, whatever part of the run is measured; policers
-/// and droppers of flows have theirs in bytes, too.
+/// The state of tunnel ends is reported once per stage, as of the end, for any measured part of the run; policers and
+/// droppers of flows report theirs in bytes, too.
 #[test]
 fn what_a_stage_remembers_is_reported_in_bytes() {
     let policed = "[{ kind = \"pdn-gateway\", policers = [{ buckets = \"by-flow\", \
@@ -109,7 +109,7 @@ fn what_a_stage_remembers_is_reported_in_bytes() {
     let states = |options: &[(&str, &str)]| {
         let output = run(&plan_with(MOBILE, options), 1);
         let all = |stage| all(&output, stage, "state_bytes");
-        assert_eq!(all(GATEWAY), count(&output, 0, GATEWAY, "state_bytes"), "told once");
+        assert_eq!(all(GATEWAY), count(&output, 0, GATEWAY, "state_bytes"), "reported once");
         (all(GATEWAY), all(ENODEB))
     };
     let whole @ (gateway, enodeb) = states(&[]);
@@ -123,7 +123,7 @@ fn what_a_stage_remembers_is_reported_in_bytes() {
     assert!(with_flows >= gateway + 4 * 56, "{with_flows} B with four flows at least");
 }
 
-/// At a constant rate below the link's: the same packets, at a later time by what 44 B take, and as long as they were.
+/// At a constant rate below the link's: the same packets with the same lengths, later by the transmission time of 44 B.
 #[test]
 fn a_tunnel_without_congestion_changes_nothing_but_length() {
     let quiet = [
@@ -147,7 +147,7 @@ fn a_tunnel_without_congestion_changes_nothing_but_length() {
     }
 }
 
-/// A fifth of all reports are lost; the last that came has told everything up to its number.
+/// A fifth of all reports are lost; the last to arrive covers everything up to its number.
 #[test]
 fn reports_have_what_the_enodeb_has_counted() {
     let output = run(&plan_with(MOBILE, &[]), 1);
@@ -188,7 +188,7 @@ fn marks_leave_the_tunnel_by_the_rules() {
     for of in ["rfc6040", "re-ecn"] {
         let capable = rules(of, "true");
         let marks: u64 = capable.flows.marks.iter().sum();
-        // Those of connections whose request was lost, which do without ECN.
+        // Packets of connections whose SYN was lost, which fall back to no ECN.
         let kept = all(&capable, ENODEB, "marks_not_copied");
         assert!(of == "re-ecn" || kept == 0, "{kept} marks are not copied by RFC 6040");
         assert_eq!(marks + kept, all(&capable, ENODEB, "marked_before"), "{of}");
@@ -205,7 +205,7 @@ fn marks_leave_the_tunnel_by_the_rules() {
     );
 }
 
-/// Radio losses are told of apart from congestion, and repeated attempts take most of them away.
+/// Radio losses are reported separately from congestion, and retransmissions repair most of them.
 #[test]
 fn reports_distinguish_losses_of_the_radio() {
     let radio = |attempts: u32| {
@@ -231,7 +231,7 @@ fn reports_distinguish_losses_of_the_radio() {
     assert!(goodput(&twice) > 1.5 * goodput(&once), "{} {}", goodput(&twice), goodput(&once));
 }
 
-/// A sender that answers nothing is held to what comes into a bucket, by reports alone.
+/// An unresponsive sender is limited to the bucket's fill rate, by reports alone.
 #[test]
 fn a_flood_is_held_to_its_bucket_while_the_others_keep_theirs() {
     let gateway = r#"[{ kind = "pdn-gateway", policers = [
@@ -254,7 +254,7 @@ fn a_flood_is_held_to_its_bucket_while_the_others_keep_theirs() {
     assert!(flooding < 2.2e6, "{flooding} bit/s");
 }
 
-/// A second cell, to which users can walk.
+/// A second cell, to which users can move.
 const NEXT_CELL: &str = r#"
 [links.backhaul2]
 from = "router"
@@ -276,8 +276,8 @@ delay = "10 ms"
 duplex = false
 "#;
 
-/// Flows go on where their users have moved to; what was under way arrives where it was sent to, and reports of
-/// both eNodeBs are believed.
+/// Flows continue where their users have moved to; packets in transit arrive where they were sent, and reports of both
+/// eNodeBs are used.
 #[test]
 fn a_moving_user_continues_over_the_other_enodeb() {
     let text = format!("{MOBILE}{NEXT_CELL}");
@@ -305,8 +305,8 @@ fn a_moving_user_continues_over_the_other_enodeb() {
     }
 }
 
-/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets it have its fill rate, and
-/// one at each eNodeB about twice as much.
+/// `scenarios/handover.toml` as described in its comment: with a bucket that moves with its user, the user gets its
+/// fill rate, and with one at each eNodeB about twice as much.
 #[test]
 fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     let text = include_str!("../../../scenarios/handover.toml");
@@ -319,8 +319,8 @@ fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
 
-/// RFC 7778, section 4: its allowance follows a user from one cell to the next. A policer by declarations stands with
-/// the user or at the gateway that all its tunnels begin at, and has one bucket for it wherever it is.
+/// RFC 7778, section 4: the allowance moves with its user from one cell to the next. A policer by declarations at the
+/// user, or at the gateway where all its tunnels begin, has one bucket for it anywhere.
 #[test]
 fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     let text = format!("{MOBILE}{NEXT_CELL}");
@@ -337,16 +337,17 @@ fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     for user in 0..3 {
         let ingress = format!("downloads.{user}.ingress.0");
         let taken = count(&output, user, &ingress, "tokens_taken_packets");
-        // What came in for 20 s, the depth and the floor of mild; with a bucket in each cell 60 more.
+        // Inflow of 20 s, the depth and the floor of mild; with a bucket in each cell 60 more.
         assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
         assert!(count(&output, user, &ingress, "dropped: over allowance") > 0);
     }
-    // Each is seen to have walked, those that send where they are then.
+    // Each user is seen to have moved; senders when their packets arrive.
     assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
 }
 
-/// `scenarios/declared-congestion.toml`: a node between the ends of tunnels that goes by what is re-inserted into their headers leaves
-/// a flood what the others do not take, and by nothing else: where there is no room to re-insert, all wait in one class.
+/// `scenarios/declared-congestion.toml`: a node between the ends of tunnels that reads the congestion re-inserted into
+/// their headers leaves a flood only what the others do not use; without a field for re-insertion, all are in one
+/// class.
 #[test]
 fn a_flood_is_served_after_those_that_declare_little() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");
@@ -369,9 +370,10 @@ fn a_flood_is_served_after_those_that_declare_little() {
     }
 }
 
-/// RFC 7837, section 7, and RFC 7778, section 3.2.1: whether what senders declare by the ConEx option stands in the tunnels' headers,
-/// too, is the gateway's choice. Here all lose packets over the air, for which a gateway owes nothing, and four of five declare that:
-/// a node between the ends of tunnels takes them for those that meet congestion if it can see it, and serves the fifth first.
+/// RFC 7837, section 7, and RFC 7778, section 3.2.1: the gateway may copy the senders' ConEx declarations into the
+/// tunnel headers. Here all flows lose packets over the air, for which a gateway owes nothing, and four of five declare
+/// that: a node between the ends of tunnels takes them for causes of congestion if it can see it, and serves the fifth
+/// first.
 #[test]
 fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied() {
     let text = include_str!("../../../scenarios/declared-congestion.toml");

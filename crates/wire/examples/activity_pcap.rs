@@ -1,7 +1,7 @@
-//! Writes a capture file with packets that carry activity, for tshark to judge.
+//! Writes a capture file of packets that carry activity, as input for tshark.
 //!
-//! Each is made as in a network: the sender leaves room, the meter writes into it, and a router
-//! marks the packet. Prints a line for each: IP version, protocol, activity in steps of 1/256.
+//! Each packet passes the steps of a network: the sender reserves the option, the meter writes the activity, and a
+//! router marks the packet. Prints one line per packet: IP version, protocol, activity in steps of 1/256.
 //!
 //! ```sh
 //! cargo run --package tidegate-wire --example activity_pcap -- activity.pcap
@@ -16,7 +16,7 @@ use capture::Transport;
 use tidegate_wire::activity::{self, Activity};
 use tidegate_wire::packet;
 
-/// From nothing to the largest that can be carried; 0.1 is none of the steps and is rounded up.
+/// Activities from zero to above the largest value; 0.1 is not a multiple of the step and is rounded up.
 const ACTIVITIES: [f64; 6] = [0.0, 0.1, 1.5, 4.25, 100.0, 1e9];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What meter and router do to a packet.
+/// Applies the edits of the meter and the router to a packet.
 fn at_router(mut bytes: Vec<u8>, activity: Activity) -> Result<Vec<u8>, Box<dyn Error>> {
     let view = packet::parse(&bytes)?;
     if !packet::write_activity(&mut bytes, &view, activity)? {

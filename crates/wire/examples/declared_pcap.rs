@@ -1,7 +1,7 @@
-//! Writes a capture file with packets that declare congestion and that feed it back, or reads one.
+//! Writes a capture file of packets that declare congestion and that feed it back, or reads one.
 //!
-//! Prints a line for each packet: its IP version, the bits of the ConEx option, the ECN field and the
-//! RE bit, the field ACE, and the counters for ECT(0), CE and ECT(1); `-` for what it does not have.
+//! Prints one line per packet: IP version, bits of the ConEx option, ECN field and RE bit, field ACE, and the counters
+//! for ECT(0), CE and ECT(1); `-` for an absent field.
 //!
 //! ```sh
 //! cargo run --package tidegate-wire --example declared_pcap -- write declared.pcap
@@ -20,7 +20,7 @@ use tidegate_wire::conex::{Cdo, Conex};
 use tidegate_wire::packet::{self, View};
 use tidegate_wire::re_ecn::{self, ReEcnCodepoint};
 
-/// Of the option: every combination of X, L, E and C, and one with reserved bits.
+/// Values of the option: every combination of X, L, E and C, and one with reserved bits.
 const CONEX: [u8; 17] = [
     0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, 0x90, 0xA0, 0xB0, 0xC0, 0xD0, 0xE0, 0xF0,
     0x8F,

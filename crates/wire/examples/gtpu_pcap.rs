@@ -1,9 +1,9 @@
-//! Writes a capture file with packets of a mobile network's tunnels, or reads one.
+//! Writes a capture file of GTP-U packets, or reads one.
 //!
-//! Prints a line for each packet: outer ECN field, number of the message's kind, TEID, sequence number,
-//! types of the extension headers, bits that were re-inserted, and then, of a user's packet, its
-//! addresses, of a report, its sequence number and counters, of an error indication, the number of the tunnel that is
-//! not there and who says so, of a notification, the extension headers that are known; `-` for what there is not.
+//! Prints one line per packet: outer ECN field, message type, TEID, sequence number, types of the extension headers,
+//! re-inserted bits, and then, for a user packet, its addresses; for a report, its sequence number and counters; for an
+//! error indication, the TEID and the address of the reporting node; for a supported extension headers notification,
+//! the known extension headers. An absent field is `-`.
 //!
 //! ```sh
 //! cargo run --package tidegate-wire --example gtpu_pcap -- write tunnel.pcap
@@ -23,14 +23,14 @@ use tidegate_wire::gtpu::tunnel::{self, TunnelPath};
 use tidegate_wire::gtpu::{Header, MessageKind, element, mark};
 use tidegate_wire::{EcnField, packet};
 
-/// From the gateway to the base station.
+/// Path from the gateway to the base station.
 const DOWN: TunnelPath = TunnelPath {
     source: Ipv4Addr::new(192, 0, 2, 1),
     destination: Ipv4Addr::new(192, 0, 2, 2),
     source_port: 2152,
 };
 const UP: TunnelPath = TunnelPath { source: DOWN.destination, destination: DOWN.source, ..DOWN };
-/// Type and content of a PDU session container, as a network of today has it: downlink, flow 9.
+/// Type and content of a PDU session container: downlink, QoS flow 9.
 const SESSION: (u8, [u8; 2]) = (0x85, [0x00, 0x09]);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,7 +51,7 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         for (with_session, bits) in [(false, 0x80), (true, 0xA0)] {
             let extensions = [(SESSION.0, &SESSION.1[..]), (mark::EXTENSION, &room[..])];
             let header = data(Some(sequence));
-            // All that is in the tunnel can be marked ("Metering Re-ECN", section III).
+            // Every packet inside the tunnel is ECN-capable ("Metering Re-ECN", section III).
             let own = packet::parse(inner)?.ecn;
             let ecn = if own.is_capable() { own } else { EcnField::Ect0 };
             let from = usize::from(!with_session);
@@ -83,7 +83,7 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     Ok(packets)
 }
 
-/// A Destination Options header with nothing in it.
+/// Returns a Destination Options header that contains padding only.
 fn padding(before: &Transport) -> [u8; 8] {
     [before.number().0, 0, 1, 4, 0, 0, 0, 0]
 }

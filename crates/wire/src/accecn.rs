@@ -1,4 +1,4 @@
-//! Accurate ECN in TCP (RFC 9768): the counter in three flags, and the option with byte counters.
+//! Accurate ECN in TCP (RFC 9768): the ACE field of three flags, and the option with byte counters.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -16,29 +16,29 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! Each field counts bytes of payload that arrived with ECT(0), CE and ECT(1), modulo 2²⁴. Kind 174,
-//! order 1, has EE1B first and EE0B last. Fields at the end may be left out.
+//! Each field counts payload bytes received with ECT(0), CE and ECT(1), modulo 2²⁴. Kind 174, order 1, begins with EE1B
+//! and ends with EE0B. Trailing fields may be omitted.
 
 use std::ops::Range;
 
 use crate::error::front;
 use crate::{WireError, checksum, options};
 
-/// Bits of a TCP header (RFC 9293, section 3.1).
+/// Length of a TCP header without options (RFC 9293, section 3.1), bytes.
 const HEADER_LEN: usize = 20;
 const OFFSET: usize = 12;
 const FLAGS: Range<usize> = 12..14;
 const CHECKSUM: Range<usize> = 16..18;
-/// AE, CWR and ECE among the flags.
+/// Bit position of ACE (AE, CWR and ECE) among the flags.
 const ACE_SHIFT: u16 = 6;
 const ACE: u16 = 0b111 << ACE_SHIFT;
 
 const FIELD_LEN: usize = 3;
 const FIELDS: usize = 3;
-/// Length of the longest option.
+/// Length of the longest option, bytes.
 pub const MAX_OPTION_LEN: usize = 2 + FIELDS * FIELD_LEN;
 
-/// Which field stands first.
+/// Order of the fields in the option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Kind 172: ECT(0), CE, ECT(1).
@@ -47,19 +47,19 @@ pub enum Order {
     Ect1First,
 }
 
-/// Bytes that arrived, by ECN field, modulo 2²⁴; `None` where the field was left out.
+/// Payload bytes received, by ECN field, modulo 2²⁴; `None` for an omitted field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ByteCounters {
-    /// EE0B: with ECT(0).
+    /// EE0B: bytes with ECT(0).
     pub ect0: Option<u32>,
-    /// ECEB: with CE.
+    /// ECEB: bytes with CE.
     pub ce: Option<u32>,
-    /// EE1B: with ECT(1).
+    /// EE1B: bytes with ECT(1).
     pub ect1: Option<u32>,
 }
 
 impl Order {
-    /// Kind of the option.
+    /// Returns the kind of the option.
     pub const fn kind(self) -> u8 {
         match self {
             Order::Ect0First => 172,
@@ -72,14 +72,13 @@ impl Order {
     }
 }
 
-/// The field ACE of the TCP header at the start of `tcp`: AE, CWR and ECE.
+/// Returns the ACE field (AE, CWR and ECE) of the TCP header at the start of `tcp`.
 pub fn ace(tcp: &[u8]) -> Result<u8, WireError> {
     let header = front(tcp, HEADER_LEN)?;
     Ok(((word(header, FLAGS) & ACE) >> ACE_SHIFT) as u8)
 }
 
-/// Writes the lowest three bits of `ace` into AE, CWR and ECE, lets the checksum follow, and touches
-/// nothing else.
+/// Writes the lowest three bits of `ace` into AE, CWR and ECE, updates the checksum, and changes nothing else.
 pub fn set_ace(tcp: &mut [u8], ace: u8) -> Result<(), WireError> {
     front(tcp, HEADER_LEN)?;
     let before = word(tcp, FLAGS);
@@ -90,8 +89,8 @@ pub fn set_ace(tcp: &mut [u8], ace: u8) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Writes the option into `room` and returns it: the counters in this order up to the first that is
-/// `None`, each modulo 2²⁴.
+/// Writes the option into `room` and returns it: the counters in this order up to the first that is `None`, each modulo
+/// 2²⁴.
 pub fn emit(order: Order, counters: ByteCounters, room: &mut [u8; MAX_OPTION_LEN]) -> &[u8] {
     let ByteCounters { ect0, ce, ect1 } = counters;
     let fields = match order {
@@ -107,8 +106,8 @@ pub fn emit(order: Order, counters: ByteCounters, room: &mut [u8; MAX_OPTION_LEN
     &room[..len]
 }
 
-/// The counters in the TCP header at the start of `tcp`, options included; `None` where there is no
-/// option. What does not fill a field is padding (section 3.2.3). Of several options the first counts.
+/// Returns the counters in the TCP header at the start of `tcp`, options included; `None` without the option. Bytes
+/// that do not fill a field are padding (section 3.2.3). If there are several options, the first one counts.
 pub fn parse(tcp: &[u8]) -> Result<Option<ByteCounters>, WireError> {
     let header = front(tcp, header_len(tcp)?)?;
     for option in options::options(header, HEADER_LEN, options::COUNTED) {
@@ -130,7 +129,7 @@ fn counters(order: Order, data: &[u8]) -> ByteCounters {
     }
 }
 
-/// Length of the header, which it states in units of four bytes.
+/// Returns the length of the header, which its field states in units of four bytes.
 fn header_len(tcp: &[u8]) -> Result<usize, WireError> {
     let stated = usize::from(front(tcp, HEADER_LEN)?[OFFSET] >> 4) * 4;
     if stated < HEADER_LEN {
@@ -150,7 +149,7 @@ mod tests {
 
     const NOP: u8 = 1;
 
-    /// A TCP header with these options.
+    /// Returns a TCP header with these options.
     fn header(options: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0; HEADER_LEN];
         bytes.extend(options.concat());
@@ -178,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Section 3.1.1: AE is the bit next to CWR that was NS, ECE the lowest of the three.
+    /// Section 3.1.1: AE is the former NS bit next to CWR, ECE the lowest of the three.
     #[test]
     fn every_ace_survives_the_round_trip_and_touches_its_flags_alone() {
         for ace_value in 0..8 {
@@ -239,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever they count, in either order, and with as many fields left out at the end as fit an option.
+        /// Round trip for any counters, in either order, with any number of omitted trailing fields.
         #[test]
         fn counters_survive_the_round_trip(
             [first, ce, last] in [0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24],

@@ -1,26 +1,26 @@
-//! The Internet checksum (RFC 1071), and how it follows a change (RFC 1624).
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// One's complement sum of `bytes` as 16-bit words in network byte order. An odd last byte counts
-/// as the upper half of a word.
+/// Returns the one's complement sum of `bytes` as 16-bit words in network byte order. An odd last byte is the upper
+/// half of a word.
 pub(crate) fn sum(bytes: &[u8]) -> u16 {
     let (words, rest) = bytes.as_chunks();
     let last = rest.first().map_or(0, |&byte| u32::from(byte) << 8);
-    // 65536 bytes, the longest IP header and more, cannot overflow 32 bits.
+    // 65536 bytes, more than the longest IP header, cannot overflow 32 bits.
     fold(words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum::<u32>() + last)
 }
 
-/// The sum of two parts, the first of which has an even length.
+/// Returns the sum of two parts, the first of which has an even length.
 pub(crate) fn add(first: u16, second: u16) -> u16 {
     fold(u32::from(first) + u32::from(second))
 }
 
-/// The checksum after words of sum `old` have become words of sum `new` (RFC 1624, equation 3,
+/// Returns the checksum after words with sum `old` have been replaced by words with sum `new` (RFC 1624, equation 3,
 /// which unlike its predecessors never turns 0x0000 into 0xFFFF).
 pub(crate) fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
 
-/// Carries go around: after twice there is none left.
+/// Adds the carries; none is left after two rounds.
 fn fold(sum: u32) -> u16 {
     let once = (sum >> 16) + (sum & 0xFFFF);
     ((once >> 16) + once) as u16
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(sum(&[0x12]), 0x1200);
     }
 
-    /// RFC 1624, section 4: the example at which the equation of RFC 1141 fails.
+    /// RFC 1624, section 4: the example for which the equation of RFC 1141 fails.
     #[test]
     fn the_update_is_that_of_the_rfc() {
         assert_eq!(update(0xDD2F, 0x5555, 0x3285), 0x0000);

@@ -1,4 +1,4 @@
-//! What a sender declares of the congestion it has met: the ConEx Destination Option (RFC 7837).
+//! The ConEx Destination Option (RFC 7837): congestion declared by the sender.
 //!
 //! ```text
 //!  0                   1                   2
@@ -8,23 +8,22 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! It stands in a Destination Options header (RFC 8200, section 4.6), first among its options, and
-//! in front of an authentication header, which covers it. Type 0x1E is shared by all experiments
-//! (RFC 4727), so the length has to be right before the option is taken for ConEx; a network that
-//! uses another type says so ([`Cdo`]). Nodes on the way read it and change nothing: the reserved
-//! bits go on as they came, whatever they are.
+//! The option is the first in a Destination Options header (RFC 8200, section 4.6), in front of an authentication
+//! header, which covers it. All experiments share type 0x1E (RFC 4727), so the length must match for the option to be
+//! recognised as ConEx; a network can configure another type ([`Cdo`]). Nodes on the path read the option and do not
+//! change it: reserved bits are forwarded unchanged.
 
 use crate::ipv6::{OPTIONS, options_header};
 use crate::{WireError, options};
 
-/// Length of a Destination Options header with the option alone.
+/// Length of a Destination Options header with the option only, bytes.
 pub const HEADER_LEN: usize = 8;
 
 const DATA_LEN: usize = 1;
 const OPTION_LEN: usize = 2 + DATA_LEN;
-/// Where in the option the bits stand.
+/// Offset of the bits in the option.
 const VALUE_OFFSET: usize = 2;
-/// Padding of two bytes and more.
+/// Option type of padding of two bytes or more.
 const PAD_N: u8 = 1;
 
 const X: u8 = 0x80;
@@ -33,41 +32,42 @@ const E: u8 = 0x20;
 const C: u8 = 0x10;
 const RESERVED: u8 = 0x0F;
 
-/// The byte of the option.
+/// The data byte of the option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conex(u8);
 
-/// What a packet that takes part declares; it is counted once for each that holds (RFC 7837, section 4).
+/// Signals declared by a packet of a ConEx-capable sender; its bytes are counted once for each signal (RFC 7837,
+/// section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Declaration {
     /// L: a loss was experienced.
     pub loss: bool,
-    /// E: a mark (ECN) was experienced.
+    /// E: an ECN mark was experienced.
     pub mark: bool,
-    /// C: credit, for congestion that may come.
+    /// C: credit for possible congestion.
     pub credit: bool,
 }
 
 impl Conex {
-    /// Outside ConEx: X = 0.
+    /// Not ConEx-capable: X = 0.
     pub const NOT_CONEX: Conex = Conex(0);
 
-    /// Of a packet that takes part: X = 1.
+    /// Returns the byte of a ConEx-capable packet: X = 1.
     pub const fn declaring(Declaration { loss, mark, credit }: Declaration) -> Self {
         Conex(X | (L * loss as u8) | (E * mark as u8) | (C * credit as u8))
     }
 
-    /// From its bits on the wire.
+    /// Creates the byte from its bits on the wire.
     pub const fn from_bits(bits: u8) -> Self {
         Conex(bits)
     }
 
-    /// Its bits on the wire.
+    /// Returns the bits on the wire.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// What is declared; `None` where X = 0, whatever else is set.
+    /// Returns the declared signals; `None` if X = 0, regardless of the other bits.
     pub const fn declaration(self) -> Option<Declaration> {
         if self.0 & X == 0 {
             return None;
@@ -76,42 +76,41 @@ impl Conex {
         Some(Declaration { loss, mark, credit })
     }
 
-    /// Whether it says what cannot be: L, E or C with X = 0, or reserved bits. Treated as without
-    /// them; worth counting.
+    /// Whether the byte is invalid: L, E or C with X = 0, or reserved bits. It is processed without these bits, and
+    /// callers may count it.
     pub const fn is_odd(self) -> bool {
         self.0 & RESERVED != 0 || self.0 & X == 0 && self.0 != 0
     }
 }
 
-/// The ConEx Destination Option, with the type by which a network knows it.
+/// The ConEx Destination Option, with the option type of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cdo {
-    /// Option type. Its upper bits say what nodes do that do not know it.
+    /// Option type. Its upper bits determine how nodes that do not recognise it proceed.
     pub option_type: u8,
 }
 
 impl Default for Cdo {
-    /// The type for experiments that RFC 7837 names: skip if unknown, does not change on the path.
+    /// Returns the experimental type of RFC 7837: skip if not recognised, does not change en route.
     fn default() -> Self {
         Cdo { option_type: 0x1E }
     }
 }
 
 impl Cdo {
-    /// A Destination Options header that carries `conex`, and padding.
+    /// Returns a Destination Options header that carries `conex`, and padding.
     pub fn emit(self, next_header: u8, conex: Conex) -> [u8; HEADER_LEN] {
         [next_header, 0, self.option_type, DATA_LEN as u8, conex.0, PAD_N, 1, 0]
     }
 
-    /// The option in the Destination Options header at the start of `bytes`; `None` where it carries
-    /// none.
+    /// Returns the option in the Destination Options header at the start of `bytes`; `None` if it carries none.
     pub fn parse(self, bytes: &[u8]) -> Result<Option<Conex>, WireError> {
         let header = &bytes[..options_header(bytes)?];
         Ok(self.find(header)?.map(|at| Conex(header[at])))
     }
 
-    /// Writes into the option that is already there, as its sender does, and touches nothing else: not
-    /// the reserved bits either. Returns whether there is one; after an error nothing has been written.
+    /// Writes `conex` into the existing option, as its sender does, and changes nothing else; reserved bits keep their
+    /// values. Returns whether the option exists; nothing is written on an error.
     pub fn write(self, bytes: &mut [u8], conex: Conex) -> Result<bool, WireError> {
         let header_len = options_header(bytes)?;
         let header = &mut bytes[..header_len];
@@ -122,7 +121,7 @@ impl Cdo {
         Ok(place.is_some())
     }
 
-    /// Where in `header` its bits stand. Reads all options, so that a second one is found out.
+    /// Returns the offset of the bits in `header`. Reads all options, so that a second one is detected.
     fn find(self, header: &[u8]) -> Result<Option<usize>, WireError> {
         let is_conex = |option: &[u8]| option[0] == self.option_type && option.len() == OPTION_LEN;
         let option = options::only(header, OPTIONS, options::IPV6, is_conex)?;
@@ -199,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the path.
+    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change en route.
     #[test]
     fn n7_nodes_that_do_not_know_the_option_let_it_through() {
         assert_eq!(Cdo::default().option_type >> 5, 0b000);

@@ -1,10 +1,10 @@
 //! Explicit congestion notification (RFC 3168): two bits of every IP header.
 
-/// What the sender and the routers say about congestion. The numbers are the bits on the wire.
+/// ECN field. The numbers are the bits on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum EcnField {
-    /// The transport does not know ECN: congestion is told by loss.
+    /// Not ECN-capable: congestion is signalled by loss.
     #[default]
     NotEct = 0b00,
     /// ECN-capable transport, the codepoint of low-latency traffic (RFC 9331).
@@ -16,7 +16,7 @@ pub enum EcnField {
 }
 
 impl EcnField {
-    /// From the lower two bits of IPv4's type of service or IPv6's traffic class.
+    /// Returns the ECN field from the lower two bits of IPv4's type of service or IPv6's traffic class.
     pub const fn from_traffic_class(class: u8) -> Self {
         match class & 0b11 {
             0b00 => EcnField::NotEct,
@@ -26,12 +26,12 @@ impl EcnField {
         }
     }
 
-    /// Whether congestion may be told by a mark: ECT(0), ECT(1), or marked already.
+    /// Whether congestion may be signalled by a mark: ECT(0), ECT(1), or CE.
     pub const fn is_capable(self) -> bool {
         !matches!(self, EcnField::NotEct)
     }
 
-    /// Whether a router may turn it into CE, which it is not yet: ECT(0) or ECT(1).
+    /// Whether a router may change the field to CE: ECT(0) or ECT(1).
     pub const fn is_ect(self) -> bool {
         matches!(self, EcnField::Ect0 | EcnField::Ect1)
     }

@@ -1,62 +1,62 @@
-//! What can be wrong with bytes from a network.
+//! Errors of parsing and writing packets.
 
-/// Why bytes are not what they should be.
+/// Reason why bytes cannot be parsed or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// A header, or the whole packet, goes on beyond the bytes there are.
+    /// A header, or the whole packet, extends beyond the available bytes.
     #[error("truncated: {have} bytes of {need}")]
     Truncated {
-        /// Bytes there are.
+        /// Number of bytes available.
         have: usize,
-        /// Bytes that there should be.
+        /// Number of bytes required.
         need: usize,
     },
-    /// There are more bytes than the packet says it has.
+    /// There are more bytes than the length of the packet.
     #[error("{have} bytes for a packet of {len}")]
     TrailingBytes {
-        /// Bytes there are.
+        /// Number of bytes available.
         have: usize,
-        /// Length that the packet states.
+        /// Length stated by the packet, bytes.
         len: usize,
     },
     /// Neither IPv4 nor IPv6.
     #[error("IP version {version} instead of 4 or 6")]
     Version {
-        /// What stands where the version should.
+        /// Value of the version field.
         version: u8,
     },
-    /// A stated length does not even cover the header that states it.
+    /// A stated length is shorter than the header that states it.
     #[error("length {stated} stated by a header of at least {least} bytes")]
     HeaderLength {
-        /// What the header says.
+        /// Stated length, bytes.
         stated: usize,
-        /// Less than this cannot be.
+        /// Minimum length, bytes.
         least: usize,
     },
-    /// The IPv4 header was damaged on the path.
+    /// The checksum of the IPv4 header is wrong.
     #[error("invalid IPv4 header checksum {stated:#06x}")]
     HeaderChecksum {
-        /// What the header says.
+        /// Value of the checksum field.
         stated: u16,
     },
-    /// An option goes on beyond the end of its header.
+    /// An option extends beyond the end of its header.
     #[error("option at byte {at} goes beyond its header")]
     OptionOverrun {
-        /// Where in the header the option begins.
+        /// Offset of the option in the header.
         at: usize,
     },
-    /// An option says that it is shorter than its own type and length.
+    /// The length of an option is shorter than its type and length fields.
     #[error("option at byte {at} has length {len}, shorter than its type and length")]
     OptionTooShort {
-        /// Where in the header the option begins.
+        /// Offset of the option in the header.
         at: usize,
-        /// What it says.
+        /// Stated length, bytes.
         len: usize,
     },
-    /// What may be there once is there twice: one of the two may be forged.
+    /// An option that may occur once occurs twice; one of the two may be forged.
     #[error("a second option of the same kind at byte {at}")]
     RepeatedOption {
-        /// Where in the header the second option begins.
+        /// Offset of the second option in the header.
         at: usize,
     },
     /// Not GTP-U version 1.
@@ -65,35 +65,35 @@ pub enum WireError {
         /// The byte with version and flags.
         flags: u8,
     },
-    /// An extension header of GTP-U states length 0, and would never end.
+    /// An extension header of GTP-U states length 0, so that the chain would never end.
     #[error("extension header at byte {at} has length 0")]
     EmptyExtension {
-        /// Where in the message it begins.
+        /// Offset of the extension header in the message.
         at: usize,
     },
-    /// There are more extension headers than anybody needs.
+    /// There are too many extension headers.
     #[error("more than {most} extension headers")]
     TooManyExtensions {
-        /// So many are read.
+        /// Maximum number of extension headers.
         most: usize,
     },
-    /// Content of an extension header to be written that is not a multiple of four bytes and two.
+    /// The content of an extension header to be written does not have a multiple of four bytes plus two.
     #[error("extension header with {len} bytes of content, not a multiple of 4 and 2 more")]
     ExtensionContent {
-        /// Its length.
+        /// Length of the content, bytes.
         len: usize,
     },
-    /// Something to be written is longer than its length can say.
+    /// Something to be written exceeds the range of its length field.
     #[error("{len} bytes where at most {most} can be stated")]
     TooLong {
         /// Its length.
         len: usize,
-        /// The longest that can be stated.
+        /// Maximum length.
         most: usize,
     },
 }
 
-/// The first `need` bytes, all of which are there.
+/// Returns the first `need` bytes, or an error if there are fewer.
 pub(crate) fn front(bytes: &[u8], need: usize) -> Result<&[u8], WireError> {
     bytes.get(..need).ok_or(WireError::Truncated { have: bytes.len(), need })
 }

@@ -24,16 +24,16 @@ use crate::error::front;
 use crate::packet::Fragment;
 use crate::{EcnField, WireError, checksum};
 
-/// Length without options, and so where options begin.
+/// Length without options and therefore offset of the options, bytes.
 pub(crate) const HEADER_LEN: usize = 20;
-/// IHL counts units of this many bytes.
+/// Unit of IHL, bytes.
 const UNIT: usize = 4;
 pub(crate) const TRAFFIC_CLASS: usize = 1;
 const CHECKSUM: Range<usize> = 10..12;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1FFF;
 
-/// What a header says, checked.
+/// Checked fields of a header.
 pub(crate) struct Header {
     pub header_len: usize,
     pub total_len: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Header {
     pub destination: Ipv4Addr,
 }
 
-/// The header at the start of `bytes`: all of it is there and its checksum is right.
+/// Parses the header at the start of `bytes`, which must be complete and have a correct checksum.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     let header_len = header_len(bytes)?;
     let header = front(bytes, header_len)?;
@@ -66,7 +66,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     })
 }
 
-/// Length of the header at the start of `bytes`, all of which is there.
+/// Returns the length of the header at the start of `bytes`, which must be complete.
 pub(crate) fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
     let first = front(bytes, HEADER_LEN)?[0];
     if first >> 4 != 4 {
@@ -101,7 +101,7 @@ pub(crate) fn fill(
     header[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Marks a packet that may be marked; returns whether it was one.
+/// Sets CE on a packet with ECT(0) or ECT(1); returns whether it did.
 pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     let may =
         bytes.len() >= HEADER_LEN && EcnField::from_traffic_class(bytes[TRAFFIC_CLASS]).is_ect();
@@ -112,7 +112,7 @@ pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     may
 }
 
-/// Writes the ECN field, whatever it was.
+/// Writes the ECN field regardless of its value.
 pub(crate) fn set_ecn(bytes: &mut [u8], ecn: EcnField) {
     if bytes.len() >= HEADER_LEN {
         let class = bytes[TRAFFIC_CLASS] & !(EcnField::Ce as u8) | ecn as u8;
@@ -120,8 +120,8 @@ pub(crate) fn set_ecn(bytes: &mut [u8], ecn: EcnField) {
     }
 }
 
-/// Replaces the bytes of `header` from `at` on by `new`, and lets the checksum follow. A checksum
-/// that was wrong before stays as wrong, so that damage on the path cannot be covered up.
+/// Replaces the bytes of `header` from `at` on by `new`, and updates the checksum. A wrong checksum stays wrong, so
+/// that an edit does not hide corruption.
 pub(crate) fn edit(header: &mut [u8], at: usize, new: &[u8]) {
     let end = at + new.len();
     // The checksum counts whole words; a header has an even length.

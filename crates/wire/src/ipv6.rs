@@ -11,8 +11,8 @@
 //! |  Source, 16 bytes; Destination, 16 bytes                      |
 //! ```
 //!
-//! The walk along the extension headers ends at the first that is not one of RFC 8200's own:
-//! what follows an authentication header or is encrypted is not ours to look at.
+//! The walk along the extension headers ends at the first header that RFC 8200 does not define: content after an
+//! authentication header or encrypted content is not examined.
 
 use std::net::Ipv6Addr;
 
@@ -22,21 +22,21 @@ use crate::{EcnField, WireError};
 
 pub(crate) const HEADER_LEN: usize = 40;
 
-/// Next Header value that announces a Destination Options header.
+/// Next Header value of a Destination Options header.
 pub const DESTINATION_OPTIONS: u8 = 60;
-/// Where in such a header its options begin.
+/// Offset of the options in a Destination Options header.
 pub(crate) const OPTIONS: usize = 2;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
-/// Extension headers are counted in units of this many bytes, the first not counted.
+/// Unit of an extension header's length, which does not count the first unit, bytes.
 const UNIT: usize = 8;
-/// The byte with the lower half of the traffic class in its upper half.
+/// Offset of the byte with the lower half of the traffic class in its upper half.
 const TRAFFIC_CLASS: usize = 1;
 const MORE_FRAGMENTS: u16 = 1;
 const FRAGMENT_OFFSET: u16 = 0xFFF8;
 
-/// What a header says.
+/// Fields of a header.
 pub(crate) struct Header {
     pub total_len: usize,
     pub ecn: EcnField,
@@ -45,18 +45,18 @@ pub(crate) struct Header {
     pub destination: Ipv6Addr,
 }
 
-/// What the walk along the extension headers found.
+/// Result of the walk along the extension headers.
 #[derive(Clone, Copy)]
 pub(crate) struct Extensions {
     pub fragment: Fragment,
-    /// Protocol of what follows, and where that begins.
+    /// Protocol of the following header, and the offset of that header.
     pub protocol: u8,
     pub end: usize,
-    /// Where the last Destination Options header begins.
+    /// Offset of the last Destination Options header.
     pub destination_options: Option<usize>,
 }
 
-/// The header at the start of `bytes`.
+/// Parses the header at the start of `bytes`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     let header = front(bytes, HEADER_LEN)?;
     Ok(Header {
@@ -68,8 +68,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
     })
 }
 
-/// Walks along the extension headers of `packet`, which is all there. A fragment beyond the first
-/// holds no more of them, whatever its bytes look like.
+/// Walks along the extension headers of `packet`, which is complete. A fragment beyond the first contains no extension
+/// headers, whatever its bytes.
 pub(crate) fn extensions(packet: &[u8], next_header: u8) -> Result<Extensions, WireError> {
     let mut walk = Extensions {
         fragment: Fragment::Whole,
@@ -83,7 +83,7 @@ pub(crate) fn extensions(packet: &[u8], next_header: u8) -> Result<Extensions, W
     Ok(walk)
 }
 
-/// Over one extension header.
+/// Advances over one extension header.
 fn step(packet: &[u8], mut walk: Extensions) -> Result<Extensions, WireError> {
     let at = walk.end;
     let start = &front(packet, at + UNIT)?[at..];
@@ -101,20 +101,20 @@ fn step(packet: &[u8], mut walk: Extensions) -> Result<Extensions, WireError> {
     front(packet, walk.end).map(|_| walk)
 }
 
-/// Length of the Destination Options header at the start of `bytes`, all of which is there.
+/// Returns the length of the Destination Options header at the start of `bytes`, which must be complete.
 pub(crate) fn options_header(bytes: &[u8]) -> Result<usize, WireError> {
     let need = bytes.get(1).map_or(UNIT, |&units| (usize::from(units) + 1) * UNIT);
     front(bytes, need).map(<[u8]>::len)
 }
 
-/// Hop-by-hop options are such only right after the IPv6 header.
+/// Whether the protocol is an extension header; hop-by-hop options are valid only directly after the IPv6 header.
 fn is_extension(protocol: u8, at: usize) -> bool {
     matches!(protocol, DESTINATION_OPTIONS | ROUTING | FRAGMENT)
         || protocol == HOP_BY_HOP && at == HEADER_LEN
 }
 
-/// `field` is the fragment header's offset, in units of 8 bytes, and its flag. An atomic fragment,
-/// the only one of its packet, is a whole packet (RFC 6946).
+/// Returns the kind of fragment. `field` is the fragment header's offset, in units of 8 bytes, and its flag. An atomic
+/// fragment is a whole packet (RFC 6946).
 fn fragment(before: Fragment, field: u16) -> Fragment {
     match (field & FRAGMENT_OFFSET, field & MORE_FRAGMENTS) {
         (0, 0) => before,
@@ -123,7 +123,7 @@ fn fragment(before: Fragment, field: u16) -> Fragment {
     }
 }
 
-/// Marks a packet that may be marked; returns whether it was one.
+/// Sets CE on a packet with ECT(0) or ECT(1); returns whether it did.
 pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     let may = bytes.len() >= HEADER_LEN
         && EcnField::from_traffic_class(bytes[TRAFFIC_CLASS] >> 4).is_ect();
@@ -133,7 +133,7 @@ pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     may
 }
 
-/// Writes the ECN field, whatever it was.
+/// Writes the ECN field regardless of its value.
 pub(crate) fn set_ecn(bytes: &mut [u8], ecn: EcnField) {
     if bytes.len() >= HEADER_LEN {
         let class = &mut bytes[TRAFFIC_CLASS];

@@ -1,16 +1,17 @@
 //! Packet formats: parse and emit, no I/O.
 //!
-//! What comes from a network is never trusted: every `parse` returns an error instead of panicking,
-//! and every `write` leaves the bits of others as they are.
+//! Input from a network is untrusted: every `parse` returns an error instead of panicking, and every `write` changes
+//! its own bits only.
 //!
-//! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
-//! them that is ours, [`conex`] and [`re_ecn`] at what senders declare of congestion, [`accecn`] at
-//! what receivers tell of it; [`gtpu`] at the tunnels of a mobile network.
+//! [`packet`] parses whole IP packets, as a TUN device delivers them; [`activity`] the activity option in them;
+//! [`conex`] and [`re_ecn`] the congestion declared by senders; [`accecn`] the feedback of receivers; [`gtpu`] the
+//! tunnels of a mobile network. [`capture`] writes capture files.
 
 #![forbid(unsafe_code)]
 
 pub mod accecn;
 pub mod activity;
+pub mod capture;
 mod checksum;
 pub mod conex;
 mod ecn;

@@ -1,15 +1,15 @@
-//! Lists of options in a header: each a type, a length and data.
+//! Lists of options in a header: each has a type, a length and data.
 
 use crate::WireError;
 
-/// How a header writes its options.
+/// Encoding of the options in a header.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
-    /// Type of the padding that has one byte and no length.
+    /// Type of the one-byte padding, which has no length.
     single: u8,
     /// Type that ends the list, if any.
     end: Option<u8>,
-    /// Bytes of an option that its length does not count.
+    /// Number of bytes of an option that its length does not count.
     uncounted: usize,
 }
 
@@ -18,8 +18,8 @@ pub(crate) const IPV6: Layout = Layout { single: 0, end: None, uncounted: 2 };
 /// IPv4 and TCP (RFC 791, section 3.1; RFC 9293, section 3.1): the length counts type and length.
 pub(crate) const COUNTED: Layout = Layout { single: 1, end: Some(0), uncounted: 0 };
 
-/// The options of `header` from byte `at` on, each with the place where it begins, whole: type,
-/// length and data. Ends behind the first error.
+/// Returns the options of `header` from byte `at` on, each with its offset and its bytes: type, length and data. Ends
+/// after the first error.
 pub(crate) fn options(
     header: &[u8],
     at: usize,
@@ -40,7 +40,7 @@ pub(crate) fn options(
     })
 }
 
-/// The one option among them that `is_ours`, and where it begins; a second one is an error.
+/// Returns the only option that `is_ours`, and its offset; a second one is an error.
 pub(crate) fn only(
     header: &[u8],
     at: usize,
@@ -57,7 +57,7 @@ pub(crate) fn only(
     Ok(found)
 }
 
-/// The option at byte `at`, one of those with a length.
+/// Returns the option at byte `at`, which has a length.
 fn option(header: &[u8], at: usize, uncounted: usize) -> Result<&[u8], WireError> {
     let overrun = WireError::OptionOverrun { at };
     let len = usize::from(*header.get(at + 1).ok_or(overrun)?) + uncounted;

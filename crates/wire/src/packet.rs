@@ -1,9 +1,9 @@
-//! A look at a whole IP packet, IPv4 or IPv6, and what a forwarder may change in it.
+//! Parsing of whole IP packets, IPv4 or IPv6, and the edits that a forwarder may make.
 //!
-//! [`parse`] checks a packet once, from its first byte to its ports, and says what it is in a
-//! [`View`]: numbers and places only, so that it can be kept beside the packet while that waits in
-//! a queue. The edits ([`set_ce`], [`set_ecn`], [`write_activity`], [`write_conex`]) take the packet and its view,
-//! touch nothing but their bits, and keep the IPv4 header's checksum right.
+//! [`parse`] checks a packet once, from its first byte to its ports, and returns a [`View`]: numbers and offsets only,
+//! so that it can be stored beside the packet in a queue. The edits ([`set_ce`], [`set_ecn`], [`write_activity`],
+//! [`write_conex`]) take the packet and its view, change their own bits only, and keep the IPv4 header checksum
+//! correct.
 
 use std::net::IpAddr;
 
@@ -20,43 +20,43 @@ const IPV6_IN_IP: u8 = 41;
 const TCP_HEADER_LEN: usize = 20;
 const UDP_HEADER_LEN: usize = 8;
 
-/// What a packet is. Lengths and places are in bytes from its start.
+/// Parsed fields of a packet. Lengths and offsets are in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct View {
-    /// Address of the sender.
+    /// Source address.
     pub source: IpAddr,
-    /// Address of the receiver.
+    /// Destination address.
     pub destination: IpAddr,
-    /// What it says about congestion.
+    /// ECN field.
     pub ecn: EcnField,
-    /// Whether it is part of a packet only.
+    /// Whether the packet is a fragment.
     pub fragment: Fragment,
-    /// What it carries.
+    /// Transport protocol.
     pub transport: Transport,
     /// Ports of TCP and UDP; fragments beyond the first have none.
     pub ports: Option<Ports>,
     /// Length of the packet.
     pub len: usize,
-    /// Where the transport's header begins, or the data of a fragment beyond the first.
+    /// Offset of the transport header, or of the data of a fragment beyond the first.
     pub transport_offset: usize,
-    /// IPv6: where the last Destination Options header begins. It alone is for the receiver of the
-    /// packet; one before a routing header is for the nodes along that route.
+    /// IPv6: offset of the last Destination Options header. Only this one is for the receiver of the packet; one before
+    /// a routing header is for the nodes along that route.
     pub destination_options: Option<usize>,
 }
 
-/// Whether a packet is part of one only.
+/// Position of a packet among the fragments of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fragment {
     /// Not a fragment.
     Whole,
-    /// The first, with the transport's header.
+    /// First fragment, with the transport header.
     First,
-    /// One of the others.
+    /// Any fragment beyond the first.
     Later,
 }
 
-/// The protocol that a packet carries.
+/// Transport protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Transmission Control Protocol.
@@ -67,16 +67,16 @@ pub enum Transport {
     Other(u8),
 }
 
-/// The ports of TCP or UDP.
+/// Ports of TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
-    /// Port of the sender.
+    /// Source port.
     pub source: u16,
-    /// Port of the receiver.
+    /// Destination port.
     pub destination: u16,
 }
 
-/// Looks at the packet that `bytes` are: all of it, and nothing behind it.
+/// Parses a packet that consists of all of `bytes`.
 pub fn parse(bytes: &[u8]) -> Result<View, WireError> {
     let first = front(bytes, 1)?[0];
     match first >> 4 {
@@ -86,8 +86,7 @@ pub fn parse(bytes: &[u8]) -> Result<View, WireError> {
     }
 }
 
-/// Sets CE where the packet may be marked, that is from ECT(0) or ECT(1). Returns whether it did:
-/// `false` also for a packet that is marked already.
+/// Sets CE on a packet with ECT(0) or ECT(1). Returns whether it did: `false` also for a packet that is already marked.
 pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
     match view.source {
         IpAddr::V4(_) => ipv4::set_ce(bytes),
@@ -95,7 +94,7 @@ pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
     }
 }
 
-/// Writes the ECN field, whatever it was, as the end of a tunnel may (RFC 6040). A queue marks by [`set_ce`].
+/// Writes the ECN field regardless of its value, as the end of a tunnel may (RFC 6040). A queue marks by [`set_ce`].
 pub fn set_ecn(bytes: &mut [u8], view: &View, ecn: EcnField) {
     match view.source {
         IpAddr::V4(_) => ipv4::set_ecn(bytes, ecn),
@@ -103,8 +102,8 @@ pub fn set_ecn(bytes: &mut [u8], view: &View, ecn: EcnField) {
     }
 }
 
-/// The activity that the packet carries; `None` where its sender left no room for it, and where an
-/// authentication header (RFC 4302) vouches for the options: no meter may have written there.
+/// Returns the activity that the packet carries; `None` without the option, and under an authentication header (RFC
+/// 4302), which covers the options: no meter may have written there.
 pub fn read_activity(bytes: &[u8], view: &View) -> Result<Option<Activity>, WireError> {
     match view.options() {
         Options::None => Ok(None),
@@ -113,8 +112,8 @@ pub fn read_activity(bytes: &[u8], view: &View) -> Result<Option<Activity>, Wire
     }
 }
 
-/// Writes `activity` into the room that the sender left. Returns whether there is any, in the sense
-/// of [`read_activity`]; after an error nothing has been written.
+/// Writes `activity` into the option reserved by the sender. Returns whether it exists, in the sense of
+/// [`read_activity`]; nothing is written on an error.
 pub fn write_activity(
     bytes: &mut [u8],
     view: &View,
@@ -129,20 +128,20 @@ pub fn write_activity(
     }
 }
 
-/// What a packet declares (RFC 7837), and the bytes for which it counts.
+/// Declaration of a packet (RFC 7837), and the bytes for which it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclaredBytes {
-    /// What is declared.
+    /// Declared signals.
     pub declaration: Declaration,
-    /// Length of the IPv6 packet in which the option stands, header included (section 4): in a tunnel
-    /// the inner one.
+    /// Length of the IPv6 packet that contains the option, header included (section 4); in a tunnel, of the inner
+    /// packet.
     pub counted_len: usize,
 }
 
-/// What the packet, or one in up to `tunnels` tunnels around it, declares. `None` where there is no
-/// option, where it says that the packet does not take part, and to a group, for which the option has
-/// no meaning (RFC 7837, section 4). The outermost option counts. A packet with an error inside, as one
-/// of more than 64 KiB, does not take part either; it is worth counting.
+/// Returns the declaration of the packet, or of a packet in up to `tunnels` tunnels. Returns `None` without the option,
+/// if the option says that the packet is not ConEx-capable, and for a multicast destination, for which the option has
+/// no meaning (RFC 7837, section 4). The outermost option counts. A packet with an error inside, such as one of more
+/// than 64 KiB, is treated as not ConEx-capable; callers may count it.
 pub fn read_conex(
     bytes: &[u8],
     view: &View,
@@ -156,8 +155,8 @@ pub fn read_conex(
     }))
 }
 
-/// The option that [`read_conex`] goes by as it stands, also where it says that the packet does not take
-/// part or contradicts itself, and the bytes for which it counts.
+/// Returns the option used by [`read_conex`] unchanged, even if it says that the packet is not ConEx-capable or is
+/// invalid, and the bytes for which it counts.
 pub fn find_conex(
     bytes: &[u8],
     view: &View,
@@ -183,8 +182,8 @@ pub fn find_conex(
     }
 }
 
-/// Writes `conex` into the option that the sender has left for it. Returns whether there is one; under
-/// an authentication header (RFC 4302), and to a group, nothing is written.
+/// Writes `conex` into the option reserved by the sender. Returns whether it exists; nothing is written under an
+/// authentication header (RFC 4302) or for a multicast destination.
 pub fn write_conex(
     bytes: &mut [u8],
     view: &View,
@@ -199,7 +198,7 @@ pub fn write_conex(
     }
 }
 
-/// Where to look for room.
+/// Location of the options in a packet.
 enum Options {
     None,
     V4,
@@ -261,8 +260,8 @@ fn check_len(bytes: &[u8], len: usize) -> Result<(), WireError> {
     if have > len { Err(WireError::TrailingBytes { have, len }) } else { Ok(()) }
 }
 
-/// The fixed part of the transport's header must be there, in a first fragment too: a shorter one
-/// serves to hide what the packet is (RFC 1858, RFC 7112).
+/// Returns the ports. The fixed part of the transport header must be present, in a first fragment too: a shorter one
+/// can hide the packet's content (RFC 1858, RFC 7112).
 fn ports(
     packet: &[u8],
     at: usize,

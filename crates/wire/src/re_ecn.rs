@@ -1,4 +1,4 @@
-//! Re-ECN in IPv4: what a sender declares, in the ECN field and the bit behind it that was never used.
+//! Re-ECN in IPv4: the sender's declaration in the ECN field and the unused bit of the flags (RE).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -10,29 +10,28 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! | ECN, RE | in a network with re-ECN |
+//! | ECN, RE | meaning in a network with re-ECN |
 //! |---|---|
 //! | 00, 1 | credit, for the auditor |
 //! | 01, 1 | takes part, nothing to declare |
 //! | 01, 0 | declares a mark or a loss |
-//! | 11, 1 | was marked |
-//! | 11, 0 | declares, and was marked |
-//! | 10, 0 | ECN of today, does not take part |
+//! | 11, 1 | marked |
+//! | 11, 0 | declares, and marked |
+//! | 10, 0 | classic ECN, does not take part |
 //! | 00, 0 | no ECN, does not take part |
 //! | 10, 1 | unused |
 //!
-//! The table is table I of A. Sanhaji, P. Niger and P. Cadro, "ConEx Performance Evaluation and
-//! Application to Video Streaming". A router that knows nothing of it marks ECT(1) to CE, and so keeps
-//! what was declared.
+//! The table is table I of A. Sanhaji, P. Niger and P. Cadro, "ConEx Performance Evaluation and Application to Video
+//! Streaming". A router without re-ECN changes ECT(1) to CE, and so preserves the declaration.
 
 use crate::error::front;
 use crate::{EcnField, WireError, ipv4};
 
-/// Where the RE bit stands.
+/// Offset of the byte with the RE bit.
 const BYTE: usize = 6;
 const RE: u8 = 0x80;
 
-/// What the two fields say together.
+/// Meaning of the ECN field and the RE bit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReEcnCodepoint {
     /// Credit, for the auditor.
@@ -49,12 +48,12 @@ pub enum ReEcnCodepoint {
     LegacyEcn,
     /// Not ECN-capable, does not take part.
     NotEcn,
-    /// Says nothing yet.
+    /// Unassigned.
     Unused,
 }
 
 impl ReEcnCodepoint {
-    /// What an ECN field and the RE bit say.
+    /// Returns the codepoint of an ECN field and an RE bit.
     pub const fn of(ecn: EcnField, re: bool) -> Self {
         match (ecn, re) {
             (EcnField::NotEct, true) => ReEcnCodepoint::Credit,
@@ -68,7 +67,7 @@ impl ReEcnCodepoint {
         }
     }
 
-    /// The ECN field and the RE bit that say it.
+    /// Returns the ECN field and the RE bit of the codepoint.
     pub const fn fields(self) -> (EcnField, bool) {
         match self {
             ReEcnCodepoint::Credit => (EcnField::NotEct, true),
@@ -83,14 +82,14 @@ impl ReEcnCodepoint {
     }
 }
 
-/// What the IPv4 header at the start of `bytes` says.
+/// Returns the codepoint of the IPv4 header at the start of `bytes`.
 pub fn read(bytes: &[u8]) -> Result<ReEcnCodepoint, WireError> {
     let header = front(bytes, ipv4::header_len(bytes)?)?;
     let ecn = EcnField::from_traffic_class(header[ipv4::TRAFFIC_CLASS]);
     Ok(ReEcnCodepoint::of(ecn, header[BYTE] & RE != 0))
 }
 
-/// Writes both fields, lets the header's checksum follow, and touches nothing else.
+/// Writes both fields, updates the header checksum, and changes nothing else.
 pub fn write(bytes: &mut [u8], codepoint: ReEcnCodepoint) -> Result<(), WireError> {
     let header_len = ipv4::header_len(bytes)?;
     let header = &mut bytes[..header_len];
@@ -131,7 +130,7 @@ mod tests {
         with_checksum([&fixed[..], &[198, 18, 1, 1, 198, 19, 0, 1]].concat())
     }
 
-    /// Every pair of fields says one thing, and the other direction.
+    /// Each pair of fields has one codepoint, and each codepoint one pair.
     #[test]
     fn the_table_is_one_to_one() {
         for (number, codepoint) in ALL.into_iter().enumerate() {
@@ -162,7 +161,7 @@ mod tests {
         }
     }
 
-    /// RFC 3168, section 5: what a router may do to a packet, which it does not know to take part.
+    /// RFC 3168, section 5: the change that a router without re-ECN may make to a packet.
     #[test]
     fn a_mark_in_transit_keeps_what_was_declared() {
         for (sent, arrives) in [

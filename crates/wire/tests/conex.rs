@@ -1,5 +1,5 @@
-//! What whole packets declare (RFC 7837), in tunnels too. N1 to N7 number what the RFC asks of nodes on
-//! the way.
+//! Declarations of whole packets (RFC 7837), in tunnels too. N1 to N7 number the requirements of the RFC on nodes along
+//! the path.
 
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
 use tidegate_wire::packet::{self, DeclaredBytes, View};
@@ -34,16 +34,16 @@ fn ipv4(protocol: u8, body: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], body].concat()
 }
 
-/// A TCP header and a hundred bytes.
+/// Returns a TCP header and a hundred bytes.
 fn segment() -> Vec<u8> {
     let mut bytes = vec![0; 120];
     bytes[12] = 0x50;
     bytes
 }
 
-/// To one host.
+/// First byte of a unicast destination.
 const HOST: u8 = 0x20;
-/// To a group.
+/// First byte of a multicast destination.
 const GROUP: u8 = 0xFF;
 
 fn declaring(to: u8, conex: Conex) -> Vec<u8> {
@@ -99,7 +99,7 @@ fn n5_inner_headers_are_searched_as_deep_as_is_asked() {
     }
 }
 
-/// The outer option is met first; that inner and outer differ harms nobody.
+/// The outer option is found first; a difference between inner and outer option does no harm.
 #[test]
 fn n6_the_outer_option_counts_in_transit() {
     let inner = declaring(HOST, Conex::declaring(MARK));
@@ -111,7 +111,7 @@ fn n6_the_outer_option_counts_in_transit() {
     assert_eq!(read(&ipv6(HOST, DESTINATION_OPTIONS, &outside), 3), Ok(None));
 }
 
-/// An authentication header covers the option, which stands in front of it: read, never written.
+/// An authentication header covers the option in front of it: the option is read, never written.
 #[test]
 fn under_an_authentication_header_it_is_read_and_not_written() {
     let body = [cdo(AUTHENTICATION, Conex::declaring(MARK)), segment()].concat();

@@ -1,4 +1,5 @@
-//! Tests of packet formats from outside, in one program: linking one for each file takes longer than running it.
+//! Tests of packet formats through the public interface, in one program: linking one per file takes longer than running
+//! it.
 
 mod conex;
 mod packet;

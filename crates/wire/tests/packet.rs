@@ -1,4 +1,4 @@
-//! Views and edits of whole packets, against packets and readings of another library.
+//! Views and edits of whole packets, compared with packets and parsing results of another library.
 
 use crate::packets;
 
@@ -14,7 +14,7 @@ fn sample(v6: bool, extra: Vec<Extra>) -> Description {
     Description { v6, traffic_class: 0b10, protocol: TCP, ports: (1234, 10_003), extra, payload }
 }
 
-/// Both versions, each with room for activity.
+/// One packet per IP version, each with an option for activity.
 fn samples() -> [Vec<u8>; 2] {
     [false, true].map(|v6| sample(v6, vec![Extra::Activity(0)]).bytes())
 }
@@ -23,7 +23,7 @@ fn view(bytes: &[u8]) -> View {
     packet::parse(bytes).expect("a packet")
 }
 
-/// The checksum of an IPv4 header, summed again; IPv6 has none.
+/// Whether the checksum of an IPv4 header equals its recomputed value; IPv6 has none.
 fn checksum_is_right(bytes: &[u8]) -> bool {
     match SlicedPacket::from_ip(bytes).expect("a packet").net {
         Some(NetSlice::Ipv4(ip)) => {
@@ -63,7 +63,7 @@ fn every_shorter_packet_is_truncated_and_a_longer_one_is_an_error() {
     }
 }
 
-/// The transport's header has to be there even where the IP header says that the packet ends.
+/// The transport header must be complete even if the IP header states a shorter packet.
 #[test]
 fn a_packet_that_ends_within_its_transport_header_is_truncated() {
     for v6 in [false, true] {
@@ -108,17 +108,17 @@ fn one_wrong_bit_in_an_ipv4_header_is_found() {
     }
 }
 
-/// Beyond the first, what looks like ports or options is the packet's data.
+/// Beyond the first fragment, apparent ports and options are data of the packet.
 #[test]
 fn fragments_beyond_the_first_have_no_ports_and_in_ipv6_no_options() {
     let [mut v4, _] = samples();
-    // The first has its offset 0 and more to come; the second an offset.
+    // The first has offset 0 and more fragments; the second has an offset.
     for (field, fragment) in [(0x2000u16, Fragment::First), (0x2001, Fragment::Later)] {
         v4[6..8].copy_from_slice(&field.to_be_bytes());
         refresh_checksum(&mut v4);
         let view = view(&v4);
         assert_eq!((view.fragment, view.ports.is_some()), (fragment, fragment == Fragment::First));
-        // IPv4 copies the option into each of them.
+        // IPv4 copies the option into each fragment.
         assert_eq!(packet::read_activity(&v4, &view), Ok(Some(Activity::default())));
     }
     let mut v6 = sample(true, vec![Extra::Filling, Extra::Activity(0)]).bytes();
@@ -142,7 +142,7 @@ fn the_last_destination_options_header_is_the_one() {
     assert_eq!(found, Ok(Some(Activity::from_bits(2))));
 }
 
-/// RFC 8200, section 4.3: hop-by-hop options stand right behind the IPv6 header or nowhere.
+/// RFC 8200, section 4.3: hop-by-hop options are valid directly after the IPv6 header only.
 #[test]
 fn hop_by_hop_options_are_passed_at_their_place_alone() {
     let mut bytes = sample(true, vec![Extra::Foreign(0, [0, 0]), Extra::Activity(0)]).bytes();
@@ -152,7 +152,7 @@ fn hop_by_hop_options_are_passed_at_their_place_alone() {
     assert_eq!(view(&bytes).transport, Transport::Other(0));
 }
 
-/// RFC 4302: what is written under an authentication header makes its receiver drop the packet.
+/// RFC 4302: a write under an authentication header makes the receiver drop the packet.
 #[test]
 fn authenticated_packets_carry_no_activity() {
     for v6 in [false, true] {
@@ -263,7 +263,7 @@ proptest! {
         prop_assert_eq!(bytes, wanted.bytes());
     }
 
-    /// Packets with some bytes changed, so that the depths are reached, and cut anywhere.
+    /// Packets with some bytes changed, so that the inner checks are reached, and truncated anywhere.
     #[test]
     fn no_bytes_make_it_panic(
         description in description(),

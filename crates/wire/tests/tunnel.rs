@@ -27,7 +27,7 @@ fn open(bytes: &[u8]) -> Outer {
     tunnel::open(bytes).expect("is a packet").expect("is of a tunnel")
 }
 
-/// Both checksums as another library sums them up.
+/// Whether both checksums equal those computed by another library.
 fn checksums_are_right(bytes: &[u8]) -> bool {
     let sliced = SlicedPacket::from_ip(bytes).expect("a packet");
     let (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Udp(udp))) = (sliced.net, sliced.transport)
@@ -52,7 +52,7 @@ fn a_packet_comes_out_of_a_tunnel_as_it_went_in() {
     assert!(checksums_are_right(&bytes));
 }
 
-/// N6 numbers what RFC 7837 asks of tunnels. A copy stands where congestion is re-inserted, in any case beside that.
+/// N6 numbers a requirement of RFC 7837 on tunnels. The copy uses the extension header of the re-inserted bits.
 #[test]
 fn n6_a_copy_of_the_option_takes_the_room_that_is_there() {
     let option = |bits| [6, 0, 0x1E, 1, bits, 1, 1, 0];
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(outer.mark(&bytes), Some(Conex::from_bits(after)));
         prop_assert_eq!(&bytes, &with(&new));
 
-        // A sender that sums nothing up says so by 0, which stays.
+        // A sender without a checksum writes 0, which is preserved.
         let mut unsummed = with(&old);
         unsummed[26..28].fill(0);
         prop_assert!(outer.write_mark(&mut unsummed, Conex::from_bits(after)));
@@ -166,7 +166,7 @@ proptest! {
         let room = mark::emit(Conex::NOT_CONEX);
         let mut bytes = enclosed(EcnField::Ect0, &[(mark::EXTENSION, &room)], &payload);
         for (at, byte) in changes {
-            // Behind the IP header, whose checksum finds every change.
+            // After the IP header, whose checksum detects every change.
             let at = 20 + at.index(bytes.len() - 20);
             bytes[at] = byte;
         }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Of ln(−ln p): from all but 1 to next to nothing, for a customer within its rate.
 _LEAST, _MOST = -8.0, 4.0
-# A customer may exceed its rate by so many doublings.
+# Doublings by which a customer may exceed its rate.
 _DOUBLINGS = 25.0
 # A loss below it is as good as none, and a rate beyond these, in logarithms of packets/s, none.
 _NO_LOSS = 1e-12

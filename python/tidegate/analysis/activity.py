@@ -84,7 +84,7 @@ def cbr_trace(
 ) -> Trace:
     """Meters a sender that transmits at a constant rate from 0 until `stop_s`.
 
-    With `burst_packets`, so many packets follow at once in place of the packet due next.
+    With `burst_packets`, that number of packets follow at once in place of the packet due next.
 
     >>> meter = Meter(reference_rate_bps=1e6, inertia_s=0.1)
     >>> round(float(cbr_trace(meter, rate_bps=8e6, stop_s=5.0).activity[-1]), 3)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -30.0, 30.0
 """Logits of the probabilities that are tried."""
-# A root is enclosed so often between two of so many points: to 1e-10 of a logit.
+# Rounds in which a root is enclosed, and points of each round: to 1e-10 of a logit.
 _STAGES, _POINTS = 8, 33
 _SWEEPS = 400
-# After so many sweeps one goes where they lead to: where the moves have one direction (the cosine
-# between them), and so many moves far at most.
+# Sweeps after which the solution is extrapolated where their moves have one direction (the cosine
+# between them), and the limit of that step in moves.
 _PACES = 8
 _STRAIGHT = 0.99
 _FARTHEST = 1e6
@@ -257,7 +257,7 @@ def _far_ahead(
     along, length = float(last @ second), float(second @ second)
     if along < _STRAIGHT * float(np.linalg.norm(last) * np.linalg.norm(second)) or not along:
         return prices
-    # From one to the next, over so many that rounding does not tell.
+    # From one to the next, over enough of them that rounding does not matter.
     ratio = min((along / length) ** (1 / (_PACES - 2)), 1.0)
     falling = last < 0
     most = float(np.min(prices[falling] / -last[falling], initial=_FARTHEST))

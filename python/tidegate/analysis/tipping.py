@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tidegate.analysis.models import Model
     from tidegate.analysis.sources import Reals
 
-# So many multiples of a parameter are tried, from a fiftieth to fifty times the present one.
+# Multiples of a parameter that are tried, from a fiftieth to fifty times the present one.
 _FACTORS = np.geomspace(0.02, 50.0, 61)
 # The change is enclosed to this, by ratio.
 _EXACT = 1e-12
-# So many cases are computed at once, and so many points between two at the most.
+# Cases that are computed at once, and the most points between two of them.
 _AT_ONCE = 50_000
 _MOST_POINTS = 31
 

@@ -27,10 +27,10 @@ Fairness: TypeAlias = 'Literal["proportional", "vqm", "sbrm", "sbrm-steps", "max
 `proportional`: ``w ln x`` (3.2.21). `vqm`: ``w ln(x + w)``, what the modified source of virtual
 queue marking maximises ((5.1.2), (5.1.3) against prices that add up). `sbrm`:
 ``x ln x − (x − w) ln(x − w)``, single-bit resource marking (4.2.3), where links mark independently;
-nobody has less than w, and a link's price is what its queue is above target, times γ. `sbrm-steps`:
+no source has less than w, and a link's price is its queue above target, times γ. `sbrm-steps`:
 ``(x + w) ln(x + w) − x ln x``, the same with the steps (5.1.2) and (5.1.3). A number α:
 ``w x^(1 − α)/(1 − α)``; beyond 5 or so prices differ by more than numbers have digits. `max-min`:
-x/w of nobody can grow without that of a source falling whose x/w is no larger.
+x/w of no source can grow unless that of a source falls whose x/w is no larger.
 """
 
 

@@ -6,9 +6,11 @@ import typer
 
 from tidegate.cli import (
     analyse,
+    capture,
     catalogue,
     compare,
     doctor,
+    explore,
     lab,
     plot,
     price,
@@ -16,6 +18,7 @@ from tidegate.cli import (
     reproduce,
     simulate,
     sweep,
+    trace,
 )
 from tidegate.cli.common import say
 
@@ -29,7 +32,7 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model, 4 some"
         " points of a sweep failed, 5 `--check` of `reproduce` failed, `--until` not"
         " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
-        " 70 internal error, 77 privilege missing, 130 interrupted."
+        " 70 internal error, 77 privilege or page missing, 130 interrupted."
     ),
 )
 
@@ -50,8 +53,10 @@ def tidegate(
 
 
 app.command()(simulate.simulate)
+app.command()(explore.explore)
 app.command()(analyse.analyse)
 app.command()(lab.lab)
+app.command()(capture.capture)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
@@ -59,6 +64,7 @@ app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
+app.command()(trace.trace)
 app.command()(probe.probe)
 app.command()(price.price)
 app.command()(doctor.doctor)

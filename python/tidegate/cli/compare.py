@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,17 +27,22 @@ from tidegate.results.manifests import known_manifest
 from tidegate.results.places import check_writable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.results.comparing import SideBySide
     from tidegate.results.result import Result
 
-_LONGEST_NAME = 100
-"""Maximum bytes of each side's name; a folder's name has 255."""
+_LONGEST_NAME = 200
+"""Maximum bytes of all sides' names; a folder's name has 255."""
 
 
 @command
 def compare(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="First result folder.")],
-    other: Annotated[Path, typer.Argument(metavar="RESULT", help="Second result folder.")],
+    others: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULT...", help="Those to compare with it, one or more."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -49,29 +55,32 @@ def compare(
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Compare two saved results: a simulation and real Linux, or any other two.
+    """Compare saved results, such as a simulation and real Linux, with the first of them.
 
     **Examples**
 
     tidegate compare results/evening-peak-1a2b3c4d results/evening-peak-lab-5e6f7a8b
 
     tidegate compare results/one results/other --format csv > differences.csv
+
+    tidegate compare results/simulated results/our-forwarder results/the-kernels-qdisc
     """
-    from tidegate.results.comparing import compare_results, grid
+    from tidegate.results.comparing import compare_results, default_names, grid
     from tidegate.results.show import rich_table
 
     if save and out:
         check_writable(out)
-    a, b = _single(result), _single(other)
-    alike = a.kind == b.kind and a.scenario.name == b.scenario.name
-    names = (_name(result), _name(other)) if alike else None
-    both = compare_results(a, b, names=names)
+    folders = (result, *others)
+    results = [_single(folder) for folder in folders]
+    alike = len(set(default_names(results))) < len(results)
+    names = [_name(folder) for folder in folders] if alike else None
+    both = compare_results(*results, names=names)
     for line in [] if quiet else _warnings(both):
         eprint(line)
     files, failure = [], None
     try:
         if save:
-            files = both.plot(out or _default_folder(both, (result, other)))
+            files = both.plot(out or _default_folder(both, folders))
     except ResultError as error:
         failure = error  # what was computed is printed all the same
     if shape is Format.json:
@@ -103,11 +112,11 @@ def _single(folder: Path) -> Result:
 
 
 def _warnings(both: SideBySide) -> list[str]:
-    (first, a), (second, b) = both.results.items()
     lines = []
-    if a.hash != b.hash:
-        lines.append(f"the scenarios differ, {one_line(first)} against {one_line(second)}:")
-        lines += ["  {}: {} | {}".format(*map(one_line, setting)) for setting in both.settings]
+    if len({result.hash for result in both.results.values()}) > 1:
+        lines.append(f"the scenarios differ, {' against '.join(map(one_line, both.results))}:")
+        for key, *values in both.settings:
+            lines.append(f"  {one_line(key)}: {' | '.join(map(one_line, values))}")
     lines += [
         f"{name}: {len(result.invalid)} of {result.replications} runs are invalid and do not count"
         for name, result in both.results.items() if result.invalid
@@ -122,13 +131,13 @@ def _name(folder: Path) -> str:
     return str(names.get(folder.resolve().name, folder.resolve().name))
 
 
-def _default_folder(both: SideBySide, folders: tuple[Path, Path]) -> Path:
-    """Return a name made of both folders and a hash of their contents."""
+def _default_folder(both: SideBySide, folders: Sequence[Path]) -> Path:
+    """Return a name made of the folders and a hash of their contents."""
     names = []
     for folder in map(Path.resolve, folders):
         variant = known_manifest(folder.parent) is not None
         name = f"{folder.parent.name}-{folder.name}" if variant else folder.name
-        names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
+        names.append(name.encode()[: _LONGEST_NAME // len(folders)].decode(errors="ignore"))
     content = json.dumps([both.settings, both.table().to_pylist()])
     digest = hashlib.sha256(content.encode()).hexdigest()
     return Path("results") / f"{'--'.join(names)}-{digest[:8]}"
@@ -141,9 +150,12 @@ def _json(both: SideBySide, files: list[Path]) -> dict[str, object]:
             "hash": result.hash,
             "runs": result.replications, "valid_runs": result.averaged.replications,
         }
-        for side, (name, result) in zip("ab", both.results.items(), strict=True)
+        for side, (name, result) in zip(ascii_lowercase, both.results.items(), strict=False)
     }  # fmt: skip
-    settings = [{"key": key, "a": left, "b": right} for key, left, right in both.settings]
+    settings = [
+        {"key": key, **dict(zip(ascii_lowercase, values, strict=False))}
+        for key, *values in both.settings
+    ]
     return {
         **about,
         "settings": settings,

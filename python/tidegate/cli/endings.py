@@ -65,7 +65,7 @@ def output() -> Iterator[None]:
     except BrokenPipeError:
         exit_now(0)  # the reader, such as `head`, has seen enough
     except OSError as error:
-        # What goes wrong with files is told where they are used; what is left has no file's name.
+        # Errors of files are reported where they are used; what is left has no file's name.
         place = error.filename or "standard output"
         eprint(f"tidegate: cannot write to {place}: {error.strerror}")
         exit_now(FAILED)

@@ -32,7 +32,7 @@ def probe(
     port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of the answers.")] = 4747,
     address: Annotated[
         str, typer.Option(help="With --answer: address to listen on; default: all IPv4 addresses.")
-    ] = "0.0.0.0",  # noqa: S104 - whoever answers wants to be reached
+    ] = "0.0.0.0",  # noqa: S104 - the answering end wants to be reached
     probes: Annotated[
         int, typer.Option("--probes", "-n", min=1, max=1000, help="Number of probes.")
     ] = 10,

@@ -71,7 +71,7 @@ def reproduce(
         typer.Option(
             "--measure",
             metavar="SIDE",
-            help="Measure the tables of this side again instead: lab (this Linux; root) or ns2.",
+            help="Measure this side's tables again instead: lab (this Linux; root), kernel or ns2.",
         ),
     ] = None,
     only: Annotated[

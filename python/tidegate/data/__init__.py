@@ -23,7 +23,7 @@ def data_folder(kind: str) -> Path:
     named = os.environ.get(variable)
     folder = Path(named) if named else DATA / kind
     if not folder.is_dir():
-        where = f"{variable} names it" if named else "the package lacks it: install it anew"
+        where = f"{variable} names it" if named else "the package lacks it: install it again"
         raise UsageError(f"no folder {folder}; {where}")
     return folder.resolve()
 

@@ -1,12 +1,12 @@
-"""Two results in one figure: throughput by group, each over time, and the difference.
+"""Results in one figure: throughput by group, each over time, and the difference.
 
-A colour is a group or a link, in all four parts alike; fill and dashes tell the two sides apart.
+A colour is a group or a link, in all four parts alike; fill and dashes tell the results apart.
 """
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from tidegate.results.comparing import Difference, SideBySide
     from tidegate.results.result import Result
 
-SIDES: tuple[Literal["-"], Literal["--"]] = ("-", "--")
-HATCHES = ("", "//")
+DASHES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
+HATCHES = ("", "//", "..", "xx", "++", "oo")
+"""Of the first result, the second and so on, and then from the first again."""
 LABEL_CHARACTERS = 40
 MOST_GROUPS = 4
 MOST_STEPS = 60
@@ -94,7 +95,8 @@ def _colours(both: SideBySide) -> dict[tuple[str, str], str]:
 def _sides(figure: Figure, both: SideBySide) -> None:
     """Which fill and which dashes belong to which result."""
     handles: Any = [
-        (_patch(side), Line2D([], [], color=INK, linestyle=SIDES[side])) for side in range(2)
+        (_patch(side), Line2D([], [], color=INK, linestyle=_dashes(side)))
+        for side in range(len(both.results))
     ]
     labels = [textwrap.fill(name, LABEL_CHARACTERS) for name in both.results]
     figure.legend(
@@ -104,30 +106,40 @@ def _sides(figure: Figure, both: SideBySide) -> None:
 
 
 def _patch(side: int) -> Patch:
-    return Patch(facecolor=_fill(OTHERS, side), edgecolor=INK, hatch=HATCHES[side], linewidth=0.8)
+    return Patch(facecolor=_fill(OTHERS, side), edgecolor=INK, hatch=_hatch(side), linewidth=0.8)
+
+
+def _dashes(side: int) -> Any:  # noqa: ANN401 - a text, or lengths
+    return DASHES[side % len(DASHES)]
+
+
+def _hatch(side: int) -> str:
+    return HATCHES[side % len(HATCHES)]
 
 
 def _fill(colour: str, side: int) -> tuple[float, float, float, float]:
-    """Full for the first side, pale for the second, which is hatched besides."""
-    return to_rgba(colour, (1.0, 0.35)[side])
+    """Full for the first side, pale for the others, which are hatched besides."""
+    return to_rgba(colour, 0.35 if side else 1.0)
 
 
 def _bars(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) -> None:
     """Throughput per user of every group."""
     found = [row for row in both.differences if row.metric == "throughput_bps"]
     unit, scale = rate_unit(max((max(row.a.mean, row.b.mean) for row in found), default=0.0))
-    places = np.arange(len(found))
-    for side in range(2):
-        values = [(row.a, row.b)[side] for row in found]
-        means = np.array([value.mean * scale for value in values])
-        half = np.nan_to_num([value.ci95 * scale for value in values])
-        own = [colours[row.kind, row.name] for row in found]
+    names = list(dict.fromkeys(row.name for row in found))
+    count = len(both.results)
+    for side in range(count):
+        # The first is in every row, the others in their own.
+        values = {row.name: row.b if side else row.a for row in found if side in (0, row.side)}
+        own = [colours["group", name] for name in values]
         axes.barh(
-            places + (side - 0.5) * 0.4, means, 0.37, xerr=half,
+            [names.index(name) + (side - (count - 1) / 2) * 0.8 / count for name in values],
+            [value.mean * scale for value in values.values()], 0.74 / count,
+            xerr=np.nan_to_num([value.ci95 * scale for value in values.values()]),
             color=[_fill(colour, side) for colour in own], edgecolor=own, linewidth=0.8,
-            hatch=HATCHES[side], error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
+            hatch=_hatch(side), error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
         )  # fmt: skip
-    axes.set_yticks(places, [row.name for row in found])
+    axes.set_yticks(np.arange(len(names)), names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0)
@@ -138,8 +150,8 @@ def _bars(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) 
 def _changes(
     axes: Axes, both: SideBySide, rows: list[Difference], colours: Mapping[tuple[str, str], str]
 ) -> None:
-    """How far the second is from the first, in per cent of it."""
-    first, second = both.results
+    """How far the others are from the first, in per cent of it."""
+    first, *others = both.results
     size = np.array([100 * row.relative for row in rows])
     half = np.nan_to_num([100 * row.relative_ci95 for row in rows])
     end = 1.1 * min(float(np.max(np.abs(size) + half, initial=10.0)), FARTHEST)
@@ -156,11 +168,15 @@ def _changes(
                     0.985 * side * end, place, marker=_arrow(side), color=colour, markersize=6,
                     markerfacecolor="white", clip_on=False, zorder=4,
                 )  # fmt: skip
-    labels = [f"{row.name}: {WORDS.get(row.metric, row.metric)}" for row in rows]
+    of = {
+        side: "" if len(others) == 1 else f" ({others[side - 1]})"
+        for side in range(1, 1 + len(others))
+    }
+    labels = [f"{row.name}: {WORDS.get(row.metric, row.metric)}{of[row.side]}" for row in rows]
     axes.set_yticks(np.arange(len(rows)), labels)
     axes.invert_yaxis()
     axes.set_xlim(-end, end)
-    what = f"{second} against {first} [%], 95 % confidence (Welch)"
+    what = f"{', '.join(others)} against {first} [%], 95 % confidence (Welch)"
     axes.set_xlabel(textwrap.fill(what, 60))
     axes.set_title("Difference")
 
@@ -248,7 +264,7 @@ def _line(
     mean, half = band95(values)
     low = np.maximum(mean - half, 0.0)
     axes.fill_between(time, low, mean + half, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(time, mean, color=colour, linestyle=SIDES[side], linewidth=1.3)
+    axes.plot(time, mean, color=colour, linestyle=_dashes(side), linewidth=1.3)
 
 
 def _legend(axes: Axes, colours: Mapping[str, str]) -> None:

@@ -88,7 +88,7 @@ def write(figure: Figure, path: Path) -> Path:
 
 
 LIGHT_BYTES = 100_000
-"""A figure of a page has at most so many as SVG; else it is a PNG with a palette."""
+"""Largest SVG of a page, bytes; a larger figure becomes a PNG with a palette."""
 _PALETTE_COLOURS = 128
 
 

@@ -29,9 +29,14 @@ if TYPE_CHECKING:
     from tidegate.laboratory.process import Children
 
 QEMU = "qemu-system-x86_64"
-ICOUNT_SHIFT = 1
-"""An instruction of the guest takes 2^1 ns."""
+ICOUNT_SHIFT, FAST_ICOUNT_SHIFT = 1, 0
+"""An instruction of the guest takes 2^1 ns, or 2^0 where its links are fast."""
+FAST_BPS = 50e6
+"""A processor with 2^1 ns does not keep up with 100 Mb/s through the forwarder."""
 MEMORY_MB = 768
+
+MISSING = 77
+"""The code with which a task ends that lacks something."""
 
 _FOLDER = "TIDEGATE_KERNELS"
 _ENDED = re.compile(r"ended (\d+)")
@@ -141,7 +146,13 @@ def file_system(kernel: Kernel, task: Task) -> int:
     return descriptor
 
 
-def command(kernel: Kernel, file_system: int, seed: int) -> list[str]:
+def icount_shift(scenario: Scenario) -> int:
+    """Return the time of an instruction that the guest of a scenario needs, log2 of ns."""
+    rate_bps = sum(rate_bps for _, rate_bps, _ in scenario.bottlenecks)
+    return FAST_ICOUNT_SHIFT if rate_bps > FAST_BPS else ICOUNT_SHIFT
+
+
+def command(kernel: Kernel, file_system: int, seed: int, shift: int = ICOUNT_SHIFT) -> list[str]:
     """Return how qemu is called; results are its standard output, all else its standard error.
 
     The seed is that of the guest's processor, whose random numbers are all that its kernel has.
@@ -149,7 +160,7 @@ def command(kernel: Kernel, file_system: int, seed: int) -> list[str]:
     return [
         QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-monitor", "none", "-accel", "tcg,thread=single",
-        "-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-seed", str(seed % 2**32),
+        "-icount", f"shift={shift},sleep=off", "-seed", str(seed % 2**32),
         "-rtc", "base=2024-01-01,clock=vm", "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MB),
         "-kernel", str(kernel.folder / "vmlinuz"), "-initrd", f"/proc/self/fd/{file_system}",
         "-append", _COMMAND_LINE,
@@ -175,10 +186,11 @@ def lab_task(program: str, scenario: Scenario, arguments: Sequence[str], generat
     if bpf.needed([scenario]):
         needed[bpf.PROGRAM] = bpf.found()
         lines = [
-            f"sleep 1000000 | {bpf.PROGRAM} hold >/tmp/bpf 2>&1 &",
+            # A port opens once: what stays behind must not hold one, or the end is not reported.
+            f"{{ sleep 1000000 | {bpf.PROGRAM} hold; }} >/tmp/bpf 2>&1 &",
             "until [ -s /tmp/bpf ]; do sleep 0.1; done",
             "read ready </tmp/bpf",
-            '[ "$ready" = ready ] || { cat /tmp/bpf >&2; exit 1; }',
+            f'[ "$ready" = ready ] || {{ cat /tmp/bpf >&2; exit {MISSING}; }}',
         ]
     lines += [
         'read busy </proc/stat; echo "stat $busy" >&2',
@@ -207,6 +219,8 @@ class Abilities:
     congestion_controls: list[str]
     qdiscs: list[str]
     missing: list[str]
+    lacking: list[str]
+    """Parts of the lab that do not run on it, with the reason."""
 
     def lines(self) -> list[str]:
         """Return it in words."""
@@ -215,14 +229,17 @@ class Abilities:
             f"{self.kernel.series}: Linux {self.kernel.release} {state}",
             f"  congestion control: {' '.join(self.congestion_controls)}",
             f"  qdiscs: {' '.join(self.qdiscs)}",
+            *(f"  not {line}" for line in self.lacking),
         ]
 
 
 def abilities(kernel: Kernel, children: Children) -> Abilities:
     """Boot a kernel and ask it what it has."""
-    from tidegate.laboratory.process import PROGRAM, find
+    from tidegate.laboratory import bpf
+    from tidegate.laboratory.process import PROGRAM, find, find_program
 
     program = find() or PROGRAM
+    programs, ours = [program], find_program(bpf.PROGRAM)
     lines = [
         "for module in /modules/tcp_*.ko; do",
         "module=${module##*/}; /sbin/modprobe ${module%.ko}; done",
@@ -230,17 +247,35 @@ def abilities(kernel: Kernel, children: Children) -> Abilities:
     for kind, options in _QDISCS.items():
         made = f"/bin/tc qdisc add dev lo root {kind} {options} 2>/dev/null"
         lines.append(f"{made} && echo {kind} && /bin/tc qdisc del dev lo root")
+    lines.append("echo --")
+    if ours is not None:
+        programs.append(ours)
+        lines.append(f"{bpf.PROGRAM} check 2>&1 >/dev/null && echo {' '.join(bpf.OURS)}")
     lines += ["echo --", f"{Path(program).name} check"]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        task = Task("\n".join(lines), (program,))
+        task = Task("\n".join(lines), tuple(programs))
         code, said, _ = children.in_guest(kernel, task, 1, output, lambda _done, _all: None)
         output.seek(0)
-        qdiscs, _, found = output.read().partition("--\n")
+        qdiscs, ours_there, found = (*output.read().split("--\n", 2), "", "")[:3]
     try:
         known = json.loads(found)
     except ValueError as error:
         raise LabError(1, f"the guest ended with {code}: {'; '.join(said[-3:])}") from error
-    return Abilities(kernel, known["congestion_controls"], qdiscs.split(), known["missing"])
+    controls, lacking = known["congestion_controls"], []
+    if ours_there.split() == list(bpf.OURS):
+        controls = [*controls, *bpf.OURS]
+    else:
+        lacking.append(f"congestion control {', '.join(bpf.OURS)}: {_why(ours, ours_there)}")
+    if shutil.which("iperf3") is None:
+        lacking.append("generator iperf3: install it (on Debian: apt-get install iperf3)")
+    return Abilities(kernel, controls, qdiscs.split(), known["missing"], lacking)
+
+
+def _why(program: str | None, said: str) -> str:
+    """Return why congestion control of ours does not run in a guest."""
+    if program is None:
+        return "`make setup` builds it where clang and the headers of libelf are"
+    return "; ".join(said.split("\n")[:2]).strip("; ") or "the kernel refuses it"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Payer:
     rate_bps: float
     delivered: int
     marks: int
-    """Of the packets delivered, those of whose marks its receiver told."""
+    """Delivered packets whose marks the receiver reported."""
 
     @property
     def pays(self) -> bool:
@@ -109,7 +109,7 @@ def _descriptors(pid: int) -> list[int]:
     try:
         there = list(Path(f"/proc/{pid}/fd").iterdir())
     except PermissionError as error:
-        if os.geteuid() == 0:  # Of a process that nobody here may look at.
+        if os.geteuid() == 0:  # A process that this user may not look at.
             return []
         raise MissingError([f"root, to look at the sockets of process {pid}"]) from error
     except FileNotFoundError:  # It has ended.

@@ -159,7 +159,8 @@ class Children:
                 code, lines, busy = self._here(scenario, options, output, tell, aloud=verbose)
             else:
                 task = guest.lab_task(find() or PROGRAM, scenario, ["run", *options], generator)
-                code, lines, busy = self.in_guest(kernel, task, seed, output, tell)
+                shift = guest.icount_shift(scenario)
+                code, lines, busy = self.in_guest(kernel, task, seed, output, tell, shift)
             if code:
                 raise _failure(code, seed, lines)
             output.seek(0)
@@ -169,7 +170,8 @@ class Children:
                 raise LabError(seed, f"{PROGRAM} gave no valid result: {error!r}") from error
             run.about["busy_share"] = busy
             if kernel is not None:
-                run.about.update(qemu=guest.qemu_version(), icount_shift=guest.ICOUNT_SHIFT)
+                shift = guest.icount_shift(scenario)
+                run.about.update(qemu=guest.qemu_version(), icount_shift=shift)
             return run
 
     def _here(
@@ -205,6 +207,7 @@ class Children:
         seed: int,
         output: IO[str],
         tell: Callable[[float, float], None],
+        shift: int = guest.ICOUNT_SHIFT,
     ) -> tuple[int, list[str], float]:
         """Boot a kernel for a task.
 
@@ -212,7 +215,7 @@ class Children:
         """
         descriptor = guest.file_system(kernel, task)
         try:
-            command = guest.command(kernel, descriptor, seed)
+            command = guest.command(kernel, descriptor, seed, shift)
             # That program ends with this one, however this one ends; qemu alone would run on.
             held = [find() or PROGRAM, "exec", *command]
             process = self._start(held, output, descriptors=(descriptor,))

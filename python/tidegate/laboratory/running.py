@@ -109,7 +109,7 @@ def lab_all(
     check_options(ip, generator)
     check_scenarios(scenarios, ip=ip, generator=generator)
     if kernel is not None and verbose:
-        raise UsageError("verbose: nobody can enter the hosts of a guest")
+        raise UsageError("verbose: the hosts of a guest cannot be entered")
     stock = None if kernel is None else guest.chosen(kernel)
     lacking = missing(generator=generator, kernel=stock)
     if lacking:

@@ -30,7 +30,7 @@ def listening(address: str, port: int) -> socket.socket:
 
 def answer(opened: socket.socket, *, most: int | None = None,
            on_probe: Callable[[str], None] = lambda _: None) -> int:  # fmt: skip
-    """Answer probes, for ever or so many, never with more bytes than came; returns how many."""
+    """Answer at most `most` probes, never with more bytes than arrived; return their number."""
     answered = 0
     known: set[bytes] = set()
     while most is None or answered < most:

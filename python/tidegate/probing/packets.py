@@ -29,7 +29,7 @@ _FORMAT = struct.Struct("!4s8sIB")
 _MAGIC = b"TGP1"
 LEAST_BYTES = _FORMAT.size
 LARGEST_BYTES = 1400
-"""Of payload, so that nobody on the way has to cut it."""
+"""Largest payload, bytes, that no router has to fragment."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Probe:
     ecn: int = 0
 
     def emit(self, size: int = LEAST_BYTES) -> bytes:
-        """As a payload of so many bytes."""
+        """The probe as a payload of `size` bytes."""
         return _FORMAT.pack(_MAGIC, self.run, self.number, self.ecn).ljust(size, b"\0")
 
     @classmethod

@@ -2,7 +2,7 @@
 
 What is new is written beside its place, as a *draft* whose name has a fixed form, forced to the
 disk and put in place by one rename. A folder that is there changes places with its draft
-(``renameat2`` with ``RENAME_EXCHANGE``, Linux 3.15). Whoever is killed leaves a draft; the next
+(``renameat2`` with ``RENAME_EXCHANGE``, Linux 3.15). A killed process leaves a draft; the next
 writer to the same place removes it.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FORGOTTEN_S = 86_400.0
-"""A draft of another machine is nobody's after a day."""
+"""After this time, seconds, a draft of another machine has no owner."""
 
 _DRAFT = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[^./]+)\.(?P<process>[0-9]+)\.(?P<thread>[0-9]+)\.(?P<end>tmp|old)"
@@ -127,7 +127,7 @@ def _exchange(draft: Path, folder: Path) -> None:
     """Let two folders change names."""
     if _renameat2(draft, folder):
         return
-    # Two steps; whoever is killed between them leaves an `.old`, which the next writer puts back.
+    # Two steps; a process killed between them leaves an `.old`, which the next writer puts back.
     old = draft_of(folder, "old")
     folder.rename(old)
     draft.rename(folder)

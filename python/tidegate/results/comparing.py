@@ -1,4 +1,4 @@
-"""Two results side by side, such as a simulation and its run on real Linux.
+"""Results side by side, such as a simulation and its runs on real Linux.
 
 Differences come with Welch's confidence interval, which asks neither for equal variances nor for
 equal numbers of runs.
@@ -22,13 +22,13 @@ from tidegate.scenarios.reading import NOT_CONTENT, toml_value
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from tidegate.results.result import Result
-    from tidegate.results.show import Grid
+    from tidegate.results.show import Grid, Quantity
 
 GROUP_METRICS = ("throughput_bps", "ratio_to_first", "loss_ratio", "mark_ratio",
                  "mean_completion_s")  # fmt: skip
@@ -40,7 +40,7 @@ APPLICATION_METRICS = ("stalls", "mean_stall_s", "startup_s", "qoe", "finished",
 
 
 class Difference(NamedTuple):
-    """One metric of one group or bottleneck, or of a group's applications, in both results."""
+    """One metric of one group or bottleneck, or of a group's applications, in two results."""
 
     kind: str
     """``group``, ``link`` or ``application``."""
@@ -53,6 +53,8 @@ class Difference(NamedTuple):
     """Mean of b minus mean of a."""
     ci95: float
     """Half-width of the difference's 95 % confidence interval (Welch); NaN without replications."""
+    side: int = 1
+    """Which result b is: 1 for the second."""
 
     @property
     def relative(self) -> float:
@@ -67,35 +69,40 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SideBySide:
-    """Two results by name, what differs in their scenarios, and in what was measured."""
+    """Results by name, what differs in their scenarios, and in what was measured."""
 
     results: dict[str, Result]
-    """Exactly two; the first is what the second is compared with."""
+    """Two or more; the first is what each of the others is compared with."""
 
     @property
-    def settings(self) -> list[tuple[str, str, str]]:
-        """Settings in which the scenarios differ: key, and the value on either side."""
-        a, b = (_flat(tomllib.loads(r.scenario.to_toml())) for r in self.results.values())
-        found = [(key, a.get(key, "unset"), b.get(key, "unset")) for key in {**a, **b}]
-        return [setting for setting in found if setting[1] != setting[2]]
+    def settings(self) -> list[tuple[str, ...]]:
+        """Settings in which the scenarios differ: key, and the value in each."""
+        flat = [_flat(tomllib.loads(r.scenario.to_toml())) for r in self.results.values()]
+        keys = dict.fromkeys(key for one in flat for key in one)
+        found = [(key, *(one.get(key, "unset") for one in flat)) for key in keys]
+        return [setting for setting in found if len(set(setting[1:])) > 1]
 
     @property
     def differences(self) -> list[Difference]:
-        """Every metric that both sides have."""
-        a, b = (dict(_values(result.averaged)) for result in self.results.values())
+        """Every metric that the first and another result have, by metric."""
+        a, *others = (dict(_values(result.averaged)) for result in self.results.values())
         return [
             Difference(*key, unit_of(key[2]), estimate(a[key]), estimate(b[key]),
-                       *welch95(a[key], b[key]))
-            for key in a if key in b and _known(a[key]) and _known(b[key])
+                       *welch95(a[key], b[key]), side)
+            for key in a for side, b in enumerate(others, 1)
+            if key in b and _known(a[key]) and _known(b[key])
         ]  # fmt: skip
 
     def table(self) -> pa.Table:
-        """`differences` as a table: a row per metric."""
+        """`differences` as a table: a row per metric and result beside the first."""
         rows = self.differences
         columns: dict[str, object] = {
             name: [getattr(row, name) for row in rows]
             for name in ("kind", "name", "metric", "unit")
         }
+        if len(self.results) > 2:
+            names = list(self.results)
+            columns["result"] = [names[row.side] for row in rows]
         for side in ("a", "b"):
             values = [getattr(row, side) for row in rows]
             columns[f"mean_{side}"] = np.array([value.mean for value in values], dtype=float)
@@ -106,7 +113,7 @@ class SideBySide:
         return table(columns)
 
     def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw both in one figure, ``compare.png``."""
+        """Draw all in one figure, ``compare.png``."""
         from tidegate.figures.comparisons import draw
 
         return draw(self, Path(folder))
@@ -120,51 +127,51 @@ class SideBySide:
         return html_table(grid(self))
 
 
-def compare_results(a: Result, b: Result, *, names: tuple[str, str] | None = None) -> SideBySide:
-    """Lay two results side by side, with the differences and how certain these are.
+def compare_results(a: Result, *others: Result, names: Sequence[str] | None = None) -> SideBySide:
+    """Lay results side by side, with the differences from the first and how certain these are.
 
     Parameters
     ----------
-    a, b
-        Results of any two scenarios that share groups or bottlenecks; runs of a lab in which the
-        machine could not keep up do not count.
+    a, others
+        Two or more results of scenarios that share groups or bottlenecks; runs of a lab in which
+        the machine could not keep up do not count.
     names
-        What to call them; default: where they ran, and if that is the same, their scenarios.
+        What to call them; default: where they ran, and where that does not tell them apart, their
+        scenarios.
 
     """
-    first, second = names or _names(a, b)
-    if first == second:
-        first, second = f"{first} (a)", f"{second} (b)"
-    both = SideBySide({first: a, second: b})
-    if not both.differences:
-        raise UsageError(
-            "the two results have nothing in common to compare: "
-            f"groups {', '.join(a.scenario.groups)} and {', '.join(b.scenario.groups)}, "
-            f"{a.averaged.replications} and {b.averaged.replications} valid runs"
-        )
-    return both
+    results = (a, *others)
+    called = list(names or default_names(results))
+    if len(results) < 2 or len(called) != len(results):
+        raise UsageError("compare: two or more results, and a name for each if any")
+    for name in {one for one in called if called.count(one) > 1}:
+        called = [f"{one} ({_letter(at)})" if one == name else one for at, one in enumerate(called)]
+    together = SideBySide(dict(zip(called, results, strict=True)))
+    compared = {row.side for row in together.differences}
+    for side, b in enumerate(others, 1):
+        if side not in compared:
+            raise UsageError(
+                f"{called[0]} and {called[side]} have nothing in common to compare: "
+                f"groups {', '.join(a.scenario.groups)} and {', '.join(b.scenario.groups)}, "
+                f"{a.averaged.replications} and {b.averaged.replications} valid runs"
+            )
+    return together
+
+
+def _letter(side: int) -> str:
+    return chr(ord("a") + side)
 
 
 def grid(both: SideBySide) -> Grid:
     """`differences` for people."""
-    from tidegate.results.show import (
-        APPLICATION_COLUMNS,
-        GROUP_COLUMNS,
-        LINK_COLUMNS,
-        Grid,
-        Quantity,
-        rate_unit,
-        uncertain,
-    )
+    from tidegate.results.show import Grid, rate_unit, uncertain
 
+    if len(both.results) > 2:
+        return _grid_of_many(both)
     first, second = both.results
     headings = ["", "metric", first, second, "difference", "relative [%]"]
     made = Grid(f"{first} and {second}", headings, text_columns=2)
-    delay = Quantity("mean_sojourn_s", "mean delay", "ms", 1e3)
-    known = {
-        column.metric: column
-        for column in (*GROUP_COLUMNS, *LINK_COLUMNS, *APPLICATION_COLUMNS, delay)
-    }
+    known = _columns()
     previous = ""
     for row in both.differences:
         column = known[row.metric]
@@ -185,6 +192,49 @@ def grid(both: SideBySide) -> Grid:
         ])  # fmt: skip
         previous = row.name
     return made
+
+
+def _grid_of_many(together: SideBySide) -> Grid:
+    """A row a metric: each result, and how far it is from the first."""
+    from tidegate.results.show import Grid, rate_unit, uncertain
+
+    first, *others = together.results
+    headings = ["", "metric", first, *(word for name in others for word in (name, "relative [%]"))]
+    made = Grid(", ".join(together.results), headings, text_columns=2)
+    known, previous = _columns(), ""
+    rows: dict[tuple[str, str, str], dict[int, Difference]] = {}
+    for row in together.differences:
+        rows.setdefault((row.kind, row.name, row.metric), {})[row.side] = row
+    for (_, name, metric), sides in rows.items():
+        column, a = known[metric], next(iter(sides.values())).a
+        heading, unit, scale = column.heading, column.unit, column.scale
+        if column.optional and a.mean == 0.0 and not any(one.b.mean for one in sides.values()):
+            continue
+        if unit == "bit/s":
+            unit, scale = rate_unit(max(a.mean, *(one.b.mean for one in sides.values())))
+        cells = [uncertain(a, scale)]
+        for side in range(1, len(others) + 1):
+            if side not in sides:
+                cells += ["–", "–"]
+                continue
+            b = sides[side].b
+            share = Estimate(sides[side].relative, sides[side].relative_ci95, min(a.runs, b.runs))
+            cells += [uncertain(b, scale), signed(uncertain(share, 100))]
+        if previous and previous != name:
+            made.breaks.append(len(made.cells) - 1)
+        shown = f"{heading} [{unit}]" if unit else heading
+        made.cells.append([name if name != previous else "", shown, *cells])
+        previous = name
+    return made
+
+
+def _columns() -> dict[str, Quantity]:
+    """How metrics are shown, by name."""
+    from tidegate.results.show import APPLICATION_COLUMNS, GROUP_COLUMNS, LINK_COLUMNS, Quantity
+
+    delay = Quantity("mean_sojourn_s", "mean delay", "ms", 1e3)
+    every = (*GROUP_COLUMNS, *LINK_COLUMNS, *APPLICATION_COLUMNS, delay)
+    return {column.metric: column for column in every}
 
 
 def signed(text: str) -> str:
@@ -219,11 +269,21 @@ def _known(values: NDArray[np.float64]) -> bool:
     return bool((~np.isnan(values)).any())
 
 
-def _names(a: Result, b: Result) -> tuple[str, str]:
-    if a.kind != b.kind:
-        words = {"simulation": "simulated", "lab": "real Linux"}
-        return words[a.kind], words[b.kind]
-    return a.scenario.name, b.scenario.name
+def default_names(results: Sequence[Result]) -> list[str]:
+    """Where they ran, and if that does not tell all apart, their scenarios."""
+    words = {"simulation": "simulated", "lab": "real Linux"}
+    places = [
+        words[result.kind] + (f", {_qdisc(result)}" if _qdisc(result) else "") for result in results
+    ]
+    if len(set(places)) == len(places):
+        return places
+    return [result.scenario.name for result in results]
+
+
+def _qdisc(result: Result) -> str:
+    """The kernel's queue at the bottleneck; empty where there is none."""
+    found = tomllib.loads(result.scenario.to_toml()).get("bottleneck", {}).get("kernel_qdisc", {})
+    return str(found.get("kind", ""))
 
 
 def _flat(content: Mapping[str, object], above: str = "") -> dict[str, str]:

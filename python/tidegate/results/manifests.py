@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -119,6 +120,12 @@ def git_revision() -> str | None:
         return None
     if not (checkout / ".git").exists():
         return None
+    return _describe(checkout)
+
+
+@cache
+def _describe(checkout: Path) -> str | None:
+    """Revision of a repository at the first call: imported code does not change with its files."""
     # Git's hooks name their repository in the environment, which need not be this one.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]

@@ -1,6 +1,6 @@
 """What is measured, defined once: what a name stands for, and how each ratio is made.
 
-Whoever shows or compares one of these takes it from here; ``docs/results.md`` repeats the
+All code that shows or compares one of these takes it from here; ``docs/results.md`` repeats the
 meanings, and a test holds it to that. The counts come from the engine
 (``crates/simulator/src/output.rs``) or, of real Linux, from the same network and the hosts.
 """
@@ -73,7 +73,7 @@ DEFINITIONS = (
         "of the packets, ACKs included, that left or were dropped",
     ),
 )  # fmt: skip
-"""All that have a meaning of their own to be told. Packets of a flow are those of its sender: data,
+"""All quantities whose meaning is listed. Packets of a flow are those of its sender: data,
 UDP and connection requests, first and repeated ones, but no ACKs."""
 
 

@@ -41,7 +41,7 @@ class Grid:
     headings: list[str]
     cells: list[list[str]] = field(default_factory=list)
     text_columns: int = 1
-    """So many columns on the left are names."""
+    """Number of columns on the left that hold names."""
     breaks: list[int] = field(default_factory=list)
     """Rows after which a block ends."""
     metrics: list[str] = field(default_factory=list)

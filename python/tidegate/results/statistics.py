@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
         return self.written(digits) if self.runs else f"{self.mean:.{digits}f}"
 
     def written(self, digits: int) -> str:
-        """With so many decimals, and the half-width where there is one."""
+        """The mean with a number of decimals, and the half-width where there is one."""
         half = "" if math.isnan(self.ci95) else f" ± {self.ci95:.{digits}f}"
         return f"{self.mean:.{digits}f}{half}"
 

@@ -1,6 +1,6 @@
 """The catalogue of a sweep's runs: which file has which run, in SQLite.
 
-Only the process that the sweep was called from writes it. It can be made anew from the files of
+Only the process that the sweep was called from writes it. It can be rebuilt from the files of
 runs, so that what happens between writing a file and entering it loses nothing.
 
 With its rows it keeps the sum of their SHA-256 modulo 2^256, which changes in the same transaction
@@ -102,7 +102,7 @@ class Catalogue:
     """The catalogue of one folder."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
-        """Open, or make where it may be written; a damaged one is begun anew there."""
+        """Open, or make where it may be written; a damaged one is replaced there."""
         self.path = path
         self._change = 0
         _refuse_others(path)

@@ -51,7 +51,7 @@ REFRESH_S = 2.0
 _LOCAL = {
     # One more worker may die of something else than the task that is there.
     "distributed.scheduler.allowed-failures": 1,
-    # Without pages: the servers of HTTP that Dask starts in any case ask nobody who they are.
+    # Without pages: the HTTP servers that Dask starts in any case authenticate no one.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
@@ -90,9 +90,9 @@ class Cluster(Executor):
     ) -> None:
         """Connect; with no address of a scheduler, start one with `jobs` workers on loopback.
 
-        Its processes speak TLS with a certificate that is made for it and that nobody else has:
-        any user of this machine may connect to its ports, and whoever can talk to them can run
-        code as who started it.
+        Its processes speak TLS with a certificate that is made for it and that no one else has:
+        any user of this machine may connect to its ports, and a process that can talk to them can
+        run code as the user who started it.
 
         `say` receives progress messages.
         """
@@ -154,7 +154,7 @@ class Cluster(Executor):
             while True:
                 while len(running) < self._ahead() and (group := waiting.next_group()):
                     submit(group)
-                # Whoever dies with its worker when alone was the cause.
+                # A task that dies with its worker when alone was the cause.
                 alone = not running
                 if alone and suspects:
                     submit([suspects.popleft()])
@@ -171,7 +171,7 @@ class Cluster(Executor):
                         suspects.extend(tried)
                 except ClusterError:
                     raise
-                except Exception as error:  # noqa: BLE001 - whoever asked for it judges it
+                except Exception as error:  # noqa: BLE001 - the caller judges it
                     yield tried, error
                 else:
                     yield waiting.finished(tried, done), done.outcome

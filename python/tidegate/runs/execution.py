@@ -137,7 +137,7 @@ class Each(Generic[Task, Outcome]):
     def _outcome(self, task: Task) -> Outcome | Exception:
         try:
             return self.do(task)
-        except Exception as error:  # noqa: BLE001 - whoever asked for the task judges it
+        except Exception as error:  # noqa: BLE001 - the caller judges it
             return error
 
 

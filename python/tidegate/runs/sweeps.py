@@ -69,7 +69,7 @@ class SweepStore:
         return self.read.point([*self.always, *settings])
 
     def write_scenario(self, path: Path, content: bytes) -> None:
-        """Write the scenario's file; whoever is killed meanwhile leaves one that is known."""
+        """Write the scenario's file; a process killed meanwhile leaves one that is recognised."""
         old, new = self.catalogue.about(SCENARIO) or "", Checksum.of(content).sha256
         self.catalogue.note(SCENARIO, f"{old.split(' ')[0]} {new}")
         replace_file(path, lambda draft: draft.write_bytes(content))

@@ -28,12 +28,24 @@ class Link(TypedDict):
     ends: list[int]
     """Numbers of the nodes at its beginning and at its end; hosts are nodes too."""
     rate_bps: int
+    """Of a trace, its mean."""
     delay_s: float
+    """Of a trace, its shortest."""
+    rate_trace_repeats: bool | None
+    """Whether the trace that the rate follows starts over at its end; ``None`` without one."""
+    delay_trace_repeats: bool | None
+    """The same of the delay."""
     buffer_packets: int | None
     """Room for waiting packets, the one in transmission included; ``None`` if it counts bytes."""
     buffer_bytes: int | None
-    loss: float
-    """Probability that a packet is lost on the wire."""
+    loss: float | Choice
+    """Probability that a packet is lost on the wire, or the model by which packets are."""
+    duplicate: float
+    """Probability that a packet arrives twice."""
+    jitter: Choice | None
+    reorder: float
+    """Probability that a packet is sent ahead."""
+    reorder_gap: int
     aqm: Choice
     differentiation: Choice
     scheduler: Choice
@@ -54,7 +66,7 @@ class Attachment(TypedDict):
     back: bool
     """On the way back, at the receiver's host."""
     hop: int
-    """In front of so many-th link of the way, counted from 0; behind the last one else."""
+    """Index of the path's link that the stage precedes, from 0; else it follows the last one."""
     replicas: list[int]
     """Indices into ``stages``, one for each packet in turn."""
 

@@ -18,7 +18,7 @@ from tidegate._native import MAX_FILE_BYTES, Scenario
 from tidegate.data import in_package, nearest_file
 from tidegate.errors import ScenarioError
 from tidegate.files import UnreadableError, read_text
-from tidegate.scenarios.video_traces import with_traces
+from tidegate.scenarios.data_files import with_data_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ class Reader(NamedTuple):
     def _parsed(
         self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
     ) -> Scenario:
-        filled, unread = with_traces(self.text, self.file, overrides)
+        filled, unread = with_data_files(self.text, self.file, overrides)
         try:
             parsed = parse(self.text, filled, self.name)
         except ScenarioError as error:

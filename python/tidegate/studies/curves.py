@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Curve: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
 """Times [s] and values."""
 
-# So many are drawn of a curve that has more.
+# Points drawn of a curve that has more.
 _MOST_POINTS = 1000
 
 

@@ -205,7 +205,8 @@ class _Reader:
                 else [Setting(one, (), "") for one in combinations(levels)]
             )
             table = self.folder / entry["measured"]
-            return Series(name, tuple(known), 0, side=entry["side"], measured=table)
+            kernel = entry.get("kernel", "auto")
+            return Series(name, tuple(known), 0, side=entry["side"], measured=table, kernel=kernel)
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"
             raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")

@@ -69,6 +69,8 @@ class Series:
     """Where it was measured, if not in the simulator."""
     measured: Path | None = None
     """Table of what was measured there."""
+    kernel: str = "auto"
+    """Of the side `kernel`: series of the stock kernel that it is measured on."""
     beside: Model | None = None
     """What computes further metrics of the points that are simulated."""
 

@@ -114,7 +114,7 @@ def with_more_runs(
     points: Iterable[Point],
     times: int,
 ) -> Points:
-    """Give the same with these points measured over so many times the runs; others stay."""
+    """Return the same with these points measured over a multiple of the runs; others stay."""
     chosen = {id(point) for point in points}
     again = {
         (key, number): series.settings[number]
@@ -171,7 +171,7 @@ def _point(series: Series, setting: Setting, runner: Runner, replications: int |
 
 
 def simulated(setting: Setting, runner: Runner, replications: int) -> Point:
-    """Run a setting so many times, and give its point."""
+    """Run a setting a number of times and return its point."""
     runs = runner.runs(setting, replications)
     traces = tuple(run.trace for run in runs if run.trace is not None)
     return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)

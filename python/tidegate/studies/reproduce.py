@@ -261,7 +261,7 @@ class _Work:
     runner: Runner
 
     def measured(self, replications: int | None) -> Points:
-        """Measure everything, with at most so many runs per point."""
+        """Measure everything, with a limit on the runs of a point."""
         points = Points()
         fill(points, self.wanted, self.runner, replications)
         return self._with_derived(points)

@@ -91,7 +91,7 @@ class Runner:
     _simulations: dict[_Scenario, tuple[str, Simulation]] = field(default_factory=dict)
 
     def prepare(self, wanted: Iterable[tuple[Setting, int]]) -> None:
-        """Do all missing runs of these settings, so many of each."""
+        """Do all missing runs of these settings, `count` of each."""
         missing: dict[RunKey, tuple[Simulation, Setting]] = {}
         for setting, replications in wanted:
             scenario, simulation = self._simulation(setting)

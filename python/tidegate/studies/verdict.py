@@ -86,7 +86,7 @@ class Margin:
         return Verdict.UNDECIDED
 
     def decided_by(self, times: float) -> bool:
-        """Whether so many times the runs would decide it if the mean stayed where it is.
+        """Whether a multiple of the runs would decide it if the mean stayed where it is.
 
         >>> Margin(0.06, 0.1).decided_by(3), Margin(0.05, 0.1).decided_by(3)
         (True, False)

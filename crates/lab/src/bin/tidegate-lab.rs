@@ -1,6 +1,6 @@
-//! One run of a scenario on real Linux: scenario in on standard input, JSON out.
+//! One run of a scenario on real Linux: scenario on standard input, JSON on standard output.
 //!
-//! This is the engine behind `tidegate lab`, which repeats it, sums up and draws.
+//! This is the engine of `tidegate lab`, which repeats runs, aggregates and plots.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
+/// Request of the command line.
 enum Request {
     Help,
     Check,
@@ -114,7 +114,7 @@ fn run(options: LabOptions) -> ExitCode {
     }
 }
 
-/// Becomes another program; returns only where that fails.
+/// Replaces this process by another program; returns only on failure.
 fn exec(words: &[OsString]) -> ExitCode {
     if !realtime::end_with_parent() {
         return fail(1, "the program that wanted this run is gone");
@@ -136,7 +136,7 @@ fn examine(options: LabOptions) -> ExitCode {
     }
 }
 
-/// The plan of the scenario on standard input, or the code to end with.
+/// Reads the plan of the scenario on standard input, or returns the exit code.
 fn read() -> Result<Plan, ExitCode> {
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {

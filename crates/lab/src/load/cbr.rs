@@ -10,39 +10,39 @@ use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::Lateness;
 use crate::LabError;
 
-/// The packet's number, big-endian, at the start of the payload.
+/// Length of the packet's number, big-endian, at the start of the payload, bytes.
 const NUMBER_BYTES: usize = 8;
 
-/// Source and sink.
+/// Source and sink of one flow.
 pub struct CbrFlow<'a> {
     endpoints: FlowEndpoints<'a>,
     source: Socket,
     sink: Socket,
     payload: Vec<u8>,
-    /// What has arrived last, no longer than what is sent.
+    /// Last payload received, truncated to the length sent.
     arrived: Vec<u8>,
     packet: Bytes,
     rate: Rate,
     started: Time,
-    /// So far.
+    /// Counts so far.
     pub counts: CbrCounts,
 }
 
-/// What a flow has sent and received.
+/// Counts of packets sent and received by a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CbrCounts {
     /// Packets sent.
     pub sent: u64,
     /// Packets received.
     pub received: u64,
-    /// Payload received.
+    /// Payload received, bytes.
     pub received_bytes: u64,
-    /// One more than the largest number received: were there no losses, the packets received.
+    /// Largest number received, plus one: the packets received if there were no losses.
     pub expected: u64,
 }
 
 impl<'a> CbrFlow<'a> {
-    /// A flow whose sink is open.
+    /// Returns a flow whose sink is open.
     pub fn new(
         endpoints: FlowEndpoints<'a>,
         packet: Bytes,
@@ -72,20 +72,20 @@ impl<'a> CbrFlow<'a> {
         })
     }
 
-    /// The first packet is due.
+    /// Schedules the first packet.
     pub fn start(&mut self, due: Time) {
         self.started = due;
     }
 
-    /// When the next packet is due. Multiples of the exact interval, so that rounding never adds up
-    /// and a late packet does not delay the next.
+    /// Returns the due time of the next packet. Multiples of the exact interval, so that rounding errors do not
+    /// accumulate and a late packet does not delay the next.
     pub fn due(&self) -> Time {
         let bits = u128::from(self.counts.sent) * u128::from(self.packet.as_bits());
         let offset_ns = bits * u128::from(NANOS_PER_SEC) / u128::from(self.rate.as_bps());
         self.started + Span::from_nanos(offset_ns as u64)
     }
 
-    /// Sends all packets that are due.
+    /// Sends all due packets.
     pub fn send(&mut self, now: Time, lateness: &mut Lateness) -> Result<(), LabError> {
         while self.due() <= now {
             self.payload[..NUMBER_BYTES].copy_from_slice(&self.counts.sent.to_be_bytes());
@@ -98,7 +98,7 @@ impl<'a> CbrFlow<'a> {
         Ok(())
     }
 
-    /// The sink counts what there is.
+    /// Reads and counts all received packets.
     pub fn receive(&mut self) -> Result<(), LabError> {
         loop {
             match self.sink.read(&mut self.arrived) {
@@ -120,7 +120,7 @@ impl CbrCounts {
         self.expected = self.expected.max(u64::from_be_bytes(*number) + 1);
     }
 
-    /// What has been added since `before`.
+    /// Returns the difference to `before`.
     pub fn since(self, before: CbrCounts) -> CbrCounts {
         CbrCounts {
             sent: self.sent - before.sent,

@@ -1,8 +1,8 @@
 //! Videos and calls over UDP: the simulator's own applications, on real sockets.
 //!
-//! Packets of videos, and probes, go from the user's socket to the server's; reports and answers to probes come
-//! back. ECN-capable ones leave with ECT(0), and the receiving kernel hands over the ECN field of each with it. A
-//! payload begins with the number that the application gave the packet; the rest is zeros.
+//! Packets of videos, and probes, go from the user's socket to the server's; reports and answers to probes come back.
+//! ECN-capable packets carry ECT(0), and the receiving kernel reports the ECN field of each. A payload begins with the
+//! number assigned by the application; the rest is zeros.
 
 use std::io::ErrorKind;
 
@@ -21,59 +21,59 @@ use crate::LabError;
 use crate::clock::Clock;
 use crate::system;
 
-/// The number, big-endian, at the start of the payload.
+/// Length of the number, big-endian, at the start of the payload, bytes.
 pub const NUMBER_BYTES: usize = 8;
-/// Room for what a flow sends at once, frames of all its calls, as the sink has it.
+/// Socket buffer for the packets sent at once, frames of all calls of a flow, as at the sink, bytes.
 const BUFFER_BYTES: usize = 4_000_000;
 /// The two bits of the ECN field (RFC 3168).
 const ECN_MASK: u8 = 0b11;
 const ECT_0: u32 = 0b10;
 const CE: u8 = 0b11;
-/// More than fits a packet.
+/// Buffer for any packet, bytes.
 const MAX_PAYLOAD: usize = 65_535;
 
 /// An application and its two sockets.
 pub struct DatagramFlow<'a> {
     application: DatagramApplication,
-    /// Whose gateway it shares.
+    /// User group, which selects the site's gateway.
     group: usize,
     random: Stream,
     sockets: Sockets<'a>,
-    /// Of the last event: an application's time never goes back.
+    /// Time of the last event: an application's time never decreases.
     latest: Time,
 }
 
-/// Both ends of a flow.
+/// Sockets of both ends.
 struct Sockets<'a> {
     endpoints: FlowEndpoints<'a>,
-    /// The user's.
+    /// Socket of the user.
     source: Port,
-    /// The server's.
+    /// Socket of the server.
     sink: Port,
-    /// What is sent.
+    /// Payload to send.
     payload: Vec<u8>,
-    /// What has arrived last.
+    /// Last payload received.
     arrived: Vec<u8>,
     counts: DatagramCounts,
 }
 
-/// One end.
+/// Socket of one end.
 struct Port {
     socket: Socket,
-    /// What leaves is ECN-capable.
+    /// Whether its packets are ECN-capable.
     ecn: bool,
 }
 
-/// What a flow has sent and received, so far.
+/// Counts of packets sent and received by a flow so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramCounts {
     /// Packets that the user has sent.
     pub sent: u64,
-    /// Payload that the server has received.
+    /// Payload received by the server, bytes.
     pub received_bytes: u64,
 }
 
-/// What an application sees of the machine, at the moment of an event.
+/// Carrier of an application during an event.
 struct Present<'m, 'a> {
     sockets: &'m mut Sockets<'a>,
     random: &'m mut Stream,
@@ -82,24 +82,24 @@ struct Present<'m, 'a> {
     clock: &'m Clock,
     timers: &'m mut LoadTimers,
     lateness: &'m mut Lateness,
-    /// What has gone wrong first.
+    /// First error.
     failed: Option<LabError>,
 }
 
-/// What all flows have in common.
+/// State common to all flows.
 pub struct Machine<'m> {
-    /// The run's.
+    /// Clock of the run.
     pub clock: &'m Clock,
-    /// What is to be done when.
+    /// Scheduled actions.
     pub timers: &'m mut LoadTimers,
-    /// Of what users send.
+    /// Lateness of the users' packets.
     pub lateness: &'m mut Lateness,
-    /// What gateways of sites know, by user group.
+    /// Gateways of sites, by user group.
     pub sites: &'m mut [Site],
 }
 
 impl<'a> DatagramFlow<'a> {
-    /// The flow of these ends, whose sockets are open; `None` if its application needs more than datagrams.
+    /// Returns the flow of these endpoints, with open sockets; `None` if its application needs more than datagrams.
     pub fn new(
         plan: &Plan,
         endpoints: &FlowEndpoints<'a>,
@@ -117,18 +117,18 @@ impl<'a> DatagramFlow<'a> {
         }))
     }
 
-    /// The flow starts.
+    /// Starts the flow.
     pub fn start(&mut self, due: Time, machine: &mut Machine) -> Result<(), LabError> {
         self.at(due, machine, |application, present| application.start(present))
     }
 
-    /// A moment that the application asked to be woken at has come. The application takes it for the present, so
-    /// that being late does not add up.
+    /// Handles a requested wake-up. The application uses the due time as the current time, so that lateness does not
+    /// accumulate.
     pub fn wake(&mut self, due: Time, machine: &mut Machine) -> Result<(), LabError> {
         self.at(due, machine, |application, present| application.wake(present))
     }
 
-    /// One of the sockets has something.
+    /// Handles a readable socket.
     pub fn on_ready(&mut self, role: Role, machine: &mut Machine) -> Result<(), LabError> {
         let end = if role == Role::Sink { End::Receiver } else { End::Sender };
         while let Some(datagram) = self.sockets.receive(end)? {
@@ -140,27 +140,27 @@ impl<'a> DatagramFlow<'a> {
         Ok(())
     }
 
-    /// The measured time begins.
+    /// Starts the measured time.
     pub fn measure(&mut self, now: Time) {
         self.application.measure(now.max(self.latest));
     }
 
-    /// What the application has to tell of itself, at the end of the measured time.
+    /// Reports the metrics of the application, at the end of the measured time.
     pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         self.application.metrics(now.max(self.latest), each);
     }
 
-    /// What it has now.
+    /// Reports the present state of the application.
     pub fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
         self.application.shows(each);
     }
 
-    /// What has been sent and received so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> DatagramCounts {
         self.sockets.counts
     }
 
-    /// Something happens to the application.
+    /// Runs an event of the application.
     fn at(
         &mut self,
         now: Time,
@@ -243,7 +243,7 @@ impl<'a> Sockets<'a> {
         Ok(())
     }
 
-    /// What has arrived next at one end; `None` if there is nothing.
+    /// Returns the next datagram received at one end; `None` if there is none.
     fn receive(&mut self, end: End) -> Result<Option<Datagram>, LabError> {
         let Sockets { endpoints, source, sink, arrived, counts, .. } = self;
         let socket = if end == End::Receiver { sink } else { source };
@@ -274,7 +274,7 @@ impl Port {
 }
 
 impl DatagramCounts {
-    /// What has been added since `before`.
+    /// Returns the difference to `before`.
     pub fn since(self, before: DatagramCounts) -> DatagramCounts {
         DatagramCounts {
             sent: self.sent - before.sent,

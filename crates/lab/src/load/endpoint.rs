@@ -1,4 +1,4 @@
-//! Both ends of a flow: sockets in the right namespace with the options that the plan asks for.
+//! Endpoints of a flow: sockets in the right namespace with the options of the plan.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,16 +20,16 @@ use crate::system;
 
 const TCP_HEADER_BYTES: u32 = 20;
 const UDP_HEADER_BYTES: u32 = 8;
-/// Of the option that carries the activity, IPv4 or IPv6.
+/// Length of the option for the activity, IPv4 or IPv6, bytes.
 const ACTIVITY_BYTES: u32 = 8;
-/// A connection at a time, and one on the path.
+/// Listen backlog: one connection at a time, and one being established.
 const BACKLOG: i32 = 8;
-/// A sink is never far behind.
+/// Receive buffer of a UDP sink, bytes.
 const SINK_BUFFER_BYTES: usize = 4_000_000;
-/// Of linux/in6.h, which the C library's crate does not have for all platforms.
+/// From linux/in6.h; the libc crate lacks it on some platforms.
 const IPV6_DSTOPTS: i32 = 59;
-/// A connection ends with its process, however that ends. Else the kernel would go on sending what is
-/// left for minutes, and keep the namespace and the congestion control for it.
+/// Connections are reset when the process ends. Otherwise the kernel would send the remaining data for minutes, and
+/// keep the namespace and the congestion control in use.
 const ABORT: Option<Duration> = Some(Duration::ZERO);
 
 /// A flow between two hosts.
@@ -37,24 +37,24 @@ const ABORT: Option<Duration> = Some(Duration::ZERO);
 pub struct FlowEndpoints<'a> {
     /// Index of the flow.
     pub number: usize,
-    /// As messages call it.
+    /// Name in messages.
     pub name: String,
-    /// Where the sender is.
+    /// Host of the sender.
     pub user: &'a NetnsHost,
-    /// Where the receiver is.
+    /// Host of the receiver.
     pub server: &'a NetnsHost,
-    /// What they speak.
+    /// IP version.
     pub ip: IpVersion,
     packet_bytes: u32,
-    /// Stages write activities into its packets.
+    /// Whether stages write activities into its packets.
     pub metered: bool,
     tcp: Option<&'a TcpPlan>,
-    /// How prices travel, where links ask any.
+    /// Encoding of prices, if links have any.
     price_encoding: Option<Encoding>,
 }
 
 impl<'a> FlowEndpoints<'a> {
-    /// Those of the plan's flow `number`.
+    /// Returns the endpoints of the plan's flow `number`.
     pub fn new(plan: &'a Plan, number: usize, hosts: &'a NetnsHosts) -> Self {
         let flow: &FlowPlan = &plan.flows[number];
         FlowEndpoints {
@@ -70,19 +70,19 @@ impl<'a> FlowEndpoints<'a> {
         }
     }
 
-    /// Puts the flow's name before an error.
+    /// Returns an error with the flow's name.
     pub fn error(&self, what: &str, error: &io::Error) -> LabError {
         LabError::Run(format!("{}: {what}: {error}", self.name))
     }
 
-    /// The server's listening TCP socket.
+    /// Returns the server's listening TCP socket.
     pub fn listen(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.server, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
         let open = || {
             if let Some(limit) = self.window_limit() {
-                // Before listening, for connections inherit it with their window scale. A buffer of
-                // a given size does not grow, so that the clamp decides.
+                // Set before listening, since connections inherit it with their window scale. A buffer of a fixed size
+                // does not grow, so that the clamp is effective.
                 set_socket_recv_buffer_size_force(&socket, 2 * limit as usize)?;
                 self.clamp_window(&socket)?;
             }
@@ -94,8 +94,8 @@ impl<'a> FlowEndpoints<'a> {
         Ok(socket)
     }
 
-    /// Lets the server offer no larger window than the plan allows. The kernel forgets it when the
-    /// first full segments tell it how much of its buffer is payload, so it has to be told again.
+    /// Limits the server's receive window as in the plan. The kernel resets the limit when the first full segments show
+    /// how much of its buffer is payload, so it has to be set again.
     pub fn clamp_window(&self, socket: &Socket) -> io::Result<()> {
         let Some(limit) = self.window_limit() else { return Ok(()) };
         let clamp = limit.to_ne_bytes();
@@ -106,7 +106,7 @@ impl<'a> FlowEndpoints<'a> {
         self.tcp?.window_limit.map(|limit| limit.get().min(i32::MAX as u64 / 4) as u32)
     }
 
-    /// A TCP socket of the user, connecting.
+    /// Returns a connecting TCP socket of the user.
     pub fn connect(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.user, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
@@ -123,7 +123,7 @@ impl<'a> FlowEndpoints<'a> {
         }
     }
 
-    /// The server's UDP socket.
+    /// Returns the server's UDP socket.
     pub fn sink(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.server, Type::DGRAM, Protocol::UDP)?;
         let open = || {
@@ -134,7 +134,7 @@ impl<'a> FlowEndpoints<'a> {
         Ok(socket)
     }
 
-    /// A UDP socket of the user, and the payload of a full packet.
+    /// Returns a UDP socket of the user, and the payload of a full packet.
     pub fn source(&self) -> Result<(Socket, usize), LabError> {
         let socket = self.at(self.user, Type::DGRAM, Protocol::UDP)?;
         self.leave_room(&socket)?;
@@ -143,19 +143,19 @@ impl<'a> FlowEndpoints<'a> {
         Ok((socket, self.udp_payload(Bytes::new(self.packet_bytes.into()))))
     }
 
-    /// The maximum segment size: a full packet without the headers of IP and TCP. The kernel itself
-    /// takes their options off.
+    /// Returns the maximum segment size: a full packet without the headers of IP and TCP. The kernel itself subtracts
+    /// their options.
     pub fn mss(&self) -> u32 {
         self.packet_bytes.saturating_sub(self.ip.header_bytes() + TCP_HEADER_BYTES)
     }
 
-    /// Bytes of UDP payload in a packet of the user.
+    /// Returns the UDP payload in a packet of the user, bytes.
     pub fn udp_payload(&self, packet: Bytes) -> usize {
         let room = if self.metered { ACTIVITY_BYTES } else { 0 };
         self.udp_payload_back(packet).saturating_sub(room as usize)
     }
 
-    /// Bytes of UDP payload in a packet of the server, which carries no activity.
+    /// Returns the UDP payload in a packet of the server, which carries no activity, bytes.
     pub fn udp_payload_back(&self, packet: Bytes) -> usize {
         let headers = self.ip.header_bytes() + UDP_HEADER_BYTES;
         packet.get().saturating_sub(headers.into()) as usize
@@ -166,12 +166,12 @@ impl<'a> FlowEndpoints<'a> {
         self.tcp.is_none()
     }
 
-    /// The server's address and port.
+    /// Returns the server's address and port.
     pub fn destination(&self) -> SocketAddr {
         SocketAddr::new(self.server.address, server_port(self.number))
     }
 
-    /// A socket of one of the two hosts, bound to its address for good.
+    /// Returns a socket of one of the hosts, bound to its address.
     fn at(&self, host: &NetnsHost, kind: Type, protocol: Protocol) -> Result<Socket, LabError> {
         let domain = match self.ip {
             IpVersion::V4 => Domain::IPV4,
@@ -201,7 +201,7 @@ impl<'a> FlowEndpoints<'a> {
             LabError::Missing(vec![line])
         })?;
         if tcp.pacing == Some(true) {
-            // Any limit but "none" switches TCP's internal pacing on.
+            // Any limit except "none" switches TCP's internal pacing on.
             let rate = (u64::MAX - 1).to_ne_bytes();
             system::set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
                 .map_err(|error| self.error("cannot pace a connection", &error))?;
@@ -217,8 +217,8 @@ impl<'a> FlowEndpoints<'a> {
         Ok(())
     }
 
-    /// Leaves room in every packet for the activity, which the meter writes: no router may lengthen
-    /// a packet, and TCP takes the room off its segments by itself.
+    /// Reserves room for the activity in every packet, since the meter cannot lengthen packets; TCP subtracts it from
+    /// its segments by itself.
     fn leave_room(&self, socket: &Socket) -> Result<(), LabError> {
         if !self.metered {
             return Ok(());

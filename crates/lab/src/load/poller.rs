@@ -1,4 +1,4 @@
-//! Which sockets are ready: epoll(7) with names instead of numbers.
+//! Readiness of sockets: epoll(7) with typed tokens.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,23 +10,23 @@ use tidegate_mechanisms::units::{NANOS_PER_SEC, Span};
 
 pub use rustix::event::epoll::EventFlags as Ready;
 
-/// Which of a flow's sockets.
+/// Role of a socket within its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The server's, for new connections.
+    /// Listening socket of the server.
     Listener,
-    /// The user's end of a connection.
+    /// User's end of a connection.
     Client,
-    /// The server's end of a connection, or its UDP socket.
+    /// Server's end of a connection, or its UDP socket.
     Sink,
 }
 
-/// A socket of a flow.
+/// Token of a flow's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketToken {
     /// Index of the flow.
     pub flow: usize,
-    /// Which one.
+    /// Role of the socket.
     pub role: Role,
 }
 
@@ -46,14 +46,14 @@ impl SocketToken {
     }
 }
 
-/// All sockets.
+/// Poller of all sockets.
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,
 }
 
 impl Poller {
-    /// Without any.
+    /// Returns a poller without sockets.
     pub fn new() -> io::Result<Self> {
         Ok(Poller { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
     }
@@ -63,12 +63,12 @@ impl Poller {
         Ok(epoll::add(&self.epoll, socket, token.data(), ready)?)
     }
 
-    /// Watches a socket for something else.
+    /// Changes the events watched on a socket.
     pub fn change(&self, socket: impl AsFd, token: SocketToken, ready: Ready) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, token.data(), ready)?)
     }
 
-    /// Waits until a socket is ready, no longer than `limit`.
+    /// Waits until a socket is ready, at most for `limit`.
     pub fn wait(&mut self, limit: Span) -> io::Result<Vec<(SocketToken, Ready)>> {
         let timeout = Timespec {
             tv_sec: (limit.as_nanos() / NANOS_PER_SEC) as i64,

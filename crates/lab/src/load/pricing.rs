@@ -1,4 +1,4 @@
-//! What our congestion controls in the kernel are told of a flow, and what they cannot be told.
+//! Socket options of this project's congestion controls in the kernel, and their limits.
 
 use tidegate_mechanisms::price::{Encoding, Renewal};
 use tidegate_mechanisms::sender::{
@@ -6,18 +6,18 @@ use tidegate_mechanisms::sender::{
 };
 use tidegate_mechanisms::units::Demand;
 
-/// Of setsockopt(): no protocol's.
+/// Level for setsockopt(), which belongs to no protocol.
 pub const LEVEL: i32 = 0xCE;
-/// The options on it, two numbers each (`bpf/flow.bpf.h`).
+/// Options at this level, two numbers each (`bpf/flow.bpf.h`).
 const GAIN_AND_WILLINGNESS: i32 = 1;
 const BASE_AND_HISTORY: i32 = 2;
-/// Marks that the kernel remembers: as many as a word has bits.
+/// Maximum number of marks that the kernel stores: the bits of a word.
 const MOST_REMEMBERED: u32 = 64;
-/// `tg_vegascp` has none.
+/// Gain for `tg_vegascp`, which has none.
 const ANY_GAIN: f64 = 0.2;
 
-/// Options that a flow's socket gets, and their two numbers; none where the kernel's control is its own. Fails with
-/// what the program cannot do, and the remedy.
+/// Returns the socket options of a flow, and their two numbers; none for the kernel's own controls. Fails with the
+/// unsupported parameter, and the remedy.
 pub fn options(
     control: &SenderParams,
     encoding: Option<Encoding>,
@@ -51,7 +51,7 @@ pub fn options(
     Ok([paying].into_iter().chain(more).collect())
 }
 
-/// How marks are read.
+/// Returns how marks are read.
 fn reading_of(
     params: &VegasCpParams,
     encoding: Option<Encoding>,
@@ -89,7 +89,7 @@ fn reading_of(
     Ok((BASE_AND_HISTORY, [in_units(ln_base, 24), params.history.0]))
 }
 
-/// A number in units of 2^-`bits`.
+/// Returns a number in units of 2^-`bits`.
 fn in_units(number: f64, bits: u32) -> u32 {
     (number * f64::from(1_u32 << bits)) as u32
 }
@@ -121,7 +121,7 @@ mod tests {
         let reported = options(&SenderParams::Sbrm(sbrm()), None);
         assert_eq!(reported, Ok(vec![(1, [1 << 18, 100 << 20])]));
         let base = Some(Encoding::OneBit(0.5));
-        let reported = options(&SenderParams::VegasCp(vegas_cp()), base).expect("can be told");
+        let reported = options(&SenderParams::VegasCp(vegas_cp()), base).expect("has parameters");
         assert_eq!(reported[1], (2, [1 << 23, 50]));
         assert_eq!(reported[0].1[1], 1_000 << 20);
     }

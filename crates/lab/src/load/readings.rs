@@ -1,4 +1,4 @@
-//! Counters and samples of a flow, and what they amount to.
+//! Counters and samples of a flow, and their evaluation.
 
 use super::cbr::CbrCounts;
 use super::datagrams;
@@ -10,11 +10,11 @@ use super::tcp_info::{TcpCounts, TcpInfo};
 pub enum FlowReading {
     /// Bytes received, and the sender's counters.
     Tcp(u64, TcpCounts),
-    /// Of both ends.
+    /// Counts of both ends.
     Cbr(CbrCounts),
-    /// Of both ends of a video or of calls.
+    /// Counts of both ends of a video or of calls.
     Datagrams(datagrams::DatagramCounts),
-    /// Told afterwards.
+    /// Reported at the end.
     Iperf3,
 }
 
@@ -26,7 +26,7 @@ pub struct Means {
 }
 
 impl Means {
-    /// Takes note of one sample.
+    /// Adds a sample.
     pub fn add(&mut self, info: &TcpInfo) {
         add(&mut self.cwnd, info.cwnd_packets.into());
         if let Some(srtt_s) = info.srtt_s {
@@ -35,7 +35,7 @@ impl Means {
     }
 }
 
-/// What happened between two readings; `None` where neither this crate nor the kernel has counted.
+/// Returns the differences between two readings; `None` if neither this crate nor the kernel has counted.
 pub fn flow_report(before: FlowReading, after: FlowReading, means: &Means) -> Option<FlowReport> {
     match (before, after) {
         (FlowReading::Tcp(bytes_before, before), FlowReading::Tcp(bytes, after)) => {
@@ -64,7 +64,7 @@ pub fn flow_report(before: FlowReading, after: FlowReading, means: &Means) -> Op
     }
 }
 
-/// UDP repeats nothing.
+/// Returns the report of a UDP flow, which retransmits nothing.
 fn of_udp(goodput_bytes: u64, sent: u64) -> FlowReport {
     FlowReport {
         goodput_bytes,

@@ -1,4 +1,4 @@
-//! A TCP flow: the application that sends, and the one that receives.
+//! TCP flows: the sending and the receiving application.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -14,30 +14,30 @@ use super::report::TransferReport;
 use super::tcp_info::{TcpCounts, TcpInfo};
 use crate::LabError;
 
-/// What is sent; the network does not look at it.
+/// Payload; the network ignores its contents.
 static ZEROS: [u8; 65_536] = [0; 65_536];
-/// So many reads or writes before other sockets have their turn.
+/// Maximum number of reads or writes before other sockets are served.
 const TURN: usize = 16;
 
-/// Both applications.
+/// Sending and receiving application of one flow.
 pub struct TcpFlow<'a> {
     endpoints: FlowEndpoints<'a>,
     listener: Socket,
     client: Option<Client>,
     accepted: Option<Socket>,
     transfer: Option<Transfer>,
-    /// Of connections that are closed.
+    /// Counts of closed connections.
     past: TcpCounts,
-    /// Payload that reached the server's application.
+    /// Payload that reached the server's application, bytes.
     pub received_bytes: u64,
 }
 
-/// The user's end of a connection.
+/// User's end of a connection.
 struct Client {
     socket: Socket,
-    /// Connection requests beyond the first; `None` until it is connected.
+    /// SYN retransmissions; `None` until it is connected.
     repeated_requests: Option<u64>,
-    /// Not yet written; `None` for without end.
+    /// Bytes not yet written; `None` for unlimited.
     remaining_bytes: Option<u64>,
 }
 
@@ -46,12 +46,12 @@ struct Transfer {
     pause: Option<PausePlan>,
     rng: Stream,
     started: Option<Time>,
-    /// What the server has of the transfer under way.
+    /// Bytes of the current transfer received by the server.
     received_bytes: u64,
 }
 
 impl<'a> TcpFlow<'a> {
-    /// A flow whose server listens.
+    /// Returns a flow whose server listens.
     pub fn new(
         plan: &Plan,
         endpoints: FlowEndpoints<'a>,
@@ -100,7 +100,7 @@ impl<'a> TcpFlow<'a> {
         Ok(())
     }
 
-    /// One of the sockets is ready. Returns the transfer that is thereby done.
+    /// Handles a ready socket. Returns a transfer that is finished by it.
     pub fn on_ready(
         &mut self,
         role: Role,
@@ -115,7 +115,7 @@ impl<'a> TcpFlow<'a> {
         result.map_err(|error| self.endpoints.error(what, &error))
     }
 
-    /// When the next transfer starts after one that was done `now` and took so long.
+    /// Returns the start of the next transfer after one that finished `now` after the time `took`.
     pub fn next_start(&mut self, now: Time, took: Span) -> Option<Time> {
         let transfer = self.transfer.as_mut()?;
         Some(now + transfer.rng.pause(transfer.pause?, took))
@@ -126,12 +126,12 @@ impl<'a> TcpFlow<'a> {
         self.transfer.as_ref().is_some_and(|transfer| transfer.pause.is_none())
     }
 
-    /// The transfer under way.
+    /// Returns the unfinished transfer.
     pub fn unfinished(&self) -> Option<TransferReport> {
         self.record(None)
     }
 
-    /// What the kernel tells about the connection, if there is one.
+    /// Returns the kernel's information about the connection, if there is one.
     pub fn info(&self) -> Result<Option<TcpInfo>, LabError> {
         let established = |client: &&Client| client.repeated_requests.is_some();
         let Some(client) = self.client.as_ref().filter(established) else { return Ok(None) };
@@ -139,7 +139,7 @@ impl<'a> TcpFlow<'a> {
         read.map(Some).map_err(|error| self.endpoints.error("TCP_INFO", &error))
     }
 
-    /// What has been sent so far, over all connections.
+    /// Returns the counts so far, over all connections.
     pub fn counts(&self) -> Result<TcpCounts, LabError> {
         let Some(client) = &self.client else { return Ok(self.past) };
         let counts = client.counts().map_err(|error| self.endpoints.error("TCP_INFO", &error))?;
@@ -164,14 +164,14 @@ impl<'a> TcpFlow<'a> {
         Ok(())
     }
 
-    /// The server reads what there is, and hangs up when the user has.
+    /// Reads at the server, and closes when the user has closed.
     fn receive(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16_384];
         for _ in 0..TURN {
             let Some(mut socket) = self.accepted.as_ref() else { return Ok(()) };
             match socket.read(&mut buffer) {
                 Ok(0) => {
-                    // An end in good order: the user is told, not cut off.
+                    // An orderly close: the user gets a FIN, not a RST.
                     socket.set_linger(None)?;
                     self.accepted = None;
                 }
@@ -212,7 +212,7 @@ impl<'a> TcpFlow<'a> {
         }
     }
 
-    /// The server has hung up, so it has all.
+    /// Handles the server's FIN, which shows that it has all data.
     fn finish(&mut self, now: Time) -> io::Result<Option<TransferReport>> {
         let Some(client) = self.client.take() else { return Ok(None) };
         self.past = self.past.plus(client.counts()?);
@@ -230,7 +230,7 @@ impl<'a> TcpFlow<'a> {
 }
 
 impl Client {
-    /// What it has sent. Until it is connected, that is requests alone.
+    /// Returns the counts of the connection; until it is connected, only SYNs.
     fn counts(&self) -> io::Result<TcpCounts> {
         let counts = TcpInfo::read(&self.socket)?.counts;
         Ok(counts.with_requests(self.repeated_requests.unwrap_or(counts.retransmits)))
@@ -254,7 +254,7 @@ impl Client {
     }
 }
 
-/// Nothing more at present is no error.
+/// Ignores the error of an operation that would block.
 fn pending(error: io::Error) -> io::Result<()> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(()),

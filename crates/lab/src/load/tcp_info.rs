@@ -1,7 +1,7 @@
-//! What the kernel tells about a connection: `TCP_INFO` (linux/tcp.h, `struct tcp_info`).
+//! Kernel's information about a connection: `TCP_INFO` (linux/tcp.h, `struct tcp_info`).
 //!
-//! Read by offset, because the structure grows with the kernel: what lies beyond the bytes that a
-//! kernel gives is `None`, not zero.
+//! Fields are read by offset, because the structure grows with the kernel: fields beyond the returned length are
+//! `None`, not zero.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,16 +14,16 @@ const TOTAL_RETRANS: usize = 100;
 const DATA_SEGS_OUT: usize = 156;
 /// Since Linux 6.7.
 const TOTAL_RTO: usize = 240;
-/// All of the above and what may follow.
+/// Buffer for all of the above and future fields, bytes.
 const ROOM: usize = 512;
 
 /// Counters of a connection, or the sum over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounts {
-    /// Segments with data and connection requests, first and repeated ones. The kernel counts no
-    /// requests: [`TcpCounts::with_requests`].
+    /// Segments with data and SYNs, including retransmissions. The kernel does not count SYNs:
+    /// [`TcpCounts::with_requests`].
     pub sent: u64,
-    /// Of them, those sent again.
+    /// Retransmissions.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: Option<u64>,
@@ -32,7 +32,7 @@ pub struct TcpCounts {
 /// A reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpInfo {
-    /// Since the connection began.
+    /// Counts since the connection began.
     pub counts: TcpCounts,
     /// Smoothed round-trip time, seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
@@ -41,7 +41,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Of this socket, now.
+    /// Reads the information of a socket.
     pub fn read(socket: impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; ROOM];
         let len = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
@@ -70,12 +70,12 @@ impl TcpInfo {
 }
 
 impl TcpCounts {
-    /// With the connection's requests: the first, and those that the kernel counts as sent again.
+    /// Adds the connection's SYNs: the first, and the retransmitted ones.
     pub fn with_requests(self, repeated: u64) -> TcpCounts {
         TcpCounts { sent: self.sent + 1 + repeated, ..self }
     }
 
-    /// Those of one connection, added to those before.
+    /// Returns the sum with the counts of another connection.
     pub fn plus(self, other: TcpCounts) -> TcpCounts {
         TcpCounts {
             sent: self.sent + other.sent,
@@ -84,7 +84,7 @@ impl TcpCounts {
         }
     }
 
-    /// What has been added since `before`.
+    /// Returns the difference to `before`.
     pub fn since(self, before: TcpCounts) -> TcpCounts {
         TcpCounts {
             sent: self.sent - before.sent,
@@ -93,7 +93,7 @@ impl TcpCounts {
         }
     }
 
-    /// Of no connection at all.
+    /// Counts without any connection.
     pub const NONE: TcpCounts = TcpCounts { sent: 0, retransmits: 0, timeouts: Some(0) };
 }
 

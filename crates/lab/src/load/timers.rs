@@ -1,47 +1,47 @@
-//! What is to be done when.
+//! Scheduled actions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tidegate_mechanisms::units::{Span, Time};
 
-/// What is to be done.
+/// Scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadWake {
     /// A flow starts, or its next transfer.
     Start(usize),
     /// A UDP packet of a flow is due.
     Send(usize),
-    /// The application of a flow asked for it.
+    /// The application of a flow has requested a wake-up.
     Application(usize),
-    /// All connections are asked for their window and round-trip time, for means.
+    /// Window and round-trip time of all connections are read, for means.
     Sample {
-        /// And again after this.
+        /// Time to the next reading.
         step: Span,
     },
-    /// Some are, for series.
+    /// Window and round-trip time of some connections are read, for series.
     Series {
-        /// And again after this.
+        /// Time to the next reading.
         step: Span,
     },
 }
 
-/// All of it, the earliest first.
+/// Scheduled actions, the earliest first.
 #[derive(Default)]
 pub struct LoadTimers(BinaryHeap<Reverse<(Time, LoadWake)>>);
 
 impl LoadTimers {
-    /// Plans something.
+    /// Schedules an action.
     pub fn push(&mut self, at: Time, wake: LoadWake) {
         self.0.push(Reverse((at, wake)));
     }
 
-    /// When something is due next.
+    /// Returns the time of the next action.
     pub fn next(&self) -> Time {
         self.0.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// What is due at `now` or earlier.
+    /// Takes an action that is due at `now` or earlier.
     pub fn pop_before(&mut self, now: Time) -> Option<(Time, LoadWake)> {
         if self.next() > now {
             return None;

@@ -1,11 +1,11 @@
-//! What nodes count of messages.
+//! Counts of messages at nodes.
 
-/// Messages that nodes got and sent, by kind and by what is wrong with them.
+/// Messages received and sent by nodes, by kind and error.
 #[derive(Clone, Debug, Default)]
 pub struct MessageCounts(Vec<(&'static str, u64)>);
 
 impl MessageCounts {
-    /// One more of these.
+    /// Counts a message.
     pub fn add(&mut self, what: &'static str) {
         match self.0.iter_mut().find(|(name, _)| *name == what) {
             Some((_, count)) => *count += 1,
@@ -13,7 +13,7 @@ impl MessageCounts {
         }
     }
 
-    /// One text each, such as `echo requests 12`.
+    /// Returns one text for each kind, such as `echo requests 12`.
     pub fn texts(&self) -> Vec<String> {
         self.0.iter().map(|(what, count)| format!("{what} {count}")).collect()
     }

@@ -1,4 +1,4 @@
-//! Which tunnels there are: between which nodes, of which flows, and by which numbers.
+//! Tunnels by nodes, flows, and numbers.
 
 use std::collections::HashMap;
 
@@ -11,36 +11,36 @@ use crate::LabError;
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
 
-/// The tunnel of a flow on one of its paths, from node to node.
+/// Tunnel of a flow on one of its paths, from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The node where it begins,
+    /// Node where it begins.
     pub begin: usize,
-    /// and the one where it ends.
+    /// Node where it ends.
     pub end: usize,
-    /// Where that stands where it begins,
+    /// Place of the beginning on the path.
     pub ingress: NodePlace,
-    /// and where it ends.
+    /// Place of the end on the path.
     pub egress: NodePlace,
 }
 
 /// All tunnels.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// By flow, those of all paths that it ever takes.
+    /// Tunnels by flow, of all paths that it ever takes.
     of_flows: Vec<Vec<Path>>,
-    /// One of those between two nodes.
+    /// One of the tunnels between two nodes.
     between: HashMap<(usize, usize), Path>,
-    /// One of those with a number, by the node where they begin. There is none before its first packet.
+    /// One of the tunnels with a number, by the node where they begin; absent before the first packet.
     numbered: HashMap<(usize, u32), Path>,
-    /// The number of the tunnel that a user's packets take, by the node where it begins.
+    /// Number of the tunnel of a user, by the node where it begins.
     taken: HashMap<(usize, usize), u32>,
     /// Nodes by their stages.
     nodes: HashMap<u32, usize>,
 }
 
 impl Paths {
-    /// Those of a plan, between these nodes.
+    /// Returns the tunnels of a plan, between these nodes.
     pub fn new(
         plan: &Plan,
         nodes: &[TunnelEnds],
@@ -59,7 +59,7 @@ impl Paths {
             let (begin, end) = (number(ingress)?, number(egress)?);
             let path = Path { begin, end, ingress, egress };
             let own = &mut paths.of_flows[ingress.flow as usize];
-            // Who comes back takes the way that it took before.
+            // A user that returns takes its earlier path.
             if !own.contains(&path) {
                 own.push(path);
             }
@@ -68,31 +68,31 @@ impl Paths {
         Ok(paths)
     }
 
-    /// The node that stands at a place.
+    /// Returns the node at a place.
     pub fn node_at(&self, place: NodePlace) -> Option<usize> {
         self.nodes.get(&place.node).copied()
     }
 
-    /// The tunnel that begins at a place.
+    /// Returns the tunnel that begins at a place.
     pub fn beginning_at(&self, place: NodePlace) -> Option<Path> {
         let own = &self.of_flows[place.flow as usize];
         own.iter().find(|path| path.ingress.hop == place.hop).copied()
     }
 
-    /// A tunnel from one node to another.
+    /// Returns a tunnel from one node to another.
     pub fn between(&self, begin: usize, end: usize) -> Option<Path> {
         self.between.get(&(begin, end)).copied()
     }
 
-    /// The tunnel that ends at a node in which this packet of a user may be: the one from this node if there is one, else
-    /// any.
+    /// Returns the tunnel that ends at a node in which this packet of a user may be: the one from node `begin` if there
+    /// is one, else any.
     pub fn of_packet(&self, inner: &View, begin: Option<usize>, end: usize) -> Option<Path> {
         let mut all = self.of_packet_at(inner, end).peekable();
         let any = all.peek().copied();
         all.find(|path| Some(path.begin) == begin).or(any)
     }
 
-    /// All tunnels that end at a node in which it may be.
+    /// Iterates over the tunnels that end at a node in which the packet may be.
     fn of_packet_at(&self, inner: &View, end: usize) -> impl Iterator<Item = Path> {
         // Servers listen on a port for each flow.
         let flow = |port: u16| self.of_flows.get(usize::from(port.checked_sub(FIRST_PORT)?));
@@ -108,7 +108,7 @@ impl Paths {
         })
     }
 
-    /// A user's packet enters a tunnel. If it had another before, returns the number of that, and where it leads.
+    /// Records the tunnel that a user's packet enters. If it replaces another, returns that one's number and path.
     pub fn enter(&mut self, user: usize, path: Path, teid: u32) -> Option<(u32, Path)> {
         self.numbered.entry((path.begin, teid)).or_insert(path);
         let before = self.taken.insert((path.begin, user), teid)?;
@@ -116,7 +116,7 @@ impl Paths {
         if before == teid { None } else { left() }
     }
 
-    /// The tunnel that begins at a node and has this number.
+    /// Returns the tunnel that begins at a node and has this number.
     pub fn numbered(&self, begin: usize, teid: u32) -> Option<Path> {
         self.numbered.get(&(begin, teid)).copied()
     }

@@ -1,4 +1,4 @@
-//! Messages between nodes that are no user's packets: reports, echoes, end markers, and what is wrong with others.
+//! Messages between nodes besides users' packets: reports, echoes, end markers, and errors.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
@@ -13,8 +13,8 @@ use crate::packet_store::PacketStore;
 use crate::report;
 
 impl Tunnels<'_> {
-    /// The user has moved: nothing of its follows in the tunnel that it had (3GPP TS 29.281, section 7.3.2), and
-    /// what did has left before.
+    /// Sends an end marker after the user has moved: no further packets of the user follow in its previous tunnel (3GPP
+    /// TS 29.281, section 7.3.2), and all earlier ones have left.
     pub(super) fn mark_end(&mut self, teid: u32, left: Path) {
         let header = Header { kind: MessageKind::EndMarker, teid, sequence: None, n_pdu: None };
         self.message.clear();
@@ -37,7 +37,7 @@ impl Tunnels<'_> {
         self.send(node, Ecn::NotEct, to, PORT);
     }
 
-    /// The report in an echo request, if there is one, comes to the stage of its tunnel's beginning.
+    /// Delivers the report in an echo request, if there is one, to the stage at its tunnel's beginning.
     pub(super) fn take_report(
         &mut self,
         node: usize,
@@ -54,7 +54,7 @@ impl Tunnels<'_> {
         let Some(path) = self.paths.numbered(node, reported.teid) else {
             return self.counts.add("reports on no tunnel");
         };
-        // Whoever sends from another address is no end of this tunnel, and the stage counts it as a stranger.
+        // A sender with another address is not the end of this tunnel, and the stage counts it as such.
         let is_end = *from.ip() == self.nodes[path.end].address;
         let end = path.egress.end.filter(|_| is_end).unwrap_or(u32::MAX);
         let user = self.plan.flows[path.ingress.flow as usize].user;
@@ -68,7 +68,7 @@ impl Tunnels<'_> {
         emulation.notify(path.ingress.node, &sent);
     }
 
-    /// No more comes in a tunnel, if there is one of this number between here and where the message is from.
+    /// Handles an end marker of a tunnel, if one with this number leads from the sender to this node.
     pub(super) fn take_end_marker(&mut self, Origin { node, from, .. }: Origin, teid: u32) {
         let begin = self.node_of(IpAddr::V4(*from.ip()));
         let path = begin.and_then(|begin| self.paths.numbered(begin, teid));
@@ -93,7 +93,7 @@ impl Tunnels<'_> {
         self.send(node, Ecn::NotEct, *to.ip(), to.port());
     }
 
-    /// Data came for a tunnel that is not there (section 7.3.1): its number, and our address.
+    /// Sends an error indication for data of an unknown tunnel (section 7.3.1): its number, and our address.
     pub(super) fn indicate_error(&mut self, node: usize, to: SocketAddrV4, teid: u32) {
         let elements = element::refused(teid, self.nodes[node].address);
         self.answer(

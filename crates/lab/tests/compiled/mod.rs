@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the header answers to each line; `None`, said on standard output, without a C compiler.
+/// Returns the header's result for each line; `None`, with a message on standard output, without a C compiler.
 pub fn answers(lines: &[String]) -> Option<Vec<u64>> {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf/test/sbrm_trace.c");
-    // Tests run side by side, and a program that runs cannot be written.
+    // Tests run in parallel, and a running program cannot be overwritten.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{}_{number}", env!("CARGO_CRATE_NAME"));

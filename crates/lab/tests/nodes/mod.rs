@@ -1,4 +1,4 @@
-//! What the tests of nodes between sockets share: a network with one tunnel, and what is sent to its nodes.
+//! Helpers for tests of nodes between sockets: a network with one tunnel, and messages to its nodes.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -56,8 +56,8 @@ pub fn socket() -> (Socket, SocketAddr) {
     (socket.into(), address)
 }
 
-/// Two sockets of a peer that has an address in 127.0.0.0/8 to itself: at any port, and at that of GTP-U, whose being free
-/// shows that nobody else is there.
+/// Returns two sockets of a peer with its own address in 127.0.0.0/8: at any port, and at that of GTP-U, which shows by
+/// being free that the address is unused.
 pub fn peer() -> (UdpSocket, UdpSocket) {
     let [.., high, low] = std::process::id().to_be_bytes();
     let mut addresses = (1..=255).map(|number| Ipv4Addr::new(127, number, high, low.clamp(1, 254)));
@@ -86,7 +86,7 @@ pub fn message(
     bytes
 }
 
-/// A datagram of IPv4 to this port of the servers, whose header's sum is right.
+/// Returns an IPv4 datagram to this port of the servers, with a correct header checksum.
 pub fn datagram(port: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 1, 1, 198, 19, 0, 1];
     let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));

@@ -11,12 +11,11 @@
 //! p_A   = p^(2^(−γ (A − A_avg)))                               (5)
 //! ```
 //!
-//! A packet of average activity sees p; one whose activity is higher by 1/γ sees √p. Where p is 0
-//! or 1 nothing can be told apart, so an AQM whose probability jumps from 0 to 1 leaves ABC without
-//! effect (the paper's Table 4, first row).
+//! A packet of average activity sees p; one whose activity is higher by 1/γ sees √p. At p = 0 or 1 packets cannot be
+//! differentiated, so ABC has no effect on an AQM whose probability jumps from 0 to 1 (the paper's Table 4, first row).
 //!
-//! Where the paper leaves it open: A_avg starts at 0, and is updated before the packet is judged;
-//! packets without activity count as activity 0.
+//! Not specified by the paper: A_avg starts at 0, and is updated before the packet is judged; packets without activity
+//! count as activity 0.
 
 use super::aqm::{Aqm, Bend};
 use super::{Arrival, Differentiate, Signal, falls};
@@ -36,7 +35,7 @@ parameters! {
     }
 }
 
-/// Where bounds are asked for: of the steepness, and of log₂ p_A.
+/// Limits of the range in which bounds are used: of the steepness, and of log₂ p_A.
 const STEEPEST: f64 = 500.0;
 const LEAST_LOG2: f64 = -900.0;
 const MOST_LOG2: f64 = -1e-6;
@@ -45,7 +44,7 @@ const MOST_LOG2: f64 = -1e-6;
 #[derive(Clone, Debug)]
 pub struct Abc {
     params: AbcParams,
-    /// A_avg.
+    /// Moving average of activity, A_avg.
     average: f64,
 }
 
@@ -72,7 +71,7 @@ impl Differentiate for Abc {
         aqm.signal_bent(arrival, ByActivity { abc: self, activity }, draw)
     }
 
-    /// A_avg.
+    /// Size of A_avg.
     fn state_bytes(&self) -> usize {
         size_of::<f64>()
     }
@@ -82,7 +81,7 @@ impl Differentiate for Abc {
     }
 }
 
-/// Bends the probability for a packet of this activity.
+/// Adapts the probability to a packet's activity.
 struct ByActivity<'a> {
     abc: &'a Abc,
     activity: f64,
@@ -96,37 +95,37 @@ impl Bend for ByActivity<'_> {
 }
 
 impl Abc {
-    /// Averages the activity of an arriving packet (4). For every arrival, whatever p.
+    /// Averages the activity of an arriving packet (4). Called for every arrival, for any p.
     #[inline]
     pub fn observe(&mut self, activity: f64) {
         let w_a = self.params.activity_weight.0;
         self.average = w_a * self.average + (1.0 - w_a) * activity;
     }
 
-    /// p_A of a packet (5), for 0 < p < 1. `log2_p` is log₂ p, so that a queue that has it in a
-    /// table pays two powers of two a packet and nothing else.
+    /// Returns p_A of a packet (5), for 0 < p < 1. `log2_p` is log₂ p, so that a queue that has it tabulated needs only
+    /// two powers of two per packet.
     #[inline(always)]
     pub fn adapt(&self, p: f64, log2_p: f64, activity: f64) -> f64 {
         let steepness = self.params.gamma.0 * (self.average - activity);
-        // γ = 0, or a packet of exactly average activity: p itself, not p up to rounding.
+        // γ = 0, or a packet of exactly average activity: p itself, without rounding.
         if steepness == 0.0 {
             return p;
         }
         exp2(log2_p * exp2(steepness))
     }
 
-    /// Whether a signal falls by p_A. A random number is mostly so far from p_A that bounds of it tell: two powers, of which
-    /// one waits for the other, take longer than anything else that a packet meets.
+    /// Draws whether a signal occurs with probability p_A. A random number is mostly far enough from p_A to be decided
+    /// by bounds; the two dependent powers would take longer than the rest of the packet's processing.
     #[inline(always)]
     fn falls(&self, p: f64, log2_p: f64, activity: f64, mut draw: impl FnMut() -> f64) -> bool {
         let steepness = self.params.gamma.0 * (self.average - activity);
         if steepness == 0.0 || steepness.abs() > STEEPEST {
             return falls(self.adapt(p, log2_p, activity), draw);
         }
-        // log₂ p_A lies between these.
+        // log₂ p_A lies between these bounds.
         let (least, most) = bounds(steepness);
         let (low, high) = (log2_p * most, log2_p * least);
-        // Else p_A may be 0 or 1, which take no random number.
+        // Otherwise p_A may be 0 or 1, which need no random number.
         if low < LEAST_LOG2 || high > MOST_LOG2 {
             return falls(self.adapt(p, log2_p, activity), draw);
         }
@@ -137,13 +136,19 @@ impl Abc {
         drawn < bounds(low).0 || drawn < self.adapt(p, log2_p, activity)
     }
 
+    /// The same with this A_avg.
+    #[cfg(test)]
+    pub(crate) fn with_average(self, average: f64) -> Self {
+        Abc { average, ..self }
+    }
+
     /// A_avg.
     pub fn average(&self) -> f64 {
         self.average
     }
 }
 
-/// The paper's table 1.
+/// Table 1 of the paper.
 #[cfg(test)]
 pub(super) const DEFAULTS: AbcParams =
     AbcParams { gamma: Factor(3.0), activity_weight: Memory(0.99) };
@@ -179,8 +184,7 @@ mod tests {
         }
     }
 
-    /// Section 4.3.2: scaling all reference rates by x shifts all activities by −log₂ x, which
-    /// cancels.
+    /// Section 4.3.2: scaling all reference rates by x shifts all activities by −log₂ x, which cancels.
     #[test]
     fn scaling_all_reference_rates_changes_nothing() {
         for shift in [-3.0, 0.7, 5.0] {
@@ -224,8 +228,8 @@ mod tests {
             }
         }
 
-        /// Section 4.3.1: with another base b in the meter, activities are log_b instead of log₂;
-        /// γ' = γ log₂ b undoes it.
+        /// Section 4.3.1: with another base b in the meter, activities are log_b instead of log₂; γ' = γ log₂ b
+        /// compensates.
         #[test]
         fn the_base_of_the_meter_is_undone_by_gamma(
             p in 1e-6..1.0, base in 1.2..10.0, average in 0.0..5.0, activity in 0.0..5.0,
@@ -236,7 +240,7 @@ mod tests {
             prop_assert!((with_two - with_base).abs() < 1e-9);
         }
 
-        /// Bounds tell the same as p_A itself, and as many random numbers are drawn.
+        /// Bounds give the same decisions as p_A itself, and use the same number of random numbers.
         #[test]
         fn a_signal_falls_as_its_probability_says(
             log10_p in -300.0..0.0, gamma in 0.0..10.0, average in 0.0..10.0, activity in 0.0..10.0,
@@ -254,8 +258,7 @@ mod tests {
             }
         }
 
-        /// The order of two users' probabilities depends on their activities alone, whatever the
-        /// queue and the average.
+        /// The order of two users' probabilities depends only on their activities, not on the queue or the average.
         #[test]
         fn two_users_are_distinguished_by_a_fixed_exponent(
             p in 1e-3..0.999, average in 0.0..3.0, a in 0.0..3.0, difference in 0.0..2.0,

@@ -3,8 +3,8 @@
 //! S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of
 //! RED's Active Queue Management", 2001; as Linux's RED with `adaptative`.
 //!
-//! RED's average queue depends on the load and on max_p. Adaptive RED is gentle RED, and every
-//! interval (0.5 s) it moves max_p towards where the average lies between two marks:
+//! RED's average queue depends on the load and on max_p. Adaptive RED is gentle RED, and every interval (0.5 s) it
+//! adapts max_p so that the average moves towards a target range:
 //!
 //! ```text
 //! low, high = min_th + 0.4 (max_th − min_th), min_th + 0.6 (max_th − min_th)
@@ -12,7 +12,7 @@
 //! max_p ← β max_p                                 avg < low  and max_p ≥ 0.01
 //! ```
 //!
-//! What is not set follows from the link, which sends C packets per second, and from a target delay:
+//! Parameters that are not set follow from the link, which sends C packets per second, and from a target delay:
 //!
 //! ```text
 //! w_q    = 1 − exp(−1/C)
@@ -20,9 +20,9 @@
 //! max_th = 3 min_th
 //! ```
 //!
-//! Intervals are counted from the start, as by Linux's timer, and made up for at the next arrival:
-//! nothing has changed since the last one but that an idle queue's average has decayed. ns-2 adapts at
-//! the first arrival that comes an interval after the last adaptation.
+//! Intervals are counted from the start, as by Linux's timer, and evaluated at the next arrival: since the last one,
+//! the average has only decayed while the queue was idle. ns-2 adapts at the first arrival that comes an interval after
+//! the last adaptation.
 
 use super::red::{QueueUnit, RedOnLink, ascend, threshold};
 use super::{Arrival, ManageQueue, Place, Red, RedSpacing};
@@ -32,17 +32,16 @@ use crate::parameters::{ParameterError, too_short};
 use crate::units::{QueueLength, Share, Span, Time};
 
 parameters! {
-    /// RED that moves its max_probability so that the average queue stays halfway between the
-    /// thresholds. Always gentle. Thresholds and weight follow from the link where they are not given.
+    /// RED that adapts max_probability so that the average queue stays halfway between the thresholds. Always gentle.
+    /// By default thresholds and weight follow from the link.
     pub struct AdaptiveRedParams {
-        /// min_th: no signal below this average queue. Default: what half the target delay holds, at
-        /// least 5 packets.
+        /// min_th: no signal below this average queue. Default: the queue of half the target delay, at least 5 packets.
         pub min_threshold: Option<QueueLength>,
         /// max_th: signals rise faster from this average queue on. Default: three times min_threshold.
         pub max_threshold: Option<QueueLength>,
-        /// Queueing delay to aim at with the default of min_threshold.
+        /// Target queueing delay for the default of min_threshold.
         pub target_delay: Span = "5 ms",
-        /// max_p: probability just below max_threshold, to begin with.
+        /// max_p: initial probability just below max_threshold.
         pub max_probability: Share = "0.1",
         /// w_q: weight of a new sample in the average queue. Default: 1 - exp(-1/C), where the link
         /// sends C packets per second.
@@ -53,7 +52,7 @@ parameters! {
         pub increase: Share = "0.01",
         /// β: factor by which max_probability decreases.
         pub decrease: Share = "0.9",
-        /// How the signals are spaced.
+        /// Spacing of the signals.
         pub spacing: RedSpacing = "uniform",
         /// Drop even ECN-capable packets from twice max_threshold on, as RED does.
         pub hard_drop: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
@@ -70,15 +69,15 @@ fn fits_together(params: &AdaptiveRedParams) -> Vec<ParameterError> {
     thresholds.into_iter().chain(too_short(&[("interval", params.interval)])).collect()
 }
 
-/// max_p grows no more beyond the upper and shrinks no more below the lower.
+/// Range of max_p: it does not grow above the upper limit or shrink below the lower one.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];
 
-/// w_q that averages over about a second of a link's packets.
+/// Returns w_q for an average over about a second of a link's packets.
 fn automatic_weight(mean_packet_time: Span) -> f64 {
     -libm::expm1(-mean_packet_time.as_secs())
 }
 
-/// min_th in packets for a queueing delay to aim at; max_th is three times as much.
+/// Returns min_th in packets for a target queueing delay; max_th is three times that.
 fn automatic_min_threshold(target_delay: Span, mean_packet_time: Span) -> f64 {
     (target_delay.as_secs() / mean_packet_time.as_secs() / 2.0).max(5.0)
 }
@@ -90,7 +89,7 @@ pub struct AdaptiveRed {
     interval: Span,
     increase: f64,
     decrease: f64,
-    /// Averages between these leave max_p alone.
+    /// Target range: averages within it do not change max_p.
     target: [f64; 2],
     next_adaptation: Time,
 }
@@ -144,7 +143,7 @@ impl ManageQueue for AdaptiveRed {
         self.spaced_probability(arrival, 1.0)
     }
 
-    /// The marks for max_p stay where they are.
+    /// The target range for max_p is not stretched.
     #[inline]
     fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
         self.red.turn_to(arrival.user as usize);
@@ -161,7 +160,7 @@ impl ManageQueue for AdaptiveRed {
         self.red.is_forced()
     }
 
-    /// RED's, max_p, and when it adapts next.
+    /// Size of RED's state, max_p, and the time of the next adaptation.
     fn state_bytes(&self) -> usize {
         self.red.state_bytes() + size_of::<f64>() + size_of::<Time>()
     }
@@ -186,17 +185,17 @@ impl AdaptiveRed {
         self.red.plain_probability()
     }
 
-    /// avg, in the unit of the thresholds.
+    /// Returns avg, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.red.average()
     }
 
-    /// The present max_p.
+    /// Returns the present max_p.
     pub fn max_probability(&self) -> f64 {
         self.red.max_probability()
     }
 
-    /// The adaptations that were due until this arrival.
+    /// Performs the adaptations that were due until this arrival.
     #[cold]
     fn catch_up(&mut self, arrival: &Arrival) {
         let now_ns = arrival.now.as_nanos();
@@ -204,7 +203,7 @@ impl AdaptiveRed {
         while self.next_adaptation <= arrival.now {
             let average = self.red.average_after(self.next_adaptation.since(busy_until));
             if !self.adapt(average) && average < self.target[0] {
-                // At the lower end, and until now the average has only decayed.
+                // At the lower limit, and so far the average has only decayed.
                 let missed = arrival.now.since(self.next_adaptation).as_nanos();
                 self.next_adaptation += self.interval * (missed / self.interval.as_nanos());
             }
@@ -212,7 +211,7 @@ impl AdaptiveRed {
         }
     }
 
-    /// Moves max_p once; tells whether it has moved.
+    /// Adapts max_p once. Returns whether it has changed.
     fn adapt(&mut self, average: f64) -> bool {
         let max_p = self.red.max_probability();
         let [low, high] = self.target;

@@ -5,7 +5,7 @@ use crate::bottleneck::{Abc, Aqm, Differentiate, Differentiation, Judge, RedSpac
 use crate::units::Rate;
 use proptest::prelude::*;
 
-/// Marks at 9 and 11 packets; a packet takes a millisecond.
+/// Target range from 9 to 11 packets; a packet takes a millisecond.
 fn adaptive(max_probability: f64) -> AdaptiveRed {
     let params = AdaptiveRedParams {
         min_threshold: Some(QueueLength::Packets(5)),
@@ -27,7 +27,7 @@ fn at(ms: u64, packets: u32) -> Arrival {
     Arrival { now: Time::ZERO + Span::from_millis(ms), ..arrival(packets, 0.0) }
 }
 
-/// max_p after every interval of a queue that always holds so many packets.
+/// Returns max_p after each interval of a queue with a constant number of packets.
 fn trajectory(max_p: f64, packets: u32, intervals: u64) -> Vec<f64> {
     let mut red = adaptive(max_p);
     let mut trajectory = Vec::new();
@@ -45,7 +45,7 @@ fn assert_close(got: &[f64], want: &[f64]) {
     assert!(close && got.len() == want.len(), "{got:?}, expected {want:?}");
 }
 
-/// A quarter of itself at a time up to 0.04, then 0.01.
+/// Growth by a quarter of itself per interval up to 0.04, then by 0.01.
 #[test]
 fn max_p_grows_by_a_quarter_or_by_alpha_while_the_average_is_too_high() {
     assert_close(&trajectory(0.02, 14, 5), &[0.025, 0.03125, 0.0390625, 0.048828125, 0.058828125]);
@@ -61,7 +61,7 @@ fn max_p_rests_while_the_average_is_in_the_middle_fifth() {
     assert_close(&trajectory(0.1, 10, 3), &[0.1; 3]);
 }
 
-/// The last step beyond the ends of the range is taken, as in the paper and in Linux.
+/// The last step beyond the limits is taken, as in the paper and in Linux.
 #[test]
 fn max_p_stops_just_beyond_its_ends() {
     let up = trajectory(0.495, 14, 10);
@@ -70,7 +70,7 @@ fn max_p_stops_just_beyond_its_ends() {
     assert_close(&down[8..], &[0.00909, 0.00909]);
 }
 
-/// Half a minute of silence is 60 intervals; the average of 14 falls below 9 within the first.
+/// Half a minute without arrivals is 60 intervals; the average of 14 falls below 9 within the first.
 #[test]
 fn intervals_of_an_idle_time_are_made_up_for() {
     for (idle_s, intervals) in [(3, 6), (30, 22), (3_000, 22)] {
@@ -109,7 +109,7 @@ fn activity_bends_its_probability_too() {
         let packets = (0..10_000).map(|n| Arrival { activity, ..at(n, 10) });
         packets.filter(|packet| judge.signal(packet, || 0.06) == Signal::Congestion).count()
     };
-    // p = 0.05 does not reach the draw of 0.06; above the average activity it does, for a while.
+    // p = 0.05 is below the draw of 0.06; above the average activity it is not, for a while.
     assert_eq!(judge(0.0), 0);
     assert!(judge(2.0) > 50);
 }

@@ -1,6 +1,6 @@
-//! AQM-fed congestion policing (AFCP): a policer that charges a customer for each packet with the
-//! probability that the AQM has for it, whether the packet is then dropped or not.
-//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-B and figure 5.
+//! AQM-fed congestion policing (AFCP): a policer that charges a customer for each packet with the AQM's signal
+//! probability for it, whether the packet is then dropped or not. D. P. Wagner, "Congestion Policing Queues", 2014,
+//! section IV-B and figure 5.
 //!
 //! ```text
 //! drain = size · p                p = the AQM's probability for this packet
@@ -9,11 +9,11 @@
 //!                                 b: unless the AQM drops or marks it
 //! ```
 //!
-//! The AQM stays as it is and drops some of the forwarded packets. In the mean, p adds up to one
-//! packet per signal, whatever the spacing of an AQM's signals.
+//! The AQM is unchanged and drops some of the forwarded packets. On average, p adds up to one packet per signal, for
+//! any spacing of an AQM's signals.
 //!
-//! Where the paper leaves it open: the AQM averages over all packets that arrive, those that the
-//! policer drops included, since each has to be given a probability.
+//! Not specified by the paper: the AQM averages over all arriving packets, including those that the policer drops,
+//! since each needs a probability.
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets};
@@ -24,14 +24,14 @@ use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
 parameters! {
-    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and a customer that
-    /// cannot pay is dropped in front of the queue.
+    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and packets of a customer
+    /// with an empty bucket are dropped in front of the queue.
     pub struct AfcpParams {
-        /// r: sustained rate of congestion that each customer is entitled to.
+        /// r: fill rate, the sustained congestion that each customer is entitled to.
         pub fill_rate: Rate = "300 B/s",
-        /// d: what a customer can save up.
+        /// d: bucket depth of each customer.
         pub depth: Bytes = "225 kB",
-        /// Which of the forwarded packets cost.
+        /// Forwarded packets that are charged.
         pub variant: Charged = "a",
     }
     check bucket_fits;
@@ -40,16 +40,16 @@ parameters! {
 bucket_of! { AfcpParams }
 
 words! {
-    /// Which of the packets that the policer lets through cost tokens.
+    /// Forwarded packets that are charged.
     pub enum Charged {
         /// All.
         All = "a",
-        /// Those that the AQM then neither drops nor marks.
+        /// Packets that the AQM then neither drops nor marks.
         Passed = "b",
     }
 }
 
-/// The policers of all customers.
+/// Policers of all customers.
 #[derive(Clone, Debug)]
 pub struct Afcp {
     charges_signalled: bool,
@@ -68,7 +68,7 @@ impl Differentiate for Afcp {
         text: include_str!("afcp.rs"),
     };
 
-    /// Full buckets.
+    /// Returns policers with full buckets.
     fn new(params: AfcpParams) -> Self {
         let buckets = TokenBuckets::new(params.bucket());
         Afcp { charges_signalled: params.variant == Charged::All, buckets }
@@ -95,7 +95,7 @@ impl Differentiate for Afcp {
 }
 
 impl Afcp {
-    /// Whether the policer lets this packet through to the queue, whose AQM gives it `p`.
+    /// Whether the policer forwards this packet to the queue, whose AQM signals with probability `p`.
     #[inline]
     pub fn forwards(&mut self, arrival: &Arrival, p: f64) -> bool {
         p <= 0.0 || self.buckets.fill(arrival.user, arrival.now) >= drain(arrival, p)
@@ -110,7 +110,7 @@ impl Afcp {
     }
 }
 
-/// size · p.
+/// Returns the charge size · p.
 #[inline]
 fn drain(arrival: &Arrival, p: f64) -> Credit {
     Credit::of(arrival.len).share(p)
@@ -151,21 +151,20 @@ mod tests {
         }
     }
 
-    /// An empty bucket stops a packet just as long as the AQM has a probability for it.
+    /// An empty bucket blocks packets only while the AQM has a positive probability.
     #[test]
     fn an_empty_bucket_stops_packets_only_while_there_is_congestion() {
         let mut afcp = afcp(Charged::All);
         afcp.buckets.drain(0, Time::ZERO, Credit::of(Bytes::new(225_000)));
         assert!(!afcp.forwards(&arrival_of(0, 0), 1e-9));
         assert!(afcp.forwards(&arrival_of(0, 0), 0.0));
-        // 1500 B · 0.01 = 15 B are there after 50 ms at 300 B/s.
+        // 1500 B · 0.01 = 15 B have been filled in after 50 ms at 300 B/s.
         assert!(!afcp.forwards(&arrival_of(0, 49), 0.01));
         assert!(afcp.forwards(&arrival_of(0, 50), 0.01));
     }
 
     proptest! {
-        /// At a constant probability, a customer that sends without end gets through what the fill
-        /// rate pays for: r/p.
+        /// At a constant probability, a greedy customer gets the rate that the fill rate pays for: r/p.
         #[test]
         fn in_the_long_run_the_rate_is_the_fill_rate_over_p(p in 0.002..0.5f64) {
             let mut afcp = afcp(Charged::All);

@@ -1,8 +1,7 @@
-//! AICP-a, AQM-integrated congestion policing by thresholds: RED whose thresholds rise with what is
-//! left in a customer's bucket.
-//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-C and figure 6.
+//! AICP-a, AQM-integrated congestion policing by thresholds: RED with thresholds that increase with the fill of a
+//! customer's bucket. D. P. Wagner, "Congestion Policing Queues", 2014, section IV-C and figure 6.
 //!
-//! There is no drop apart from the policer's. With f/d, how full the customer's bucket is:
+//! All drops are the policer's. With f/d, the relative fill of the customer's bucket:
 //!
 //! ```text
 //! min_th' = min_th (1 + f/d)      max_th' = max_th (1 + f/d)
@@ -10,10 +9,10 @@
 //! f ← f − size · p                per forwarded packet, or per packet
 //! ```
 //!
-//! Where the paper leaves it open: a packet is charged with the probability that RED has for it, at the
-//! customer's thresholds (`charge = "own"`), or at RED's plain ones (`charge = "aqm"`), the congestion
-//! that the queue sees whatever the customer is let off. And a packet that is dropped costs nothing, or
-//! as much as a forwarded one (`charge_dropped`): the paper's section III-B3 has reasons for both.
+//! Not specified by the paper: a packet is charged with RED's probability at the customer's thresholds (`charge =
+//! "own"`), or at RED's plain ones (`charge = "aqm"`), the congestion of the queue regardless of the customer's
+//! discount. A dropped packet costs nothing, or as much as a forwarded one (`charge_dropped`): the paper's section
+//! III-B3 has arguments for both.
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
@@ -23,17 +22,17 @@ use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
 words! {
-    /// The probability that a policer which is part of the AQM charges a packet with.
+    /// Probability with which an AQM-integrated policer charges a packet.
     pub enum Charge {
-        /// The one that this very packet had.
+        /// Probability of this packet.
         Own = "own",
-        /// The AQM's, as it would be without a policer.
+        /// Probability of the AQM without a policer.
         Aqm = "aqm",
     }
 }
 
 impl Charge {
-    /// The one of the two that counts.
+    /// Returns the probability that is charged.
     pub(super) const fn choose(self, own: f64, plain: f64) -> f64 {
         match self {
             Charge::Own => own,
@@ -42,8 +41,7 @@ impl Charge {
     }
 }
 
-/// The verdict of a policer that is part of the AQM on a packet of probability `p`, and whether the
-/// packet costs something.
+/// Returns the verdict of an AQM-integrated policer on a packet of probability `p`, and whether the packet is charged.
 pub(super) fn integrated_signal(
     aqm: &mut Aqm,
     p: f64,
@@ -57,16 +55,16 @@ pub(super) fn integrated_signal(
 }
 
 parameters! {
-    /// AQM-integrated congestion policing: RED with thresholds that grow up to double with what is left
-    /// in a customer's bucket.
+    /// AQM-integrated congestion policing: RED with thresholds that grow up to double with the fill of a customer's
+    /// bucket.
     pub struct AicpAParams {
-        /// r: sustained rate of congestion that each customer is entitled to.
+        /// r: fill rate, the sustained congestion that each customer is entitled to.
         pub fill_rate: Rate = "300 B/s",
-        /// d: what a customer can save up.
+        /// d: bucket depth of each customer.
         pub depth: Bytes = "225 kB",
-        /// The probability that a packet costs.
+        /// Probability with which a packet is charged.
         pub charge: Charge = "own",
-        /// Whether packets that are dropped or marked cost tokens as well.
+        /// Charge packets that are dropped or marked as well.
         pub charge_dropped: bool = "false",
     }
     check bucket_fits;
@@ -74,7 +72,7 @@ parameters! {
 
 bucket_of! { AicpAParams }
 
-/// The policers of all customers.
+/// Policers of all customers.
 #[derive(Clone, Debug)]
 pub struct AicpA {
     charge: Charge,
@@ -94,7 +92,7 @@ impl Differentiate for AicpA {
         text: include_str!("aicp_a.rs"),
     };
 
-    /// Full buckets.
+    /// Returns policers with full buckets.
     fn new(params: AicpAParams) -> Self {
         let AicpAParams { charge, charge_dropped, .. } = params;
         AicpA { charge, charge_dropped, buckets: TokenBuckets::new(params.bucket()) }
@@ -121,7 +119,7 @@ impl Differentiate for AicpA {
 }
 
 impl AicpA {
-    /// By what the thresholds are multiplied for this packet: 1 (empty bucket) to 2 (full).
+    /// Returns the factor of the thresholds for this packet: 1 (empty bucket) to 2 (full).
     #[inline]
     pub fn stretch(&mut self, arrival: &Arrival) -> f64 {
         1.0 + self.buckets.fill_ratio(arrival.user, arrival.now)
@@ -145,7 +143,7 @@ mod tests {
         AicpA::new(AicpAParams { fill_rate, depth, charge: Charge::Aqm, charge_dropped: false })
     }
 
-    /// The paper's formula, at both ends and in the middle.
+    /// Formula of the paper, at both ends and in the middle.
     #[test]
     fn thresholds_are_stretched_by_one_plus_the_fill() {
         let mut aicp = aicp();

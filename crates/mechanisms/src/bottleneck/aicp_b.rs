@@ -1,8 +1,8 @@
-//! AICP-b, AQM-integrated congestion policing by probability: the square of the AQM's probability,
-//! and a further one for customers whose bucket is almost empty.
-//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-C and figure 6.
+//! AICP-b, AQM-integrated congestion policing by probability: the square of the AQM's probability, and an additional
+//! one for customers whose bucket is almost empty. D. P. Wagner, "Congestion Policing Queues", 2014, section IV-C and
+//! figure 6.
 //!
-//! There is no drop apart from the policer's. With f/d, how full the customer's bucket is:
+//! All drops are the policer's. With f/d, the relative fill of the customer's bucket:
 //!
 //! ```text
 //! p = p_AQM² + p_max (1 − (f/d)/x)      f/d < x
@@ -10,16 +10,16 @@
 //! f ← f − size · p_AQM                  per forwarded packet, or per packet
 //! ```
 //!
-//! The square takes the AQM's small probabilities off customers who keep within their allowance;
-//! at 1, where the AQM has lost hold of the queue, it leaves them all.
+//! The square reduces small probabilities for customers within their allowance; at 1, where the AQM cannot control the
+//! queue, it changes nothing.
 //!
-//! Where the paper leaves it open: a packet is charged with p_AQM, unsquared (`charge = "aqm"`), or
-//! with its own probability p (`charge = "own"`), under which customers lose alike instead of sharing
-//! alike. Dropped packets cost nothing, or as much (`charge_dropped`). And the customer's own probability
-//! counts always, or only in congestion, where p_AQM > 0 (`only_in_congestion`; for RED this reads
-//! "does not touch the thresholds but manipulates the drop probability" to the letter, and section
-//! III-B4 allows for such a condition). If always, a customer who has run out is stopped until its
-//! bucket has filled up again, which at r takes minutes, and the link idles meanwhile.
+//! Not specified by the paper: a packet is charged with p_AQM, unsquared (`charge = "aqm"`), or with its own
+//! probability p (`charge = "own"`), under which customers have equal losses instead of equal shares. Dropped packets
+//! cost nothing, or as much as forwarded ones (`charge_dropped`). The customer's own probability applies always, or
+//! only in congestion, where p_AQM > 0 (`only_in_congestion`). For RED the latter follows "does not touch the
+//! thresholds but manipulates the drop probability" literally, and section III-B4 allows such a condition. If it
+//! applies always, a customer with an empty bucket is blocked until the bucket has refilled, which at r takes minutes,
+//! and the link idles meanwhile.
 
 use super::aicp_a::integrated_signal;
 use super::token_bucket::bucket_of;
@@ -30,22 +30,22 @@ use crate::parameters::ParameterError;
 use crate::units::{Bytes, Rate, Share};
 
 parameters! {
-    /// AQM-integrated congestion policing: the AQM's probability squared, and a further one for
-    /// customers whose bucket is almost empty.
+    /// AQM-integrated congestion policing: the AQM's probability squared, and an additional one for customers whose
+    /// bucket is almost empty.
     pub struct AicpBParams {
-        /// r: sustained rate of congestion that each customer is entitled to.
+        /// r: fill rate, the sustained congestion that each customer is entitled to.
         pub fill_rate: Rate = "300 B/s",
-        /// d: what a customer can save up.
+        /// d: bucket depth of each customer.
         pub depth: Bytes = "225 kB",
         /// x: share of the full bucket below which a customer's own probability begins.
         pub start: Share = "0.25",
         /// p_max: that probability at an empty bucket.
         pub max_probability: Share = "0.5",
-        /// The probability that a packet costs.
+        /// Probability with which a packet is charged.
         pub charge: Charge = "aqm",
-        /// Whether packets that are dropped or marked cost tokens as well.
+        /// Charge packets that are dropped or marked as well.
         pub charge_dropped: bool = "false",
-        /// Whether the customer's own probability counts only where the AQM's is above 0.
+        /// Apply the customer's own probability only if the AQM's is above 0.
         pub only_in_congestion: bool = "false",
     }
     check bucket_fits;
@@ -53,7 +53,7 @@ parameters! {
 
 bucket_of! { AicpBParams }
 
-/// The policers of all customers.
+/// Policers of all customers.
 #[derive(Clone, Debug)]
 pub struct AicpB {
     start: f64,
@@ -76,7 +76,7 @@ impl Differentiate for AicpB {
         text: include_str!("aicp_b.rs"),
     };
 
-    /// Full buckets.
+    /// Returns policers with full buckets.
     fn new(params: AicpBParams) -> Self {
         let AicpBParams { charge, charge_dropped, only_in_congestion, .. } = params;
         let (start, max_probability) = (params.start.0, params.max_probability.0);
@@ -105,7 +105,7 @@ impl Differentiate for AicpB {
 }
 
 impl AicpB {
-    /// Probability of dropping (or marking) this packet, where the AQM has `p`.
+    /// Returns the probability of dropping (or marking) this packet, where the AQM's is `p`.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival, p: f64) -> f64 {
         if self.only_in_congestion && p <= 0.0 {
@@ -146,7 +146,7 @@ mod tests {
         aicp.probability(&arrival_of(0, 0), p)
     }
 
-    /// The paper's formula at its break points.
+    /// Formula of the paper at its break points.
     #[test]
     fn the_probability_is_the_aqms_squared_plus_what_the_fill_adds() {
         let points = [

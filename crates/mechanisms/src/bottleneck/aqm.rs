@@ -1,52 +1,51 @@
-//! How congested, behind one door.
+//! Interface of AQMs, which measure how congested a queue is.
 
 use super::{Arrival, Head, Moment, Place, Signal, falls};
 use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
 use crate::units::Time;
 
-/// A method to measure how congested a queue is: an AQM.
+/// AQM: a method to measure how congested a queue is.
 pub trait ManageQueue: Sized {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// Whether it must see packets leave, by [`ManageQueue::dequeue`].
+    /// Whether it needs departures, by [`ManageQueue::dequeue`].
     const SEES_DEPARTURES: bool = false;
 
-    /// Whether it looks at the queue also while nothing comes or goes, by [`ManageQueue::catch_up`].
+    /// Whether it is updated between arrivals and departures, by [`ManageQueue::catch_up`].
     const LOOKS_BETWEEN: bool = false;
 
     /// Whether it has thresholds to stretch, by [`ManageQueue::stretched_probability`].
     const HAS_THRESHOLDS: bool = false;
 
-    /// Whether its signal is a price, and of which packets it is asked: then nothing is dropped for it, and packets
-    /// that are not ECN-capable pass. One that is no mark is written into packets by whoever asks for
+    /// Whether its signal is a price, and at which moment packets get it: then nothing is dropped for it, and packets
+    /// that are not ECN-capable pass. A price that is not a mark is written into packets by the reader of
     /// [`ManageQueue::price`].
     const ASKS_PRICE: Option<Moment> = None;
 
-    /// Why no differentiation goes on it, if none does.
+    /// Reason why no differentiation is possible on it, if none is.
     const UNDIFFERENTIATED: Option<&'static str> = None;
 
-    /// Before the first packet. Fails with the key and the reason if the parameters, good as they are
-    /// by themselves, do not fit the place.
+    /// Returns the AQM before the first packet. Fails with the key and the reason if the parameters, valid by
+    /// themselves, do not fit the place.
     fn new(params: Self::Params, place: &Place) -> Result<Self, ParameterError>;
 
-    /// Looks at the queue at all times at which that was due until `now`, each before whatever else happens then.
-    /// `waits` says how many packets and bytes waited at a time, the one in transmission not counted, and is asked of
-    /// later times only. Called before anything comes or goes, and whenever somebody wants to know the price.
+    /// Updates the AQM at all times due until `now`, each before other events at that time. `waits` returns the packets
+    /// and bytes waiting at a time, without the one in transmission, and is called with increasing times only. Called
+    /// before every arrival and departure, and before the price is read.
     #[inline]
     fn catch_up(&mut self, now: Time, waits: impl FnMut(Time) -> (u32, u64)) {
         let _ = (now, waits);
     }
 
-    /// The probability with which to signal on this packet, were it an average one. Called once for
-    /// every arrival.
+    /// Returns the signal probability of an average packet. Called once for every arrival.
     fn probability(&mut self, arrival: &Arrival) -> f64;
 
-    /// log₂ of `p`, which [`ManageQueue::probability`] has just returned for this arrival.
+    /// Returns log₂ of `p`, which [`ManageQueue::probability`] has just returned for this arrival.
     #[inline]
     fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
         let _ = arrival;
@@ -59,7 +58,7 @@ pub trait ManageQueue: Sized {
         false
     }
 
-    /// The probability with all thresholds multiplied by `stretch`, and that at its own. Called in
+    /// Returns the probability with all thresholds multiplied by `stretch`, and that with its own thresholds. Called in
     /// place of [`ManageQueue::probability`].
     #[inline]
     fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
@@ -68,22 +67,22 @@ pub trait ManageQueue: Sized {
         (p, p)
     }
 
-    /// Tells what became of the packet, for those that space their signals or count what they let pass.
+    /// Takes the verdict on the packet, for AQMs that space their signals or count passed packets.
     #[inline]
     fn on_verdict(&mut self, signalled: bool) {
         let _ = signalled;
     }
 
-    /// The packet just judged was lost because the buffer was full. An AQM that spaces its signals
-    /// counts this as one, as in ns-2.
+    /// Handles the loss of the packet just judged because the buffer was full. An AQM that spaces its signals counts
+    /// this as one, as in ns-2.
     #[inline]
     fn on_overflow(&mut self) {
         self.on_verdict(true);
     }
 
-    /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
-    /// `signal` gets those that are signalled on as they leave: it drops one (and returns `None`) or
-    /// marks and returns it. `draw` gives a random number in [0, 1).
+    /// Returns the packet to send now, if there is one. `pop` takes packets from the front of the queue. `signal` gets
+    /// those signalled at departure: it drops one (and returns `None`) or marks and returns it. `draw` returns a random
+    /// number in [0, 1).
     #[inline]
     fn dequeue<P>(
         &mut self,
@@ -96,22 +95,22 @@ pub trait ManageQueue: Sized {
         pop().map(|head| head.packet)
     }
 
-    /// Bytes that it remembers from packet to packet, parameters and tables apart.
+    /// Returns the size of its per-packet state, without parameters and tables, bytes.
     fn state_bytes(&self) -> usize;
 
-    /// The queue length that it has averaged, in its own unit.
+    /// Returns its average queue length, in its own unit.
     fn average_backlog(&self) -> Option<f64> {
         None
     }
 
-    /// The price that it asks of the packet that arrived last, or left, if it asks any.
+    /// Returns the price for the last packet that arrived or left, if it has one.
     #[inline]
     fn price(&self) -> Option<f64> {
         None
     }
 }
 
-/// One line per AQM.
+/// Declares the AQMs, one line each.
 macro_rules! aqms {
     ($($module:ident::$name:ident($params:ident);)+) => {
         $(use super::$module::{$name, $params};)+
@@ -125,7 +124,7 @@ macro_rules! aqms {
         }
 
         choices! {
-            /// How a queue signals congestion.
+            /// AQM: how a queue signals congestion.
             pub enum AqmParams as Aqm in Bottleneck by ManageQueue {
                 /// Loss only when the buffer is full.
                 DropTail = "drop-tail";
@@ -160,8 +159,7 @@ macro_rules! aqms {
         }
 
         impl Aqm {
-            /// The AQM of these parameters in this place, before the first packet. See
-            /// [`ManageQueue::new`].
+            /// Returns the AQM of these parameters in this place, before the first packet. See [`ManageQueue::new`].
             pub fn new(params: AqmParams, place: &Place) -> Result<Self, ParameterError> {
                 Ok(match params {
                     AqmParams::DropTail => Aqm::DropTail,
@@ -185,7 +183,7 @@ macro_rules! aqms {
                 }
             }
 
-            /// Whether it asks a price: see [`ManageQueue::ASKS_PRICE`].
+            /// Whether its signal is a price: see [`ManageQueue::ASKS_PRICE`].
             #[inline]
             pub(super) const fn asks_price(&self) -> bool {
                 match self {
@@ -195,7 +193,7 @@ macro_rules! aqms {
             }
         }
 
-        /// Does the same with whatever AQM it is.
+        /// Dispatches to the AQM.
         macro_rules! each {
             ($self:expr, drop_tail => $drop_tail:expr, $own:ident => $what:expr) => {
                 match $self {
@@ -221,9 +219,9 @@ aqms! {
     sbrm_queue::SbrmQueue(SbrmQueueParams);
 }
 
-/// Whoever makes another probability of that of an AQM, if that is neither 0 nor 1.
+/// Adaptation of an AQM's probability to a packet, for probabilities other than 0 and 1.
 pub(super) trait Bend {
-    /// Whether what has the probability that `p` becomes happens. `log2_p` is the binary logarithm of `p`.
+    /// Draws whether an event of the adapted probability happens. `log2_p` is the binary logarithm of `p`.
     fn falls(self, p: f64, log2_p: f64, draw: impl FnMut() -> f64) -> bool;
 }
 
@@ -266,7 +264,7 @@ impl Aqm {
         each!(self, drop_tail => 0.0, own => own.probability(arrival))
     }
 
-    /// The verdict on a packet of probability `p`, which the AQM is told.
+    /// Returns the verdict on a packet of probability `p`, and reports it to the AQM.
     #[inline(always)]
     pub(super) fn signal(&mut self, p: f64, draw: impl FnMut() -> f64) -> Signal {
         let signalled = falls(p, draw);
@@ -274,8 +272,8 @@ impl Aqm {
         signal_of(signalled, self.is_forced(), || self.asks_price())
     }
 
-    /// The verdict on an arrival whose probability somebody bends. Asks once which AQM it is, so that all that it does
-    /// for a packet is in one piece.
+    /// Returns the verdict on an arrival with an adapted probability. Dispatches once, so that the whole processing of
+    /// a packet is one function.
     #[inline(always)]
     pub(super) fn signal_bent(
         &mut self,

@@ -2,9 +2,9 @@
 //! T. Hoeiland-Joergensen, D. Taht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management
 //! Solution for Home Gateways", IEEE LANMAN 2018; rules as in Linux's `sch_cake.c`.
 //!
-//! CoDel's schedule with a counter that goes down as it came up, so that nothing has to be guessed when
-//! a queue builds up again; and BLUE, a probability of loss that overflows raise and an empty queue lowers,
-//! against flows that do not answer CoDel's signals:
+//! COBALT combines CoDel's schedule with a counter that decreases as it has increased, so that no state has to be
+//! estimated when a queue builds up again, and BLUE, a drop probability that overflows raise and an empty queue lowers,
+//! against flows that do not respond to CoDel's signals:
 //!
 //! ```text
 //! packet leaves   above:  sojourn > target and sojourn > 4 packets' time;   begins: count ← max(1, count), next ← now + interval/√count
@@ -18,12 +18,13 @@
 //!
 //! p moves at most once per target. Where the link's rate is known, as with CAKE's shaper, target is at least one and a
 //! half packets' time, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
-//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact.
+//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact, and
+//! in a queue's first signal: the kernel's root is 0 before it (`cobalt_vars_init`), so that it comes an interval earlier.
 
 use super::{DropReason, Verdict};
 use crate::units::{Span, Time};
 
-/// BLUE's steps, of 2³².
+/// Step of BLUE's increase, in units of 2⁻³².
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 
@@ -32,21 +33,21 @@ const BLUE_DOWN: u32 = 1 << 20;
 pub struct CobaltParams {
     /// Acceptable delay.
     pub target: Span,
-    /// How long the delay may be higher; about a worst-case round-trip time.
+    /// Time for which the delay may be higher; about a worst-case round-trip time.
     pub interval: Span,
-    /// Transmission time of a full packet; zero where the rate is unknown.
+    /// Transmission time of a full packet; zero if the rate is unknown.
     pub packet_time: Span,
 }
 
 impl CobaltParams {
-    /// For a link that takes `packet_time` to send a full packet (Linux, `cake_set_rate`).
+    /// Returns the parameters for a link that takes `packet_time` to send a full packet (Linux, `cake_set_rate`).
     pub fn at_rate(target: Span, interval: Span, packet_time: Span) -> Self {
         let raised = target.max(Span::from_nanos(packet_time.as_nanos() * 3 / 2));
         let interval = (interval + (raised - target)).max(raised * 2);
         CobaltParams { target: raised, interval, packet_time }
     }
 
-    /// Whether a packet has waited for too long.
+    /// Whether a packet has waited too long.
     #[inline]
     fn is_above(&self, sojourn: Span) -> bool {
         sojourn > self.target && sojourn > self.packet_time * 4
@@ -56,19 +57,19 @@ impl CobaltParams {
 /// State of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
-    /// Of signals; the higher, the more often.
+    /// Number of signals, which determines their rate.
     count: u32,
     above: bool,
-    /// When the next signal is due; without a count, until when the queue is remembered.
+    /// Time of the next signal; with a count of zero, the time until which the state is kept.
     next: Time,
-    /// BLUE's p, of 2³².
+    /// Drop probability p of BLUE, in units of 2⁻³².
     blue: u32,
     blue_moved: Time,
 }
 
 impl Cobalt {
-    /// Judges a packet that leaves after `sojourn`; `draw` gives a random number in [0, 1). The last packet
-    /// of a queue is not dropped, whatever its state says.
+    /// Judges a packet that leaves after `sojourn`; `draw` returns a random number in [0, 1). The last packet of a
+    /// queue is never dropped.
     #[inline]
     pub fn on_departure(
         &mut self,
@@ -114,7 +115,7 @@ impl Cobalt {
         }
     }
 
-    /// A full buffer has taken a packet of this queue.
+    /// Handles the drop of a packet of this queue by a full buffer.
     pub fn on_overflow(&mut self, params: &CobaltParams, now: Time) {
         if now.since(self.blue_moved) > params.target {
             self.blue = self.blue.saturating_add(BLUE_UP);
@@ -123,7 +124,7 @@ impl Cobalt {
         (self.above, self.next, self.count) = (true, now, self.count.max(1));
     }
 
-    /// It was the queue's turn, and nothing waited.
+    /// Handles a turn of the queue at which no packet waited.
     pub fn on_empty(&mut self, params: &CobaltParams, now: Time) {
         if self.blue > 0 && now.since(self.blue_moved) > params.target {
             self.blue = self.blue.saturating_sub(BLUE_DOWN);
@@ -135,7 +136,7 @@ impl Cobalt {
         }
     }
 
-    /// Whether nothing is left to remember.
+    /// Whether the state is equal to the initial one.
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.blue == 0 && self.count == 0 && now >= self.next
     }
@@ -149,7 +150,7 @@ impl Cobalt {
         self.next += self.pause(params);
     }
 
-    /// interval/√count, and the whole interval without a count.
+    /// Returns interval/√count; the whole interval for a count of zero.
     fn pause(&self, params: &CobaltParams) -> Span {
         let interval_ns = params.interval.as_nanos() as f64;
         Span::from_nanos((interval_ns / libm::sqrt(f64::from(self.count.max(1)))) as u64)
@@ -189,7 +190,7 @@ mod tests {
         }
     }
 
-    /// At 12 ms a packet, 48 ms of delay is no reason to signal, however long it stands.
+    /// At 12 ms a packet, a persistent delay of 48 ms causes no signal.
     #[test]
     fn less_than_four_packets_are_not_signalled() {
         let params = CobaltParams::at_rate(PARAMS.target, PARAMS.interval, Span::from_millis(12));
@@ -218,8 +219,8 @@ mod tests {
         }
     }
 
-    /// The counter has come to 4 by three signals; once the delay is low it goes down as it went up:
-    /// 50 ms after the last signal to 3, 57.7 ms later to 2, 70.7 to 1, 100 to 0.
+    /// Three signals have raised the counter to 4; at low delay it decreases with the same times: 50 ms after the last
+    /// signal to 3, 57.7 ms later to 2, 70.7 to 1, 100 to 0.
     #[test]
     fn the_counter_goes_down_as_it_came_up() {
         let mut cobalt = Cobalt::default();
@@ -234,7 +235,7 @@ mod tests {
         let up = [(50, 1), (150, 2), (221, 3), (279, 4)];
         let down = [(329, 3), (387, 2), (457, 1), (557, 0)];
         assert_eq!(changes, [up, down].concat());
-        // Remembered for 100 ms after the last packet.
+        // Kept for 100 ms after the last packet.
         assert!(!cobalt.is_at_rest(at(898)) && cobalt.is_at_rest(at(899)));
     }
 

@@ -1,9 +1,8 @@
-//! CoDel, controlled delay: signals at departure when packets have waited longer than a target for
-//! a whole interval, more often the longer that lasts.
-//! RFC 8289, pseudo-code of section 5.
+//! CoDel, controlled delay: signals at departure when packets have waited longer than a target for a whole interval,
+//! with a rate that increases while that lasts. RFC 8289, pseudo-code of section 5.
 //!
-//! A packet leaving the queue has waited for its *sojourn time*. Once that has been at least the
-//! target for an interval without a break, CoDel signals, and goes on signalling:
+//! A packet leaving the queue has waited for its *sojourn time*. Once that has been at least the target for an interval
+//! without a break, CoDel signals, and repeats the signals:
 //!
 //! ```text
 //! above  sojourn ≥ target  and  more than one largest packet waits behind
@@ -14,13 +13,13 @@
 //! stop   not ok
 //! ```
 //!
-//! A signal drops the packet and takes the next one from the queue, or marks it, if it is ECN-capable
-//! and the queue may mark, and lets it go. After the first drop the next packet goes whatever its
-//! sojourn time; later ones may be dropped in a row until `next` lies ahead.
+//! A signal drops the packet and takes the next one from the queue, or marks it, if it is ECN-capable and the queue may
+//! mark, and sends it. After the first drop the next packet is sent regardless of its sojourn time; later ones may be
+//! dropped in a row until `next` is in the future.
 //!
-//! The largest packet is the largest one seen, as in the pseudo-code; Linux takes the device's MTU.
-//! Times are whole nanoseconds and the square root is exact, or, with `linux_arithmetic`, counted in units of
-//! 1024 ns and iterated towards, as in Linux (from 3.5 on; that of 2009 had no CoDel).
+//! The maximum packet size is that of the largest one seen, as in the pseudo-code; Linux takes the device's MTU. Times
+//! are whole nanoseconds and the square root is exact. With `linux_arithmetic`, times are in units of 1024 ns and the
+//! root is iterated, as in Linux (from 3.5 on; that of 2009 had no CoDel).
 
 use super::{Arrival, ManageQueue, Place};
 use crate::mechanism::About;
@@ -29,14 +28,14 @@ use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
 
 parameters! {
-    /// Controlled delay: signals at departure when packets have waited too long for a whole
-    /// interval. It gives no probability, so that no differentiation goes on it.
+    /// Controlled delay: signals at departure when packets have waited too long for a whole interval. It has no
+    /// probability, so that no differentiation applies.
     pub struct CodelParams {
         /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
-        /// How long it may be exceeded; about a worst-case round-trip time.
+        /// Time for which it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
-        /// Time the signals as Linux does, which approximates the square root.
+        /// Compute signal times as Linux, which approximates the square root.
         pub linux_arithmetic: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check goes_on;
@@ -46,47 +45,47 @@ fn goes_on(params: &CodelParams) -> Option<ParameterError> {
     interval_is_a_time(params.interval)
 }
 
-/// CoDel's signals come interval/√count apart.
+/// Returns an error for an interval of zero: signals are interval/√count apart.
 pub(super) fn interval_is_a_time(interval: Span) -> Option<ParameterError> {
     let endless = "0 s would signal without end; write e.g. \"100 ms\"".to_owned();
     (interval == Span::ZERO).then_some(("interval", endless))
 }
 
-/// What CoDel goes by.
+/// Parameters of CoDel at one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodelRules {
     /// Acceptable standing delay.
     pub target: Span,
-    /// How long the delay may be higher; about a worst-case round-trip time.
+    /// Time for which the delay may be higher; about a worst-case round-trip time.
     pub interval: Span,
     /// No signal while no more than this waits.
     pub max_packet: Bytes,
-    /// Whose arithmetic.
+    /// Arithmetic of signal times.
     pub arithmetic: CodelArithmetic,
 }
 
-/// How CoDel computes the time to its next signal.
+/// Computation of the time to the next signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CodelArithmetic {
-    /// As the pseudo-code of RFC 8289.
+    /// As in the pseudo-code of RFC 8289.
     #[default]
     Rfc,
-    /// As Linux.
+    /// As in Linux.
     Linux,
 }
 
-/// What Linux's CoDel counts time in.
+/// Time unit of Linux's CoDel, ns.
 const TICK_NS: u64 = 1024;
 
 impl CodelRules {
-    /// Before the first packet.
+    /// Returns the rules before the first packet.
     pub const fn new(target: Span, interval: Span, linux_arithmetic: bool) -> Self {
         let arithmetic =
             if linux_arithmetic { CodelArithmetic::Linux } else { CodelArithmetic::Rfc };
         CodelRules { target, interval, max_packet: Bytes::ZERO, arithmetic }
     }
 
-    /// Nanoseconds, without what is less than a tick of the arithmetic.
+    /// Rounds nanoseconds down to the arithmetic's unit.
     #[inline]
     const fn rounded(&self, ns: u64) -> u64 {
         match self.arithmetic {
@@ -106,12 +105,12 @@ impl CodelRules {
     }
 }
 
-/// The packet that has just been taken from the front of the queue.
+/// Packet just taken from the front of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head<P> {
-    /// The packet, or what stands for it.
+    /// The packet, or a handle.
     pub packet: P,
-    /// How long it has waited.
+    /// Its sojourn time.
     pub sojourn: Span,
     /// Packets that wait behind it.
     pub backlog_packets: u32,
@@ -119,12 +118,12 @@ pub struct Head<P> {
     pub backlog_bytes: u64,
 }
 
-/// One queue behind CoDel.
+/// CoDel on one queue.
 #[derive(Clone, Debug)]
 pub struct Codel {
     rules: CodelRules,
     state: CodelState,
-    /// The largest packet before the one judged last.
+    /// Largest packet before the one judged last.
     max_packet_before: Bytes,
 }
 
@@ -153,7 +152,7 @@ impl ManageQueue for Codel {
         Ok(Codel { rules, state: CodelState::default(), max_packet_before: Bytes::ZERO })
     }
 
-    /// None at arrival, where it only looks for the largest packet.
+    /// CoDel has no probability at arrival, where it only updates the largest packet.
     #[inline]
     fn probability(&mut self, arrival: &Arrival) -> f64 {
         self.max_packet_before = self.rules.max_packet;
@@ -161,7 +160,7 @@ impl ManageQueue for Codel {
         0.0
     }
 
-    /// The packet has not been seen in the queue.
+    /// The packet did not enter the queue.
     #[inline]
     fn on_overflow(&mut self) {
         self.rules.max_packet = self.max_packet_before;
@@ -186,22 +185,21 @@ impl ManageQueue for Codel {
 /// State of CoDel, or of one of the queues of FQ-CoDel.
 #[derive(Clone, Debug, Default)]
 pub struct CodelState {
-    /// When the sojourn time will have been above the target for an interval.
+    /// Time at which the sojourn time will have been above the target for an interval.
     ok_from: Option<Time>,
-    /// When the next signal is due, or the last one was.
+    /// Time of the next signal, or of the last one.
     next: Time,
-    /// Signals since dropping started, and how many it started at.
+    /// Signals since dropping started; `first` is the count it started at.
     count: u32,
     last_count: u32,
     dropping: bool,
-    /// 1/√count in units of 2⁻¹⁶, as Linux iterates it.
+    /// 1/√count in units of 2⁻¹⁶, as iterated by Linux.
     inverse_root: u16,
 }
 
 impl CodelState {
-    /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
-    /// `signal` gets those that CoDel signals on: it drops one (and returns `None`) or marks and
-    /// returns it.
+    /// Returns the packet to send now, if there is one. `pop` takes packets from the front of the queue. `signal` gets
+    /// those that CoDel signals: it drops one (and returns `None`) or marks and returns it.
     #[inline]
     pub fn dequeue<P>(
         &mut self,
@@ -237,14 +235,14 @@ impl CodelState {
         Some(packet)
     }
 
-    /// Tells that a full buffer has taken `packets` from the head of the queue: as in Linux's FQ-CoDel
-    /// they count as signals, so that the next ones come sooner.
+    /// Handles the drop of `packets` at the head of the queue by a full buffer: as in Linux's FQ-CoDel they count as
+    /// signals, so that the next ones come sooner.
     pub const fn on_overflow(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Takes a packet, and tells whether it may be dropped. An empty queue is not above the target,
-    /// and ends the dropping.
+    /// Takes a packet. Returns whether it may be dropped. An empty queue is not above the target, and ends the
+    /// dropping.
     #[inline]
     fn take<P>(
         &mut self,
@@ -282,7 +280,7 @@ impl CodelState {
         }
     }
 
-    /// Starts dropping, about where the last time has led to if that is not long ago.
+    /// Starts dropping, near the previous count if that was recent.
     #[cold]
     fn start(&mut self, rules: &CodelRules, now: Time) {
         let since_last = self.count - self.last_count;
@@ -302,8 +300,8 @@ impl CodelState {
         }
     }
 
-    /// One step towards 1/√count, all numbers being fractions of 2³² (Linux, `codel_Newton_step`). The
-    /// bracket is divided by 4 first, lest the product overflow.
+    /// One Newton step towards 1/√count; all numbers are fractions of 2³² (Linux, `codel_Newton_step`). The bracket is
+    /// divided by 4 first, to prevent an overflow of the product.
     fn newton_step(&mut self) {
         let y = u64::from(self.inverse_root) << 16;
         let square = (y * y) >> 32;
@@ -311,7 +309,7 @@ impl CodelState {
         self.inverse_root = (bracket.wrapping_mul(y) >> (31 + 16)) as u16;
     }
 
-    /// interval/√count.
+    /// Returns interval/√count.
     fn pause(&self, rules: &CodelRules) -> Span {
         let interval = rules.interval().as_nanos();
         match rules.arithmetic {

@@ -11,11 +11,11 @@ const RULES: CodelRules = CodelRules {
     arithmetic: CodelArithmetic::Rfc,
 };
 
-/// What waits: number, length, time of arrival in ns.
+/// Waiting packet: number, length, arrival time in ns.
 type Packet = (u32, u64, u64);
 
-/// After RFC 8289, section 5: one function for each of the RFC's, its names, its order.
-/// A `time_t` is a whole number there and here, of nanoseconds; `maxpacket_` is the MTU.
+/// From RFC 8289, section 5: one function for each of the RFC's, with its names and order. `time_t` is an integer in
+/// both, here of nanoseconds; `maxpacket_` is the MTU.
 #[derive(Default)]
 struct PseudoCode {
     queue: VecDeque<Packet>,
@@ -85,7 +85,7 @@ impl PseudoCode {
     }
 }
 
-/// A queue with the mechanism in front of its exit.
+/// A queue with CoDel at its head.
 #[derive(Default)]
 struct Queue {
     codel: CodelState,
@@ -113,8 +113,8 @@ impl Queue {
     }
 }
 
-/// Arrivals and departures, in ns: a load between a half and twice the link's rate that changes every
-/// second, over a link that sends 1500 B in 1.2 ms.
+/// Arrivals and departures, in ns: the load is between a half and twice the link's rate and changes every second; the
+/// link sends 1500 B in 1.2 ms.
 fn drive(seed: u64, packets: u32, mut on_event: impl FnMut(u64, Option<Packet>)) {
     let mut lcg = Lcg(seed);
     let (mut arrival, mut departure, mut load, mut until) = (0, 1_200_000, 1.0, 0);
@@ -151,12 +151,12 @@ fn deliveries_and_drops_are_those_of_the_pseudo_code_on_random_traces() {
         assert_eq!(ours.dropped, rfc.dropped, "seed {seed}");
         drops += ours.dropped.len();
     }
-    // The traces reach what they are to compare, among it starts at more than one signal.
+    // The traces cover the relevant cases, including restarts at a count above one.
     assert!(drops > 10_000 && resumed > 10_000, "{drops} drops, {resumed} resumed");
 }
 
-/// A queue that stands at 20 ms, looked at every millisecond: the n-th signal comes
-/// 100 ms/√(n − 1) after the one before, the first one an interval after the delay has passed 5 ms.
+/// A queue with a constant delay of 20 ms, sampled every millisecond: the n-th signal comes 100 ms/√(n − 1) after the
+/// previous, the first one an interval after the delay has exceeded 5 ms.
 fn times_of_signals_in_a_standing_queue(marks: bool, ms: u64) -> Vec<u64> {
     let mut queue = Queue { marks, ..Queue::default() };
     let mut times = Vec::new();
@@ -215,7 +215,7 @@ fn a_short_delay_in_between_starts_the_interval_again() {
 }
 
 proptest! {
-    /// What goes in comes out once, sent or dropped, in order.
+    /// Each packet leaves once, sent or dropped, in order.
     #[test]
     fn every_packet_is_sent_or_dropped_once(seed: u64, marks: bool) {
         let mut queue = Queue { marks, ..Queue::default() };
@@ -250,7 +250,7 @@ fn linux_takes_one_newton_step_for_each_count() {
     }
 }
 
-/// Wherever the count goes, the iteration stays near the root.
+/// For any sequence of counts, the iteration stays near the root.
 #[test]
 fn linux_comes_near_the_square_root() {
     let linux = CodelRules { arithmetic: CodelArithmetic::Linux, ..RULES };

@@ -1,11 +1,11 @@
-//! CSFQ, core-stateless fair queueing: the more a customer's rate exceeds the fair share, the likelier
-//! its packets are dropped at arrival, so that each gets the fair share and no more.
-//! I. Stoica, S. Shenker and H. Zhang, "Core-Stateless Fair Queueing", ACM SIGCOMM 1998 and IEEE/ACM
-//! ToN 11(1), 2003; the paper's pseudo-code, and its amendment for buffers that overflow.
+//! CSFQ, core-stateless fair queueing: packets of a customer are dropped at arrival with a probability that increases
+//! with the customer's rate above the fair share, so that each gets at most the fair share. I. Stoica, S. Shenker and
+//! H. Zhang, "Core-Stateless Fair Queueing", ACM SIGCOMM 1998 and IEEE/ACM ToN 11(1), 2003; the paper's pseudo-code,
+//! with its amendment for buffer overflows.
 //!
-//! In the paper routers at the edge measure the rate r of each flow and write it on its packets as a
-//! label; routers in the core know no flow, only labels and their own fair share α. Here edge and core
-//! are one queue, and who is measured is the customer. With T since its last packet of length l:
+//! In the paper, edge routers measure the rate r of each flow and label its packets with it; core routers keep no flow
+//! state, only labels and their own fair share α. Here edge and core are one queue, and rates are measured per
+//! customer. With T since its last packet of length l:
 //!
 //! ```text
 //! r ← (1 − e^(−T/K)) l/T + e^(−T/K) r         the label; r + l/K for T = 0
@@ -16,13 +16,12 @@
 //! α ← 0.99 α                                   packet lost to a full buffer
 //! ```
 //!
-//! Between two of the other changes, full buffers take at most 25 % from α.
+//! Between two other changes, full buffers reduce α by at most 25 %.
 //!
-//! A signal is always a drop, since a mark would take nothing from anybody's rate. Where the paper
-//! leaves it open: α begins at the link's rate C; a customer's first packet counts as one with T = 0;
-//! the packet that ends a period of K_c counts for the largest label of that period. A packet lost to
-//! a full buffer counts as let through, as in the pseudo-code. All customers have the same weight, and
-//! labels are not passed on to the next link, which measures anew.
+//! A signal is always a drop, since a mark would not reduce a rate. Not specified by the paper: α begins at the link's
+//! rate C; a customer's first packet counts as one with T = 0; the packet that ends a period of K_c counts for the
+//! largest label of that period. A packet lost to a full buffer counts as forwarded, as in the pseudo-code. All
+//! customers have the same weight, and labels are not passed on to the next link, which measures again.
 
 use super::{Arrival, ManageQueue, Place};
 use crate::mechanism::About;
@@ -49,10 +48,10 @@ fn takes_time(params: &CsfqParams) -> Vec<ParameterError> {
     too_short(&[("averaging", averaging), ("link_averaging", link_averaging), ("window", window)])
 }
 
-/// α after 1 % less for so many lost packets has lost 25 %.
+/// Number of overflows, at 1 % each, after which α has been reduced by 25 %.
 const MOST_OVERFLOWS: u32 = 28;
 
-/// An exponential average of a rate.
+/// Exponential average of a rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Average {
     bps: f64,
@@ -60,7 +59,7 @@ struct Average {
 }
 
 impl Average {
-    /// Takes `len` in, and returns the rate.
+    /// Adds `len`, and returns the rate.
     #[inline]
     fn add(&mut self, now: Time, len: Bytes, constant: Span) -> f64 {
         let elapsed = self.last.map_or(Span::ZERO, |last| now - last);
@@ -81,23 +80,23 @@ impl Average {
 #[derive(Clone, Debug)]
 pub struct Csfq {
     params: CsfqParams,
-    /// C.
+    /// Link rate C.
     rate: Rate,
-    /// r of every customer seen.
+    /// Rate r of each customer seen.
     customers: Vec<Average>,
-    /// A.
+    /// Arrival rate A.
     arriving: Average,
-    /// F.
+    /// Rate of accepted packets F.
     let_through: Average,
-    /// α, in bit/s.
+    /// Fair share α, bit/s.
     fair_share: f64,
     congested: bool,
-    /// Beginning of the present period of K_c.
+    /// Start of the present period of K_c.
     since: Time,
     largest_label: f64,
     /// Overflows since the last other change of α.
     overflows: u32,
-    /// The packet being judged.
+    /// Packet being judged.
     judged: (Time, Bytes, f64),
 }
 
@@ -144,7 +143,7 @@ impl ManageQueue for Csfq {
         (1.0 - self.fair_share / label).max(0.0)
     }
 
-    /// Brings α up to date.
+    /// Updates α.
     #[inline]
     fn on_verdict(&mut self, dropped: bool) {
         let (now, len, label) = self.judged;
@@ -178,7 +177,7 @@ impl ManageQueue for Csfq {
         }
     }
 
-    /// A mark would not take anything from a customer's rate.
+    /// A mark would not reduce a customer's rate.
     #[inline]
     fn is_forced(&self) -> bool {
         true
@@ -192,7 +191,7 @@ impl ManageQueue for Csfq {
 }
 
 impl Csfq {
-    /// α, in bit/s.
+    /// Returns α, bit/s.
     pub fn fair_share_bps(&self) -> f64 {
         self.fair_share
     }

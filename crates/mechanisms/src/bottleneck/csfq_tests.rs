@@ -4,7 +4,7 @@ use crate::bottleneck::tests::{Lcg, arrival};
 use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
 use proptest::prelude::*;
 
-/// On a link of 10 Mb/s.
+/// Returns CSFQ on a link of 10 Mb/s.
 fn begun() -> Csfq {
     let params = CsfqParams {
         averaging: Span::from_millis(100),
@@ -27,8 +27,8 @@ fn packet(user: u32, now_ns: u64) -> Arrival {
     Arrival { user, now: Time::from_nanos(now_ns), len: Bytes::new(1000), ..arrival(0, 0.0) }
 }
 
-/// What customers get who send 1000 B packets at constant rates [bit/s], each at a phase of its own, in
-/// bit/s, from second 2 to second `until`.
+/// Returns the goodput in bit/s of customers that send 1000 B packets at constant rates, each with its own phase, from
+/// second 2 to second `until`.
 fn goodput(rates_bps: &[f64], until: u64, seed: u64) -> (Vec<f64>, Judge) {
     let (mut judge, mut lcg) = (judge(), Lcg(seed));
     let mut packets = Vec::new();
@@ -49,8 +49,8 @@ fn goodput(rates_bps: &[f64], until: u64, seed: u64) -> (Vec<f64>, Judge) {
     (bits.into_iter().map(|bits| bits / (until - 2) as f64).collect(), judge)
 }
 
-/// The first of the paper's simulations: 32 UDP flows over 10 Mb/s, flow i
-/// sends i + 1 times the fair share 0.3125 Mb/s. Each gets about that.
+/// First simulation of the paper: 32 UDP flows over 10 Mb/s, flow i sends i + 1 times the fair share 0.3125 Mb/s. Each
+/// gets about the fair share.
 #[test]
 fn thirty_two_constant_rates_get_the_fair_share_each() {
     let rates: Vec<f64> = (0..32).map(|i| f64::from(i + 1) * 312_500.0).collect();
@@ -78,7 +78,7 @@ fn a_link_with_room_drops_nothing_after_its_first_window() {
     assert!((csfq(&judge).fair_share_bps() / 5e6 - 1.0).abs() < 0.01, "the largest rate there is");
 }
 
-/// The fixed point of the average at a constant rate is that rate, whatever K.
+/// The fixed point of the average at a constant rate is that rate, for any K.
 #[test]
 fn the_label_of_a_constant_rate_is_the_rate() {
     let mut average = Average::default();
@@ -120,8 +120,8 @@ fn a_signal_drops_ecn_capable_packets_too() {
 }
 
 proptest! {
-    /// Whoever comes when: probabilities are some, the fair share stays positive and below the link's
-    /// rate, unless nobody exceeds it.
+    /// For any arrivals: probabilities are valid, and the fair share stays positive and below the link's rate, unless
+    /// no customer exceeds it.
     #[test]
     fn probabilities_and_the_fair_share_stay_in_range(
         packets in prop::collection::vec((0u32..5, 0u64..50_000_000, 40u64..9_000, 0u32..9), 1..400),
@@ -129,7 +129,7 @@ proptest! {
         let mut csfq = begun();
         let mut now = Time::ZERO;
         for (user, gap_ns, len, luck) in packets {
-            // Many at once, too.
+            // Simultaneous arrivals are included.
             now += Span::from_nanos(if gap_ns < 20_000_000 { 0 } else { gap_ns });
             let p = csfq.probability(&Arrival { user, now, len: Bytes::new(len), ..arrival(0, 0.0) });
             prop_assert!((0.0..=1.0).contains(&p), "p = {}", p);

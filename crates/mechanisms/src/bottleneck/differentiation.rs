@@ -1,55 +1,54 @@
-//! Whose packet a signal falls on, behind one door.
+//! Interface of differentiations, which determine the packets that signals fall on.
 
 use super::{Aqm, Arrival, Signal};
 use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
 use crate::units::{Bytes, Time};
 
-/// A way to distinguish customers.
+/// A method to differentiate customers.
 pub trait Differentiate: Sized {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// Whether it has something to do where the AQM never signals.
+    /// Whether it has an effect on an AQM that never signals.
     const NEEDS_NO_AQM: bool = false;
 
-    /// What is wrong with the parameters where packets have this size: the key, and why.
+    /// Returns the error of the parameters for packets of this size: the key, and the reason.
     fn validate(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
 
-    /// Before the first packet.
+    /// Returns the differentiation before the first packet.
     fn new(params: Self::Params) -> Self;
 
-    /// Judges an arriving packet, for which it has to ask the AQM once, at most. `draw` gives a random
-    /// number in [0, 1) and is called only where a verdict is open.
+    /// Judges an arriving packet, for which it queries the AQM at most once. `draw` returns a random number in [0, 1)
+    /// and is called only if a verdict is open.
     fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal;
 
-    /// The packet just judged, of `len` bytes and customer `user`, was lost because the buffer was
-    /// full.
+    /// Handles the loss of the packet just judged, of `len` bytes and customer `user`, because the buffer was full.
     fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         let _ = (user, now, len);
     }
 
-    /// Bytes that it remembers from packet to packet, of all customers seen so far.
+    /// Returns the size of its per-packet state, for all customers seen so far, bytes.
     fn state_bytes(&self) -> usize;
 
-    /// Average activity of the packets that have arrived, if it looks at that.
+    /// Returns the average activity of arriving packets, if it uses activity.
     fn average_activity(&self) -> Option<f64> {
         None
     }
 }
 
-/// One line per differentiation.
+/// Declares the differentiations, one line each.
 macro_rules! differentiations {
     ($($module:ident::$name:ident($params:ident);)+) => {
         $(use super::$module::{$name, $params};)+
 
-        /// Whose packet: turns the probability of an average packet into that of this one.
+        /// Differentiation: turns the probability of an average packet into that of a given one.
         #[derive(Clone, Debug)]
         pub enum Differentiation {
             /// All packets alike.
@@ -58,16 +57,16 @@ macro_rules! differentiations {
         }
 
         choices! {
-            /// Whom the signals of the AQM fall on.
+            /// Differentiation: whose packets the AQM's signals fall on.
             pub enum DifferentiationParams as Differentiation in Differentiation by Differentiate {
-                /// On all packets alike.
+                /// All packets alike.
                 None = "none";
                 $($name($params);)+
             }
         }
 
         impl DifferentiationParams {
-            /// Whether it has something to do where the AQM never signals.
+            /// Whether it has an effect on an AQM that never signals.
             pub const fn needs_no_aqm(&self) -> bool {
                 match self {
                     DifferentiationParams::None => false,
@@ -85,7 +84,7 @@ macro_rules! differentiations {
         }
 
         impl Differentiation {
-            /// The differentiation of these parameters, before the first packet.
+            /// Returns the differentiation of these parameters, before the first packet.
             pub fn new(params: DifferentiationParams) -> Self {
                 match params {
                     DifferentiationParams::None => Differentiation::None,
@@ -96,7 +95,7 @@ macro_rules! differentiations {
             }
         }
 
-        /// Does the same with whatever differentiation it is.
+        /// Dispatches to the differentiation.
         macro_rules! each {
             ($self:expr, none => $none:expr, $own:ident => $what:expr) => {
                 match $self {

@@ -4,8 +4,8 @@
 //! p = 0
 //! ```
 //!
-//! The AQM that none is. The loss itself is the queue's: it alone knows its buffer. Without any
-//! probability between 0 and 1, a differentiation on top has nothing to tell packets apart by.
+//! The absence of an AQM. The loss itself is the queue's, which knows its buffer. Without probabilities between 0 and
+//! 1, a differentiation has no effect.
 
 use super::{Aqm, Differentiation, Judge};
 

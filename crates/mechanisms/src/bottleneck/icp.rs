@@ -1,9 +1,9 @@
-//! Independent congestion policing (ICP): a policer in front of the queue that knows nothing of it
-//! but which of a customer's packets it dropped or marked.
-//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-A, figures 3 and 4.
+//! Independent congestion policing (ICP): a policer in front of the queue whose only input from the queue is which of a
+//! customer's packets were dropped or marked. D. P. Wagner, "Congestion Policing Queues", 2014, section IV-A, figures 3
+//! and 4.
 //!
-//! Each customer has a token bucket. The fill f decides alone whether a packet reaches the queue;
-//! what the queue then drops or marks costs its size. With the fill at which dropping begins, x·d:
+//! Each customer has a token bucket. The fill f alone decides whether a packet reaches the queue; a packet that the
+//! queue then drops or marks costs its size. With the fill at which dropping begins, x·d:
 //!
 //! ```text
 //! step      p = 1 if f < size, else 0
@@ -12,9 +12,9 @@
 //! f ← f − size                         per packet that the queue dropped or marked
 //! ```
 //!
-//! Where the paper leaves it open: what the policer itself drops costs nothing, a packet lost to a
-//! full buffer costs what one lost to the AQM does; figure 4 gives the shape of the functions but its
-//! text does not say where they begin, so x is a parameter.
+//! Not specified by the paper: packets dropped by the policer itself cost nothing, and a packet lost to a full buffer
+//! costs as much as one lost to the AQM. Figure 4 has the shape of the functions, but its text does not say where they
+//! begin, so x is a parameter.
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
@@ -28,11 +28,11 @@ parameters! {
     /// Independent congestion policing: customers whose packets were dropped or marked too often are
     /// dropped in front of the queue.
     pub struct IcpParams {
-        /// r: sustained rate of drops and marks that each customer is entitled to.
+        /// r: fill rate, the sustained drops and marks that each customer is entitled to.
         pub fill_rate: Rate = "550 B/s",
-        /// d: drops and marks that a customer can save up.
+        /// d: bucket depth of each customer, in bytes of drops and marks.
         pub depth: Bytes = "350 kB",
-        /// How the probability of a drop depends on the fill.
+        /// Drop probability as a function of the fill.
         pub curve: IcpCurve = "step",
         /// x: share of the full bucket below which slope and squared begin to drop.
         pub start: Share = "0.5",
@@ -43,18 +43,18 @@ parameters! {
 bucket_of! { IcpParams }
 
 words! {
-    /// How the probability of a drop depends on the fill.
+    /// Drop probability as a function of the fill.
     pub enum IcpCurve {
-        /// 1 for packets that are larger than what is left, else 0.
+        /// 1 for packets larger than the fill, else 0.
         Step = "step",
-        /// Linear in what is missing.
+        /// Linear in the missing fill.
         Slope = "slope",
-        /// The square of it.
+        /// Square of the missing fill.
         Squared = "squared",
     }
 }
 
-/// The policers of all customers.
+/// Policers of all customers.
 #[derive(Clone, Debug)]
 pub struct Icp {
     curve: IcpCurve,
@@ -74,10 +74,10 @@ impl Differentiate for Icp {
         text: include_str!("icp.rs"),
     };
 
-    /// It counts what a full buffer loses.
+    /// Losses to a full buffer count as well.
     const NEEDS_NO_AQM: bool = true;
 
-    /// Full buckets.
+    /// Returns policers with full buckets.
     fn new(params: IcpParams) -> Self {
         let IcpParams { curve, start, .. } = params;
         Icp { curve, start: start.0, buckets: TokenBuckets::new(params.bucket()) }
@@ -116,7 +116,7 @@ impl Differentiate for Icp {
 }
 
 impl Icp {
-    /// Probability with which the policer drops this packet before the queue sees it.
+    /// Returns the probability with which the policer drops this packet in front of the queue.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
         if self.curve == IcpCurve::Step {
@@ -128,7 +128,7 @@ impl Icp {
         if self.curve == IcpCurve::Slope { missing } else { missing * missing }
     }
 
-    /// The queue has dropped or marked a packet.
+    /// Charges a packet that the queue has dropped or marked.
     #[inline]
     pub fn on_signal(&mut self, user: u32, now: Time, len: Bytes) {
         self.buckets.drain(user, now, Credit::of(len));
@@ -143,7 +143,7 @@ mod tests {
 
     const FULL: u64 = 350_000;
 
-    /// A policer whose only customer has `fill` bytes left.
+    /// Returns a policer whose only customer has `fill` bytes left.
     fn icp(curve: IcpCurve, start: f64, fill: u64) -> Icp {
         let (fill_rate, depth) = (Rate::from_bps(8 * 550), Bytes::new(FULL));
         let mut icp = Icp::new(IcpParams { fill_rate, depth, curve, start: Share(start) });
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Dropping goes on until the fill rate has brought a packet's worth: 1500 B at 550 B/s.
+    /// Packets are dropped until the fill rate has added a packet's size: 1500 B at 550 B/s.
     #[test]
     fn the_step_lets_one_packet_pass_after_size_over_fill_rate() {
         let mut icp = icp(IcpCurve::Step, 0.5, 0);

@@ -1,10 +1,8 @@
-//! What happens to a packet at a bottleneck: a signal (how congested) and a differentiation (who
-//! it falls on).
+//! Mechanisms at a bottleneck: a signal (how congested) and a differentiation (whose packets get it).
 //!
-//! Two things are kept apart on purpose. An [`Aqm`] says *how congested* the queue is, as a
-//! probability p. A [`Differentiation`] says *whose packet* the signal falls on, by turning p into
-//! the probability of this very packet. Any differentiation goes on any AQM; [`Judge`] joins the
-//! two and draws the verdict. What a signal does to a packet (mark or drop) is the queue's business.
+//! An [`Aqm`] says *how congested* the queue is, as a probability p. A [`Differentiation`] says *whose packet* gets the
+//! signal, by turning p into the probability of a given packet. Any differentiation works on any AQM; [`Judge`]
+//! combines the two and draws the verdict. The queue decides whether a signal is a mark or a drop.
 
 pub mod abc;
 pub mod adaptive_red;
@@ -21,6 +19,7 @@ pub mod icp;
 pub mod pc1;
 pub mod pc2;
 pub mod pc3;
+pub mod pi2;
 pub mod pie;
 pub mod piecewise_linear;
 pub mod red;
@@ -56,101 +55,100 @@ use crate::parameters::ParameterError;
 use crate::price::Encoding;
 use crate::units::{Bytes, Rate, Span, Time};
 
-/// Where a mechanism stands.
+/// Link at which a mechanism operates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// What may wait.
+    /// Capacity of the buffer.
     pub capacity: scheduler::Capacity,
-    /// The link's rate, as it is configured.
+    /// Configured rate of the link.
     pub rate: Rate,
-    /// Size of a full packet on the wire, which counts as a typical one.
+    /// Size of a full packet on the wire, bytes.
     pub packet: Bytes,
-    /// How prices travel, for those that ask one; a scenario need not say so.
+    /// Encoding of prices, for mechanisms that have one; a scenario may omit it.
     pub price_encoding: Option<Encoding>,
 }
 
 impl Place {
-    /// How prices travel. Fails with the key and the reason where the scenario does not say so.
+    /// Returns the encoding of prices. Fails with the key and the reason if the scenario omits it.
     fn price_encoding(&self) -> Result<Encoding, ParameterError> {
         let message = "asks a price, and the scenario does not say how prices travel: give e.g. \
                        price_encoding = { kind = \"one-bit\", base = 1.06 }";
         self.price_encoding.ok_or_else(|| ("kind", message.to_owned()))
     }
 
-    /// Time of a typical packet on the link.
+    /// Returns the transmission time of a full packet on the link.
     pub const fn packet_time(&self) -> Span {
         self.rate.transmission_time(self.packet)
     }
 }
 
-/// When a packet learns of a price.
+/// Moment at which a packet gets a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// As it arrives.
+    /// On arrival.
     Arrival,
-    /// As it leaves.
+    /// On departure.
     Departure,
-    /// As it leaves, by a mark, however prices travel elsewhere.
+    /// On departure, by a mark, for any encoding of prices elsewhere.
     MarkedDeparture,
 }
 
-/// A packet that arrives at a queue, and the queue as it finds it.
+/// Packet that arrives at a queue, and the state of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Time of arrival.
+    /// Arrival time.
     pub now: Time,
     /// Size of the packet on the wire.
     pub len: Bytes,
-    /// Activity that the packet carries; 0 if it carries none.
+    /// Activity carried by the packet; 0 if none.
     pub activity: f32,
-    /// Number of the customer whose packet it is, counted from 0.
+    /// Number of the packet's customer, from 0.
     pub user: u32,
-    /// Packets that wait, neither this one nor the one in transmission counted (as in ns-2, ns-3,
-    /// INET and Linux).
+    /// Number of waiting packets, without this one and the one in transmission (as in ns-2, ns-3, INET and Linux).
     pub backlog_packets: u32,
-    /// Bytes of those packets.
+    /// Bytes of the waiting packets.
     pub backlog_bytes: u64,
-    /// How long the queue has been empty; zero if it is not.
+    /// Time since the queue became empty; zero if it is not.
     pub idle: Span,
 }
 
-/// What a mechanism says on a packet; what that does to it is the [`Verdict`].
+/// Decision of a mechanism on a packet; its effect on the packet is the [`Verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Let it pass.
     None,
     /// Signal congestion: mark the packet if it is ECN-capable, else drop it.
     Congestion,
-    /// The AQM has lost hold of the queue (RED with `hard_drop`: the average has reached its upper end).
-    /// As [`Signal::Congestion`], but even ECN-capable packets are dropped.
+    /// The AQM cannot control the queue (RED with `hard_drop`: the average has reached its upper end). As
+    /// [`Signal::Congestion`], but even ECN-capable packets are dropped.
     Forced,
-    /// A price is asked of the packet: mark it if it is ECN-capable, and never drop it.
+    /// A price for the packet: mark it if it is ECN-capable, and never drop it.
     Price,
-    /// The customer's policer has decided on the packet. One that is part of the AQM may signal by
-    /// a mark as the AQM would; one in front of the queue drops, ECN-capable packets too.
+    /// The customer's policer has decided on the packet. An AQM-integrated policer may mark as the AQM would; one in
+    /// front of the queue drops, ECN-capable packets too.
     Policed {
-        /// Whether a mark will do.
+        /// Whether a mark is sufficient.
         may_mark: bool,
     },
 }
 
-/// Why a packet goes no further at a link.
+/// Reason of a drop at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
-    /// There was no room.
+    /// The buffer was full.
     Full,
-    /// The AQM chose it.
+    /// Dropped by the AQM.
     Aqm,
-    /// It was lost on the wire, behind the queue.
+    /// Lost on the wire, behind the queue.
     Wire,
-    /// Its customer's policer chose it.
+    /// Dropped by the customer's policer.
     Policer,
 }
 
-/// What becomes of a packet at a queue.
+/// Outcome of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing.
+    /// The packet passes.
     Pass,
     /// It is marked.
     Mark,
@@ -159,7 +157,7 @@ pub enum Verdict {
 }
 
 impl Signal {
-    /// What it does to a packet; `may_mark` says that the packet is ECN-capable and the queue marks.
+    /// Returns the outcome; `may_mark` if the packet is ECN-capable and the queue marks.
     #[inline]
     pub const fn verdict(self, may_mark: bool) -> Verdict {
         match self {
@@ -173,64 +171,62 @@ impl Signal {
         }
     }
 
-    /// Whether there is a signal at all.
+    /// Whether there is a signal.
     #[inline]
     pub const fn is_some(self) -> bool {
         !matches!(self, Signal::None)
     }
 }
 
-/// An AQM, and the differentiation on top of it.
+/// An AQM with a differentiation.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// How congested.
+    /// AQM.
     pub aqm: Aqm,
-    /// Whose packet.
+    /// Differentiation.
     pub differentiation: Differentiation,
 }
 
 impl Judge {
-    /// Judges an arriving packet. To be called for every arrival, also when the buffer is full,
-    /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
-    /// only where a verdict is open, once for each.
+    /// Judges an arriving packet. Has to be called for every arrival, even if the buffer is full, because averages
+    /// include all of them; `draw` returns a random number in [0, 1) and is called once for each open verdict.
     #[inline(always)]
     pub fn signal(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
         let Judge { aqm, differentiation } = self;
         differentiation.signal(aqm, arrival, draw)
     }
 
-    /// Tells that the packet just judged, of `len` bytes and customer `user`, was lost because the
-    /// buffer was full. An AQM that spaces its signals counts this as one, as in ns-2, and so does
-    /// a policer that counts signals.
+    /// Handles the loss of the packet just judged, of `len` bytes and customer `user`, because the buffer was full. An
+    /// AQM that spaces its signals counts this as one, as in ns-2, and so does a policer that counts signals.
     #[inline]
     pub fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         self.aqm.on_overflow();
         self.differentiation.on_overflow(user, now, len);
     }
 
-    /// The price that the AQM asks, if it asks one.
+    /// Returns the price of the AQM, if it has one.
     #[inline]
     pub fn price(&self) -> Option<f64> {
         self.aqm.price()
     }
 
-    /// Bytes that the two remember from packet to packet.
+    /// Returns the size of the per-packet state of both, bytes.
     pub fn state_bytes(&self) -> usize {
         self.aqm.state_bytes() + self.differentiation.state_bytes()
     }
 
-    /// Average activity of the packets that have arrived, for probes.
+    /// Returns the average activity of arriving packets, for probes.
     pub fn average_activity(&self) -> Option<f64> {
         self.differentiation.average_activity()
     }
 
-    /// The queue length that the AQM has averaged, in its own unit, for probes.
+    /// Returns the average queue length of the AQM, in its own unit, for probes.
     pub fn average_backlog(&self) -> Option<f64> {
         self.aqm.average_backlog()
     }
 }
 
-/// Whether what has probability `p` happens; draws only if that is open.
+/// Draws whether an event of probability `p` happens; uses no random number for 0 and 1.
 #[inline]
 pub(crate) fn falls(p: f64, mut draw: impl FnMut() -> f64) -> bool {
     p >= 1.0 || (p > 0.0 && draw() < p)
@@ -255,7 +251,7 @@ mod tests {
         }
     }
 
-    /// A full packet of a customer at so many milliseconds, finding nothing.
+    /// Returns a full packet of a customer that arrives at `ms` milliseconds at an empty queue.
     pub(super) fn arrival_of(user: u32, ms: u64) -> Arrival {
         let now = Time::ZERO + Span::from_millis(ms);
         Arrival { user, now, ..arrival(0, 0.0) }
@@ -302,14 +298,14 @@ mod tests {
         assert!((judge.average_activity().unwrap() - want).abs() < 1e-12);
     }
 
-    /// The tabulated logarithm gives what equation (5) gives.
+    /// The tabulated logarithm gives the result of equation (5).
     #[test]
     fn a_packet_of_activity_1_above_the_average_sees_p_to_the_one_eighth() {
         let judge = abc_on_default_function();
         let p = 0.01 + (20.0 - 17.0) / (24.0 - 17.0) * 0.99;
         let a_avg = 0.01 * 2.0; // first packet: 0.99 · 0 + 0.01 · 2
         let want = libm::pow(p, libm::exp2(-3.0 * (2.0 - a_avg)));
-        // The probability is where a draw stops to signal.
+        // A draw at the probability is the limit of signals.
         let signal = |draw: f64| judge.clone().signal(&arrival(20, 2.0), || draw);
         assert_eq!(signal(want - 1e-12), Signal::Congestion);
         assert_eq!(signal(want + 1e-12), Signal::None);

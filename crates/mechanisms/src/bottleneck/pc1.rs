@@ -1,20 +1,20 @@
-//! PC1, REM's first price rule: the price of a link rises while the arrival rate exceeds the capacity, whatever the queue.
-//! S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S. Zimmermann,
-//! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
-//! 2005, sections 4.2.2 and 5.2.1.
+//! PC1, REM's first price rule: the price of a link rises while the arrival rate exceeds the capacity, regardless of
+//! the queue. S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S.
+//! Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
+//! dissertation, 2005, sections 4.2.2 and 5.2.1.
 //!
 //! ```text
 //! ŷ ← (1 − δ) ŷ + δ (packets that arrived in T)           (4.2.5), packets of average size
 //! λ ← max(0, λ + γ (ŷ − c))                   every T     (5.2.3), c in packets per T
 //! ```
 //!
-//! An arriving packet is asked λ, in the way that `price_encoding` says for the whole scenario: marked with a
-//! probability, or told. Nothing is dropped for a price.
+//! An arriving packet gets the price λ, encoded by the scenario's `price_encoding` as a mark with a probability or as a
+//! value. Nothing is dropped for a price.
 //!
-//! The queue is what waits, without the packet in transmission, as in ns-2.
+//! The queue is the waiting packets, without the one in transmission, as in ns-2.
 //!
-//! Differs from the dissertation: its (4.2.5) divides by the interval T, which would be packets per second. In packets
-//! per interval, as its text has it, its printed numbers come out.
+//! Differs from the dissertation: its (4.2.5) divides by the interval T, which would give packets per second. In
+//! packets per interval, as in its text, its printed numbers are reproduced.
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
 use crate::mechanism::About;
@@ -29,7 +29,7 @@ parameters! {
         pub gamma: Factor = "0.001",
         /// δ: weight of a new sample in the estimate of the rate.
         pub weight: Share = "0.9",
-        /// T: how often the price is computed.
+        /// T: interval of the price's computation.
         pub interval: Span = "1 ms",
     }
     check takes_time;

@@ -7,10 +7,10 @@
 //! λ ← max(0, γ (b − b₀))                      every T     (5.2.4)
 //! ```
 //!
-//! An arriving packet is asked λ, in the way that `price_encoding` says for the whole scenario: marked with a
-//! probability, or told. Nothing is dropped for a price.
+//! An arriving packet gets the price λ, encoded by the scenario's `price_encoding` as a mark with a probability or as a
+//! value. Nothing is dropped for a price.
 //!
-//! The queue is what waits, without the packet in transmission, as in ns-2.
+//! The queue is the waiting packets, without the one in transmission, as in ns-2.
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
 use crate::mechanism::About;
@@ -23,9 +23,9 @@ parameters! {
     pub struct Pc2Params {
         /// γ: price of a packet above the target.
         pub gamma: Factor = "0.001",
-        /// b₀: queue to aim at, packets or bytes.
+        /// b₀: target queue, packets or bytes.
         pub target: QueueLength,
-        /// T: how often the price is computed.
+        /// T: interval of the price's computation.
         pub interval: Span = "1 ms",
     }
     check takes_time;

@@ -8,13 +8,13 @@
 //! λ ← max(0, λ + γ (α (b − b₀) + ŷ − c))      every T     (5.2.5), c in packets per T
 //! ```
 //!
-//! An arriving packet is asked λ, in the way that `price_encoding` says for the whole scenario: marked with a
-//! probability, or told. Nothing is dropped for a price.
+//! An arriving packet gets the price λ, encoded by the scenario's `price_encoding` as a mark with a probability or as a
+//! value. Nothing is dropped for a price.
 //!
-//! The queue is what waits, without the packet in transmission, as in ns-2.
+//! The queue is the waiting packets, without the one in transmission, as in ns-2.
 //!
-//! Differs from the dissertation: its (4.2.5) divides by the interval T, which would be packets per second. In packets
-//! per interval, as its text has it, its printed numbers come out.
+//! Differs from the dissertation: its (4.2.5) divides by the interval T, which would give packets per second. In
+//! packets per interval, as in its text, its printed numbers are reproduced.
 
 use super::sampled_price::{PriceQueue, PriceRule, Rule};
 use crate::mechanism::About;
@@ -29,11 +29,11 @@ parameters! {
         pub gamma: Factor = "0.001",
         /// α: weight of the queue beside the rate.
         pub alpha: Factor = "0.1",
-        /// b₀: queue to aim at, packets or bytes.
+        /// b₀: target queue, packets or bytes.
         pub target: QueueLength,
         /// δ: weight of a new sample in the estimate of the rate.
         pub weight: Share = "0.9",
-        /// T: how often the price is computed.
+        /// T: interval of the price's computation.
         pub interval: Span = "1 ms",
     }
     check takes_time;

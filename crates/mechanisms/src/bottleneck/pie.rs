@@ -1,10 +1,9 @@
-//! PIE, proportional integral controller enhanced: signals at arrival, with a probability that is
-//! adjusted so that packets wait about as long as a target says.
-//! RFC 8033; pseudo-code of appendix A, with the cap of section 5.5 and, as options, the ECN limit of
-//! section 5.1 and the de-randomisation of section 5.4.
+//! PIE, proportional integral controller enhanced: signals at arrival, with a probability that is controlled so that
+//! the queueing delay settles at a target. RFC 8033; pseudo-code of appendix A, with the cap of section 5.5 and, as
+//! options, the ECN limit of section 5.1 and the de-randomisation of section 5.4.
 //!
-//! A packet that leaves the queue tells how long it has waited. Every T_UPDATE the last such delay d,
-//! and the one of the update before, d_old, move the probability p:
+//! A departing packet gives a sample of the queueing delay. Every T_UPDATE the last sample d, and the one of the
+//! previous update, d_old, change the probability p:
 //!
 //! ```text
 //! Δ = α (d − target) + β (d − d_old)
@@ -18,21 +17,19 @@
 //! burst ← max(0, burst − T_UPDATE)
 //! ```
 //!
-//! A packet is signalled with probability p, but never while a burst is allowed (burst > 0), nor if
-//! d_old < target/2 and p < 0.2, nor if at most two mean packets wait. The allowance is MAX_BURST
-//! again as soon as a packet arrives at p = 0 while d and d_old are below target/2. From a p of 10 %
-//! on, ECN-capable packets are dropped too. De-randomised, the p of the packets since the last signal
-//! are summed up: no signal below a sum of 0.85, a certain one from 8.5 on.
+//! A packet is signalled with probability p, but never while a burst is allowed (burst > 0), nor if d_old < target/2
+//! and p < 0.2, nor if at most two mean packets wait. The allowance is reset to MAX_BURST when a packet arrives at p =
+//! 0 while d and d_old are below target/2. From a p of 10 % on, ECN-capable packets are dropped too. With
+//! de-randomisation, the p of the packets since the last signal are summed up: no signal below a sum of 0.85, a certain
+//! one from 8.5 on.
 //!
-//! Differs from the RFC's pseudo-code, with Linux: a queue that its last packet has left has no delay,
-//! where the pseudo-code goes on with that packet's. The RFC has two rules for the decay: below half
-//! the target in the appendix, and at a delay of 0 alone in section 4.2, as in ns-3 and Linux. With
-//! decay `linux`, `steep` and `derandomised` it is Linux's PIE (today's; that of 2009 had none) but for this: the
-//! burst allowance counts updates, not the gaps between departures, and two mean packets stand for two
-//! MTU. Of the RFC's options there is no
-//! departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
-//! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
-//! they were due.
+//! Differs from the RFC's pseudo-code, with Linux: an empty queue has a delay of zero, where the pseudo-code keeps the
+//! delay of its last packet. The RFC has two rules for the decay: below half the target in the appendix, and only at a
+//! delay of 0 in section 4.2, as in ns-3 and Linux. With decay `linux`, `steep` and `derandomised` it equals Linux's
+//! PIE (today's; that of 2009 had none) except that the burst allowance counts updates, not the gaps between
+//! departures, and two mean packets stand for two MTU. Of the RFC's options there is no departure rate estimator
+//! (section 5.2), since packets have timestamps, and PIE is always active (section 5.3). Updates are evaluated at the
+//! next arrival or departure, with the state when they were due.
 
 use super::{Arrival, Head, ManageQueue, Place};
 use crate::mechanism::About;
@@ -41,9 +38,9 @@ use crate::units::{Bytes, Factor, Share, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// PIE: a probability that moves so that packets wait for about the target.
+    /// PIE: a probability that is controlled so that the queueing delay settles at a target.
     pub struct PieParams {
-        /// QDELAY_REF: queueing delay to aim at.
+        /// QDELAY_REF: target queueing delay.
         pub target: Span = "15 ms",
         /// T_UPDATE: time between two updates of the probability.
         pub update_interval: Span = "15 ms",
@@ -55,18 +52,18 @@ parameters! {
         pub beta: Factor = "1.25",
         /// MAX_ECNTH: probability from which on ECN-capable packets are dropped, not marked.
         pub mark_limit: Share = "0.1",
-        /// Keep a distance between signals.
+        /// De-randomise the distance between signals.
         pub derandomised: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// When the probability decays.
+        /// Rule for the decay of the probability.
         pub decay: PieDecay = { linux: "linux", classic: "no-delay", linux_2_6_29: "linux" },
-        /// The probability rises by 2 % more at each update that finds a delay above 250 ms.
+        /// Raise the probability by 2 % more at each update with a delay above 250 ms.
         pub steep: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check takes_time;
 }
 
 words! {
-    /// When PIE's probability decays, whatever else moves it.
+    /// Rule for the decay of PIE's probability.
     pub enum PieDecay {
         /// By 2 % while the delay is below half the target, RFC 8033, appendix A.
         HalfTarget = "half-target",
@@ -77,14 +74,14 @@ words! {
     }
 }
 
-/// From here on the probability rises faster, if steep.
+/// Delay above which the probability rises faster, if steep.
 const STEEP: Span = Span::from_millis(250);
 
 fn takes_time(params: &PieParams) -> Vec<ParameterError> {
     too_short(&[("target", params.target), ("update_interval", params.update_interval)])
 }
 
-/// Below the first of each pair, the adjustment is divided by the second (section 4.2).
+/// Pairs of a bound of the probability and the divisor of the adjustment below it (section 4.2).
 const TUNING: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
@@ -92,19 +89,19 @@ const TUNING: [(f64, f64); 6] =
 #[derive(Clone, Debug)]
 pub struct Pie {
     params: PieParams,
-    /// No signal while at most two of these wait (MEAN_PKTSIZE).
+    /// Size of which two may wait without a signal (MEAN_PKTSIZE).
     mean_packet: Bytes,
-    /// p.
+    /// Signal probability p.
     drop_probability: f64,
-    /// d: what the last departure told.
+    /// Delay d of the last departure.
     delay: Span,
-    /// d_old: d at the last update.
+    /// Delay d_old at the last update.
     previous_delay: Span,
     burst: Span,
     next_update: Time,
-    /// Sum of p since the last signal, if de-randomised.
+    /// Sum of p since the last signal, with de-randomisation.
     accumulated: f64,
-    /// Packets wait.
+    /// Whether packets wait.
     waiting: bool,
 }
 
@@ -170,7 +167,7 @@ impl ManageQueue for Pie {
         }
     }
 
-    /// Whether the probability is so high that ECN-capable packets are dropped.
+    /// Whether the probability is high enough that ECN-capable packets are dropped.
     #[inline]
     fn is_forced(&self) -> bool {
         self.drop_probability >= self.params.mark_limit.0
@@ -182,7 +179,7 @@ impl ManageQueue for Pie {
 }
 
 impl Pie {
-    /// A packet has left the queue after `sojourn`; `backlog_packets` wait behind it.
+    /// Takes the `sojourn` time of a departing packet; `backlog_packets` wait behind it.
     #[inline]
     pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
         self.catch_up(now);
@@ -190,12 +187,12 @@ impl Pie {
         self.delay = if self.waiting { sojourn } else { Span::ZERO };
     }
 
-    /// p, whatever the safeguards make of it.
+    /// Returns p, before the safeguards.
     pub fn drop_probability(&self) -> f64 {
         self.drop_probability
     }
 
-    /// The updates that were due until now; nothing has happened in between.
+    /// Performs the updates due until `now`, between which nothing has happened.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
@@ -207,7 +204,7 @@ impl Pie {
         }
     }
 
-    /// An update would change nothing.
+    /// Whether an update would change nothing.
     fn is_at_rest(&self) -> bool {
         self.has_no_delay() && self.drop_probability == 0.0 && self.burst == Span::ZERO
     }
@@ -219,7 +216,7 @@ impl Pie {
         self.next_update += interval * due;
     }
 
-    /// Section 4.2, with section 5.5.
+    /// Updates the probability (section 4.2, with section 5.5).
     fn update(&mut self) {
         let PieParams { target, alpha: Factor(alpha), beta: Factor(beta), .. } = self.params;
         let (d, d_old) = (self.delay.as_secs(), self.previous_delay.as_secs());
@@ -239,7 +236,7 @@ impl Pie {
         self.burst = Span::from_nanos(left);
     }
 
-    /// By what the probability is multiplied at an update.
+    /// Returns the factor of the probability at an update.
     fn decay(&self) -> f64 {
         match self.params.decay {
             PieDecay::HalfTarget if self.is_calm() => 0.98,
@@ -253,7 +250,7 @@ impl Pie {
         self.delay == Span::ZERO && self.previous_delay == Span::ZERO
     }
 
-    /// Both delays below half the target.
+    /// Whether both delays are below half the target.
     #[inline]
     fn is_calm(&self) -> bool {
         self.is_below_half(self.delay) && self.is_below_half(self.previous_delay)
@@ -264,14 +261,14 @@ impl Pie {
         2 * delay.as_nanos() < self.params.target.as_nanos()
     }
 
-    /// Whether a signal might leave the link without work (section 4.1).
+    /// Whether a signal might leave the link idle (section 4.1).
     #[inline]
     fn is_work_at_risk(&self, arrival: &Arrival) -> bool {
         let short = self.is_below_half(self.previous_delay) && self.drop_probability < 0.2;
         short || arrival.backlog_bytes <= 2 * self.mean_packet.get()
     }
 
-    /// Section 5.4.
+    /// Returns the de-randomised probability (section 5.4).
     fn derandomised(&mut self) -> f64 {
         let p = self.drop_probability;
         self.accumulated = if p == 0.0 { 0.0 } else { self.accumulated + p };

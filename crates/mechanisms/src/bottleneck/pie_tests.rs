@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 const MEAN: u64 = 1500;
 
-/// The RFC's values.
+/// PIE with the RFC's values.
 fn pie(derandomised: bool) -> Pie {
     let params = PieParams {
         target: Span::from_millis(15),
@@ -24,9 +24,9 @@ fn pie(derandomised: bool) -> Pie {
     Pie::new(params, &place).expect("fits anywhere")
 }
 
-/// After RFC 8033, appendix A: one function for each of the RFC's, its names, its order,
-/// seconds in real numbers; with the cap of section 5.5. `probability` is the chance that
-/// its enqueueing drops the packet. `goes_empty` adds the one line in which we follow Linux instead.
+/// From RFC 8033, appendix A: one function for each of the RFC's, with its names and order, seconds as floating point;
+/// with the cap of section 5.5. `probability` is the chance that its enqueueing drops the packet. `goes_empty` adds the
+/// one line in which this implementation follows Linux instead.
 #[derive(Default)]
 struct PseudoCode {
     queue: VecDeque<(u64, u64)>,
@@ -46,7 +46,7 @@ impl PseudoCode {
         self.queue.iter().map(|packet| packet.1).sum()
     }
 
-    /// Enqueueing, up to its random number.
+    /// Returns the drop probability at enqueueing, without the random decision.
     fn probability(&mut self) -> f64 {
         if self.drop_prob_ == 0.0
             && self.current_qdelay < Self::QDELAY_REF / 2.0
@@ -109,13 +109,13 @@ impl PseudoCode {
             self.drop_prob_ = 1.0;
         }
         self.qdelay_old_ = self.current_qdelay;
-        // In whole milliseconds, since ten times 0.015 is not 0.15 to the last bit.
+        // In whole milliseconds, since ten times 0.015 is not exactly 0.15.
         let left = (self.burst_allowance_ * 1e3).round() - (Self::T_UPDATE * 1e3).round();
         self.burst_allowance_ = (left / 1e3).max(0.0);
     }
 }
 
-/// What a run compared.
+/// Counts of a comparison.
 #[derive(Default)]
 struct Compared {
     arrivals: u32,
@@ -124,9 +124,9 @@ struct Compared {
     largest_difference: f64,
 }
 
-/// PIE and the pseudo-code on the same arrivals over a link of 10 Mb/s, with the pseudo-code's
-/// updates at their own times. The load lies between `loads` and changes every second; a signalled
-/// packet does not enter. `keep` packets always wait.
+/// Compares PIE and the pseudo-code on the same arrivals over a link of 10 Mb/s, with the pseudo-code's updates at
+/// their own times. The load is within `loads` and changes every second; a signalled packet does not enter. `keep`
+/// packets always wait.
 fn compare(seed: u64, loads: [f64; 2], keep: usize, goes_empty: bool, compared: &mut Compared) {
     let mut lcg = Lcg(seed);
     let mut pie = pie(false);
@@ -189,7 +189,7 @@ fn probabilities_are_those_of_the_pseudo_code_with_no_delay_in_an_empty_queue() 
     assert!(compared.arrivals > 300_000 && compared.signalling > 50_000);
 }
 
-/// PIE that has been told of a delay of 30 ms, with packets waiting, for so many updates.
+/// Returns PIE after a number of updates at a delay of 30 ms, with packets waiting.
 fn after_updates_at_30_ms(updates: u64) -> Pie {
     let mut pie = pie(false);
     pie.on_departure(Time::ZERO, Span::from_millis(30), 20);
@@ -234,7 +234,7 @@ fn the_probability_decays_below_half_the_target_or_at_no_delay_alone() {
     }
 }
 
-/// Linux: a queue whose last departure left nothing behind, but in which a packet waits by now, is not empty.
+/// Linux: a queue whose last departure left it empty, but in which a packet waits by now, is not empty.
 #[test]
 fn in_linux_the_probability_does_not_decay_while_a_packet_waits() {
     let mut pie = pie(false);
@@ -317,7 +317,7 @@ fn derandomised_signals_keep_their_distance() {
     let spaced = gaps(true, Box::new(move || lcg.draw()));
     assert_eq!(spaced.iter().min(), Some(&14));
     let mean = spaced.iter().sum::<usize>() as f64 / 2_000.0;
-    // 13 packets that cannot be signalled before a geometric gap of mean 16; standard error 0.35.
+    // 13 packets that cannot be signalled, then a geometric gap of mean 16; standard error 0.35.
     assert!((mean - 29.0).abs() < 3.29 * 0.35, "mean gap {mean}");
     assert_eq!(gaps(true, Box::new(|| 0.99))[0], 136);
     let mut lcg = Lcg(8033);
@@ -336,7 +336,7 @@ fn an_idle_hour_costs_no_hour_of_updates_and_ends_at_rest() {
 }
 
 proptest! {
-    /// Whatever it is told, p is a probability; and a longer delay never makes it smaller.
+    /// For any input, p is a probability, and a longer delay never makes it smaller.
     #[test]
     fn the_probability_is_one_and_grows_with_the_delay(
         delays in prop::collection::vec((0u64..400_000, 0u64..200_000, 0u32..50), 1..300),

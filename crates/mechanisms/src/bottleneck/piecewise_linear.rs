@@ -8,13 +8,13 @@
 //!        ⎩ 1                                 Q₂ < Q
 //! ```
 //!
-//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁. Whether
-//! it counts the packet in transmission the paper does not say; queues in ns-2, INET and Linux do not.
+//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁. It does not say whether Q
+//! includes the packet in transmission; queues in ns-2, INET and Linux do not count it.
 //!
-//! Differs from the paper: any number of points (Qᵢ, pᵢ) is taken, so a step, a single, double or
-//! triple slope are the same thing. Before the first point holds the first probability, after the
-//! last point the last. Queue lengths are whole, so that two points a packet apart make a step. A
-//! function that ends below 1 is allowed: then only the buffer limits the queue.
+//! Differs from the paper: any number of points (Qᵢ, pᵢ) is allowed, so a step, a single, double or triple slope are
+//! special cases. The first probability holds before the first point, and the last after the last point. Queue lengths
+//! are integers, so that two points one packet apart make a step. A function may end below 1: then only the buffer
+//! limits the queue.
 
 use super::{Arrival, ManageQueue, Place};
 use crate::mechanism::About;
@@ -43,7 +43,7 @@ fn is_a_function(params: &PiecewiseLinearParams) -> Option<ParameterError> {
 }
 
 impl PiecewiseLinearParams {
-    /// The points of the function, ascending in the queue length.
+    /// Returns the points of the function, ascending in the queue length.
     fn points(&self) -> Result<Vec<(f64, f64)>, ParameterError> {
         match (&self.function, &self.points) {
             (None, None) => Err(("function", "missing; or give points".to_owned())),
@@ -63,7 +63,7 @@ impl PiecewiseLinearParams {
     }
 }
 
-/// The points behind the name pf-Q0-Q1-Q2-p1.
+/// Returns the points of the function named pf-Q0-Q1-Q2-p1.
 fn named(name: &str) -> Option<Vec<(f64, f64)>> {
     let parts: Vec<&str> = name.strip_prefix("pf-")?.split('-').collect();
     let &[q0, q1, q2, p1] = parts.as_slice() else {
@@ -76,7 +76,7 @@ fn named(name: &str) -> Option<Vec<(f64, f64)>> {
     (q0 < q1 && q1 < q2).then_some(points)
 }
 
-/// Why points are no function that rises.
+/// Returns the reason why points are no non-decreasing function.
 fn disorder(points: &[(f64, f64)]) -> Option<String> {
     if points.is_empty() {
         return Some("needs at least one [queue length, probability] pair".to_owned());
@@ -91,9 +91,9 @@ fn disorder(points: &[(f64, f64)]) -> Option<String> {
     })
 }
 
-/// p(Q) by definition (11), for points in order.
+/// Returns p(Q) by definition (11), for ordered points.
 fn at(points: &[(f64, f64)], q: f64) -> f64 {
-    // The first point at or beyond Q closes the segment that Q is in.
+    // The first point at or beyond Q ends the segment that contains Q.
     match points.iter().position(|&(end, _)| q <= end) {
         Some(0) => points[0].1,
         Some(i) => {
@@ -104,7 +104,7 @@ fn at(points: &[(f64, f64)], q: f64) -> f64 {
     }
 }
 
-/// The function, tabulated: queue lengths are whole numbers.
+/// The function as a table, since queue lengths are integers.
 #[derive(Clone, Debug)]
 pub struct PiecewiseLinear {
     /// (p, log₂ p) for each queue length; the last entry holds for all longer queues.
@@ -128,7 +128,7 @@ impl ManageQueue for PiecewiseLinear {
     fn new(params: PiecewiseLinearParams, _place: &Place) -> Result<Self, ParameterError> {
         let points = params.points()?;
         let last = points[points.len() - 1].0;
-        // One entry beyond the last point, which need not be at a whole number.
+        // One entry beyond the last point, which need not be an integer.
         let table = (0..=last as u32 + 1)
             .map(|q| at(&points, f64::from(q)))
             .map(|p| (p, libm::log2(p)))
@@ -152,7 +152,7 @@ impl ManageQueue for PiecewiseLinear {
 }
 
 impl PiecewiseLinear {
-    /// Q.
+    /// Returns the queue length Q.
     #[inline]
     fn queue_length(&self, arrival: &Arrival) -> u32 {
         let in_transmission = self.count_transmission && arrival.idle == Span::ZERO;

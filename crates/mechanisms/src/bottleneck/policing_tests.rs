@@ -1,11 +1,11 @@
-//! Congestion policing queues: who decides on a packet, and who pays.
+//! Tests of congestion policing queues: decisions on packets, and charges.
 
 use super::scheduler::tests::place;
 use super::tests::arrival;
 use super::*;
 use crate::units::{QueueLength, Rate, Share};
 
-/// RED whose average is the queue itself: nothing below 10 packets, 10 % just below 30.
+/// RED whose average equals the queue: no signal below 10 packets, 10 % just below 30.
 fn red() -> Aqm {
     let params = RedParams {
         min_threshold: QueueLength::Packets(10),
@@ -21,7 +21,7 @@ fn red() -> Aqm {
     Aqm::new(AqmParams::Red(params), &place(100)).expect("fits anywhere")
 }
 
-/// Buckets of 3000 B that do not fill.
+/// Buckets of 3000 B without inflow.
 const FILL_RATE: Rate = Rate::from_bps(0);
 const DEPTH: Bytes = Bytes::new(3000);
 
@@ -66,7 +66,7 @@ fn icp_charges_what_a_full_buffer_loses() {
     }
 }
 
-/// At p = 0.05 a full packet costs 75 B: 3000 B last for 40 packets, with variant b for more.
+/// At p = 0.05 a full packet costs 75 B: 3000 B pay for 40 packets, with variant b for more.
 #[test]
 fn afcp_polices_after_what_the_bucket_pays_for() {
     for (variant, forwarded) in [(Charged::All, 40), (Charged::Passed, 44)] {
@@ -80,7 +80,7 @@ fn afcp_polices_after_what_the_bucket_pays_for() {
     }
 }
 
-/// A full bucket doubles the thresholds: 20 packets are then where the probability begins.
+/// A full bucket doubles the thresholds: the probability then begins at 20 packets.
 #[test]
 fn aicp_a_spares_the_customer_with_a_full_bucket() {
     let mut judge = judge(Differentiation::AicpA(AicpA::new(AicpAParams {
@@ -91,7 +91,7 @@ fn aicp_a_spares_the_customer_with_a_full_bucket() {
     })));
     let no_draw = || panic!("a full bucket leaves no doubt at 19 packets");
     assert_eq!(judge.signal(&arrival(19, 0.0), no_draw), Signal::None);
-    // 60 packets are beyond both thresholds, 35 beyond the plain one alone.
+    // 60 packets are above both thresholds, 35 above the plain one only.
     assert_eq!(judge.signal(&arrival(60, 0.0), no_draw), Signal::Policed { may_mark: false });
     assert_eq!(judge.signal(&arrival(35, 0.0), || 0.9), Signal::None); // costs 1500 B
     assert_eq!(judge.signal(&arrival(35, 0.0), || 0.9), Signal::None); // and as much
@@ -99,8 +99,8 @@ fn aicp_a_spares_the_customer_with_a_full_bucket() {
     assert_eq!(judge.signal(&arrival(20, 0.0), || 0.04), Signal::Policed { may_mark: true });
 }
 
-/// 35 packets are beyond RED's own thresholds, where a packet costs all of its 1500 B, and below those
-/// that a bucket of 3000 B raises to 60; there p is 0.0375, and 0.1 by the time it is forced.
+/// 35 packets are above RED's own thresholds, where a packet costs all of its 1500 B, and below those that a bucket of
+/// 3000 B raises to 60; there p is 0.0375, and 0.1 once it is forced.
 #[test]
 fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
     for (charge, first_forced) in [(Charge::Aqm, 2..3), (Charge::Own, 25..40)] {
@@ -117,7 +117,7 @@ fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
     }
 }
 
-/// 60 packets are beyond all thresholds: both are dropped, and empty a bucket of 3000 B if that costs.
+/// 60 packets are above all thresholds: both packets are dropped, and empty a bucket of 3000 B if drops are charged.
 #[test]
 fn a_dropped_packet_costs_aicp_a_tokens_if_it_is_to() {
     let forced = Signal::Policed { may_mark: false };
@@ -133,7 +133,7 @@ fn a_dropped_packet_costs_aicp_a_tokens_if_it_is_to() {
     }
 }
 
-/// A bucket of 40 packets at 75 B is empty: 0.5 on top, but not where RED sees no congestion.
+/// A bucket of 40 packets at 75 B is empty: 0.5 is added, but not where RED sees no congestion.
 #[test]
 fn aicp_b_may_leave_a_queue_below_the_threshold_alone() {
     let mut judge = judge(Differentiation::AicpB(AicpB::new(AicpBParams {
@@ -167,7 +167,7 @@ fn aicp_b_squares_the_probability_of_a_customer_that_has_tokens() {
     // p = 0.05, squared 0.0025.
     assert_eq!(judge.signal(&arrival(20, 0.0), || 0.002), Signal::Policed { may_mark: true });
     (0..40).for_each(|_| assert_eq!(judge.signal(&arrival(20, 0.0), || 0.6), Signal::None));
-    // 40 packets at 75 B have emptied the bucket: 0.5 on top, even without a queue.
+    // 40 packets at 75 B have emptied the bucket: 0.5 is added, even without a queue.
     assert_eq!(judge.signal(&arrival(0, 0.0), || 0.49), Signal::Policed { may_mark: true });
     assert_eq!(judge.signal(&arrival(0, 0.0), || 0.51), Signal::None);
 }

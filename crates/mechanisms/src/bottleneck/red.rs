@@ -3,8 +3,7 @@
 //! ToN 1(4), 1993; "gentle" from S. Floyd's note of 2000. Order of steps and the count follow ns-2's
 //! `red.cc`.
 //!
-//! RED averages the queue length q at every arrival and lets the probability of a signal rise with
-//! the average:
+//! RED averages the queue length q at every arrival, and the signal probability increases with the average:
 //!
 //! ```text
 //! avg ← (1 − w_q)^m avg                     after an idle time that fits m typical packets
@@ -13,10 +12,10 @@
 //! p_b = max_p + (1 − max_p)(avg − max_th)/max_th          max_th ≤ avg < 2 max_th, if gentle
 //! ```
 //!
-//! and 1 beyond, where the signal is *forced*. With `hard_drop` it drops there even what it would have
-//! marked, as ns-3 does, and ns-2 where `use_mark_p_` is false; else, which is its default, ns-2 drops from
-//! a p_b of `mark_p_`, 0.1, on, which is `marks_below` here. Linux's RED marks there, too, without its option
-//! `harddrop`. Signals are spaced by the number `count` of packets since the last one, this packet included:
+//! and 1 above, where the signal is *forced*. With `hard_drop`, forced signals are drops even for ECN-capable packets,
+//! as in ns-3, and in ns-2 if `use_mark_p_` is false. By default, ns-2 drops from a p_b of `mark_p_`, 0.1, on, which is
+//! `marks_below` here. Linux's RED marks there as well, without its option `harddrop`. Signals are spaced by the number
+//! `count` of packets since the last one, including this packet:
 //!
 //! ```text
 //! geometric  p_a = p_b                                    independent draws
@@ -25,25 +24,23 @@
 //!            p_a = p_b/(2 − count p_b)                    1 ≤ count p_b < 2, then 1
 //! ```
 //!
-//! With `mean_packet` a packet of L bytes has p_a L/mean_packet where p_a is below 1, as in ns-2 with
-//! `bytes_`, its default since 2004, so that requests and ACKs are hardly ever lost.
+//! With `mean_packet`, a packet of L bytes has p_a L/mean_packet where p_a is below 1, as in ns-2 with `bytes_`, its
+//! default since 2004, so that SYNs and ACKs are hardly ever lost.
 //!
 //! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
 //! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
 //!
-//! Where customers have thresholds of their own (`aicp-a`), each has a zone and a count of its own
-//! packets, which is 5 bytes for each: what it meets is a RED of its own at the average of all. With
-//! one count for all, a packet would be signalled for what packets between have run up, or never.
+//! If customers have thresholds of their own (`aicp-a`), each has its own zone and count of packets, 5 bytes per
+//! customer: each customer gets a RED of its own with the common average. With a common count, a packet would be
+//! signalled because of packets of other customers, or never.
 //!
-//! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the
-//! average has risen through min_th is passed over and starts the count at 1; a packet lost to a
-//! full buffer counts as a signal.
+//! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the average has risen
+//! through min_th is not signalled and starts the count at 1; a packet lost to a full buffer counts as a signal.
 //!
-//! Differs from the 1993 paper, with ns-2: its count is one lower when the average comes from below
-//! min_th, and its text (not its algorithm) counts one lower after each signal too. Differs from
-//! ns-2: with independent draws nothing is passed over; `count` is of packets where they are judged
-//! by size, too, for ns-2's of whole mean packets; a draw in [0, 1) signals below p_a, not also at it. Its adaptive max_p is a mechanism of its own,
-//! `adaptive-red`.
+//! Differs from the 1993 paper, with ns-2: the paper's count is one lower when the average rises through min_th, and
+//! its text (not its algorithm) counts one lower after each signal too. Differs from ns-2: with independent draws no
+//! packet is exempt; `count` is in packets even if they are judged by size, where ns-2 counts whole mean packets; a
+//! draw in [0, 1) signals below p_a, not also at it. Adaptive max_p is a separate mechanism, `adaptive-red`.
 
 use super::{Arrival, ManageQueue, Place};
 use crate::mechanism::About;
@@ -65,23 +62,23 @@ parameters! {
         pub weight: Share = "0.002",
         /// Rise from max_probability to 1 between max_threshold and its double.
         pub gentle: bool = "false",
-        /// How the signals are spaced.
+        /// Spacing of the signals.
         pub spacing: RedSpacing = "uniform",
-        /// Drop even ECN-capable packets where every packet is signalled: from max_threshold on, from
-        /// its double if gentle. Else they are marked there, too.
+        /// Drop even ECN-capable packets where every packet is signalled: from max_threshold on, or from its double if
+        /// gentle. Otherwise they are marked there, too.
         pub hard_drop: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
-        /// Mark ECN-capable packets only where p_b is below this, and drop them from there on, as ns-2 does with
-        /// mark_p_, 0.1 unless set. Default: marks stand for all signals, but for those of hard_drop.
+        /// p_b from which on ECN-capable packets are dropped instead of marked, as mark_p_ of ns-2, 0.1 by default
+        /// there. Default: all signals are marks, except with hard_drop.
         pub marks_below: Option<Share>,
-        /// Signal larger packets sooner: with a probability that grows with a packet's size, and is that of the
-        /// average queue for packets of this one. ns-2 has 500 bytes unless set. Default: size does not matter.
+        /// Packet size with the plain probability, if the probability is proportional to a packet's size; 500 bytes in
+        /// ns-2 by default. Default: the size does not matter.
         pub mean_packet: Option<Bytes>,
     }
     check thresholds_ascend;
 }
 
 words! {
-    /// How RED spaces its signals.
+    /// Spacing of RED's signals.
     pub enum RedSpacing {
         /// Each packet is judged on its own, with probability p.
         Geometric = "geometric",
@@ -99,7 +96,7 @@ fn thresholds_ascend(params: &RedParams) -> Option<ParameterError> {
     })
 }
 
-/// What is wrong with a pair of thresholds.
+/// Returns the error of a pair of thresholds.
 pub(super) fn ascend(min: QueueLength, max: QueueLength) -> Option<ParameterError> {
     let ascend = match (min, max) {
         (QueueLength::Packets(min), QueueLength::Packets(max)) => min < max,
@@ -110,7 +107,7 @@ pub(super) fn ascend(min: QueueLength, max: QueueLength) -> Option<ParameterErro
     (!ascend).then(|| ("max_threshold", message()))
 }
 
-/// RED's parameters on a link.
+/// Parameters of RED on a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RedOnLink {
     /// No signal below this average queue, in the unit of `mode`.
@@ -121,24 +118,24 @@ pub(super) struct RedOnLink {
     pub max_probability: f64,
     /// Weight w_q of the moving average.
     pub weight: f64,
-    /// Whether the queue is counted in packets or bytes.
+    /// Unit of the queue length.
     pub mode: QueueUnit,
     /// Rise linearly from `max_probability` to 1 between `max_threshold` and its double.
     pub gentle: bool,
     /// How signals are spaced.
     pub spacing: RedSpacing,
-    /// Drop where every packet is signalled, whatever its ECN field says.
+    /// Whether to drop forced signals regardless of ECN.
     pub hard_drop: bool,
-    /// Drop from this p_b on, likewise.
+    /// p_b from which on signals are drops regardless of ECN.
     pub marks_below: Option<f64>,
-    /// The size that is judged by the average queue, where others are judged by theirs.
+    /// Packet size that has the plain probability, if the probability depends on the size.
     pub mean_packet: Option<f64>,
-    /// Time of a typical packet on the link, for the decay of the average while idle.
+    /// Transmission time of a typical packet, for the decay of the average while idle.
     pub mean_packet_time: Span,
 }
 
 impl RedOnLink {
-    /// The average from which on p_b is at least this.
+    /// Returns the smallest average at which p_b reaches this value.
     fn average_at(&self, p_b: f64) -> f64 {
         let (min_th, max_th, max_p) =
             (self.min_threshold, self.max_threshold, self.max_probability);
@@ -152,7 +149,7 @@ impl RedOnLink {
     }
 }
 
-/// What a queue length is counted in.
+/// Unit of a queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QueueUnit {
     /// Packets.
@@ -165,33 +162,34 @@ pub(super) enum QueueUnit {
 #[derive(Clone, Debug)]
 pub struct Red {
     params: RedOnLink,
-    /// avg, in the unit of `params.mode`.
+    /// Average queue length avg, in the unit of `params.mode`.
     average: f64,
-    /// From this average on ECN-capable packets are dropped, too.
+    /// Average from which on ECN-capable packets are dropped, too.
     drops_from: f64,
     spacing: Spacing,
-    /// Whose spacing that is, and everybody's as it left it; none where all have the same thresholds.
+    /// Customer of the current `spacing`; the vector has the state of all, and is empty if all have the same
+    /// thresholds.
     customer: usize,
     by_customer: Vec<Spacing>,
 }
 
-/// What the distance between signals goes by.
+/// State of the spacing between signals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spacing {
     zone: Zone,
-    /// Packets since the last signal, the present one included.
+    /// Packets since the last signal, including the present one.
     count: u32,
 }
 
-/// Where the average stood when the last packet was judged.
+/// Zone of the average when the last packet was judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zone {
-    /// Below min_th, or the queue all but empty.
+    /// Below min_th, or the queue is almost empty.
     #[default]
     Calm,
-    /// Between: signals by probability.
+    /// Between the thresholds: signals with a probability.
     Early,
-    /// At the upper end: every packet.
+    /// At the upper end: every packet is signalled.
     Forced,
 }
 
@@ -226,7 +224,7 @@ impl ManageQueue for Red {
         }))
     }
 
-    /// Updates the average with what an arriving packet finds, and returns p_a.
+    /// Updates the average with the queue length at an arrival, and returns p_a.
     #[inline]
     fn probability(&mut self, arrival: &Arrival) -> f64 {
         self.spaced_probability(arrival, 1.0)
@@ -251,7 +249,7 @@ impl ManageQueue for Red {
             || self.average >= self.drops_from
     }
 
-    /// avg, count and where the average stood; the latter two of every customer where these differ.
+    /// Size of avg, count and zone; the latter two per customer where these differ.
     fn state_bytes(&self) -> usize {
         let zone_and_count = size_of::<Zone>() + size_of::<u32>();
         size_of::<f64>() + zone_and_count * self.by_customer.len().max(1)
@@ -262,7 +260,7 @@ impl ManageQueue for Red {
     }
 }
 
-/// A threshold as a number, and its unit.
+/// Returns a threshold as a number, and its unit.
 pub(super) fn threshold(length: QueueLength) -> (f64, QueueUnit) {
     match length {
         QueueLength::Packets(packets) => (f64::from(packets), QueueUnit::Packets),
@@ -271,15 +269,15 @@ pub(super) fn threshold(length: QueueLength) -> (f64, QueueUnit) {
 }
 
 impl Red {
-    /// RED before the first packet.
+    /// Returns RED before the first packet.
     pub(super) fn on_link(params: RedOnLink) -> Self {
         let spacing = Spacing::default();
         let drops_from = params.marks_below.map_or(f64::INFINITY, |p_b| params.average_at(p_b));
         Red { params, average: 0.0, drops_from, spacing, customer: 0, by_customer: Vec::new() }
     }
 
-    /// Goes on with a customer's own spacing: thresholds of its own put it into another zone than others,
-    /// and its packets alone are as likely to be signalled as its probability says.
+    /// Switches to a customer's own spacing: its thresholds put it into its own zone, and the probability of signals
+    /// applies to its packets alone.
     #[inline]
     pub(super) fn turn_to(&mut self, customer: usize) {
         let last = customer.max(self.customer);
@@ -291,7 +289,7 @@ impl Red {
         self.customer = customer;
     }
 
-    /// p_a, with both thresholds multiplied by `stretch`.
+    /// Returns p_a, with both thresholds multiplied by `stretch`.
     #[inline]
     pub(super) fn spaced_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
         self.update_average(arrival);
@@ -317,13 +315,13 @@ impl Red {
         }
     }
 
-    /// p_b at the present average and RED's own thresholds: what an average packet is worth.
+    /// Returns p_b at the present average and RED's own thresholds, for an average packet.
     #[inline]
     pub fn plain_probability(&self) -> f64 {
         self.probability_at(self.average)
     }
 
-    /// p_b at another average, in the unit of the thresholds.
+    /// Returns p_b at another average, in the unit of the thresholds.
     #[inline]
     pub fn probability_at(&self, average: f64) -> f64 {
         if average < self.params.min_threshold {
@@ -335,17 +333,17 @@ impl Red {
         }
     }
 
-    /// avg, in the unit of the thresholds.
+    /// Returns avg, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.average
     }
 
-    /// What avg would be if the queue had been empty for `idle` since the last packet.
+    /// Returns avg after an idle time since the last packet.
     pub(super) fn average_after(&self, idle: Span) -> f64 {
         self.average * self.decay(idle)
     }
 
-    /// max_p.
+    /// Returns max_p.
     pub(super) fn max_probability(&self) -> f64 {
         self.params.max_probability
     }
@@ -368,7 +366,7 @@ impl Red {
         self.average = (1.0 - w_q) * self.average + w_q * q;
     }
 
-    /// (1 − w_q)^m, where m typical packets would have fitted into the idle time.
+    /// Returns (1 − w_q)^m, where m typical packets fit in the idle time.
     #[cold]
     fn decay(&self, idle: Span) -> f64 {
         let m = idle.as_nanos() / self.params.mean_packet_time.as_nanos().max(1);
@@ -381,7 +379,7 @@ impl Red {
         if self.params.gentle { 2.0 * max_th } else { max_th }
     }
 
-    /// p_b between min_th and the forced threshold, both stretched.
+    /// Returns p_b between min_th and the forced threshold, both stretched.
     #[inline]
     fn early_probability(&self, average: f64, stretch: f64) -> f64 {
         let RedOnLink { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
@@ -394,7 +392,7 @@ impl Red {
         }
     }
 
-    /// p_a from p_b and the count.
+    /// Returns p_a from p_b and the count.
     #[inline]
     fn spaced(&self, p_b: f64) -> f64 {
         let expected = f64::from(self.spacing.count) * p_b;

@@ -19,7 +19,7 @@ fn params(spacing: RedSpacing) -> RedParams {
     }
 }
 
-/// On a link that takes a millisecond for a packet.
+/// Returns RED on a link that takes a millisecond for a packet.
 fn red(params: RedParams) -> Red {
     Red::new(params, &Place { rate: Rate::mbps(12), ..place(100) }).expect("fits anywhere")
 }
@@ -36,7 +36,7 @@ fn arrival(packets: u32) -> Arrival {
     }
 }
 
-/// A queue whose average has always been what it is.
+/// Returns RED in equilibrium at an average.
 fn steady(params: RedParams, average: f64) -> Red {
     Red { average, spacing: Spacing { zone: Zone::Early, count: 0 }, ..red(params) }
 }
@@ -106,7 +106,7 @@ fn the_average_takes_up_a_step_by_the_power_of_the_weight() {
     }
 }
 
-/// 500.9 ms hold 500 packets of 1 ms: avg = 10 · 0.998⁵⁰⁰ · 0.998 = 3.66776.
+/// 500 packets of 1 ms fit in 500.9 ms: avg = 10 · 0.998⁵⁰⁰ · 0.998 = 3.66776.
 #[test]
 fn idle_time_decays_the_average_as_if_packets_had_come_to_an_empty_queue() {
     let mut red = steady(params(RedSpacing::Wait), 10.0);
@@ -126,9 +126,8 @@ fn byte_mode_averages_bytes() {
     assert!((red.average() - 0.002 * 6000.0).abs() < 1e-12);
 }
 
-/// ns-2's own RED on the same arrivals, through all zones and 29 idle times: the average to the six
-/// digits that ns-2 writes, p_b where ns-2 has computed one, passed over where it has not, and forced
-/// from 2 max_th = 30 on.
+/// Compares with ns-2's RED on the same arrivals, through all zones and 29 idle times: the average to the six digits
+/// that ns-2 writes, p_b where ns-2 has computed one, no signal where it has not, and forced from 2 max_th = 30 on.
 #[test]
 fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
     let trace = include_str!("../../tests/traces/red/ns2.trace");
@@ -188,7 +187,7 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
     }
 }
 
-/// Linux's RED marks above max_th, too, unless told `harddrop`.
+/// Linux's RED marks above max_th, too, without `harddrop`.
 #[test]
 fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
     let marks = RedParams { hard_drop: false, ..params(RedSpacing::Geometric) };
@@ -202,7 +201,7 @@ fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
     );
 }
 
-/// ns-2's `mark_p_`: what is ECN-capable is marked while p_b is below it, and dropped from there on.
+/// `mark_p_` of ns-2: ECN-capable packets are marked while p_b is below it, and dropped from there on.
 #[test]
 fn with_marks_below_ecn_capable_packets_are_dropped_from_that_probability_on() {
     for (gentle, below, average, want) in [
@@ -224,7 +223,7 @@ fn with_marks_below_ecn_capable_packets_are_dropped_from_that_probability_on() {
     }
 }
 
-/// A signal that spacing alone has made certain is not a forced one.
+/// A signal that is certain only because of spacing is not a forced one.
 #[test]
 fn an_overdue_signal_is_certain_but_not_forced() {
     let mut red = steady(params(RedSpacing::Wait), 10.0);
@@ -264,15 +263,15 @@ fn a_loss_to_a_full_buffer_starts_the_count_again() {
     assert_eq!(first_gap(&mut judge), 20);
 }
 
-/// One customer with an empty and one with a full bucket, at an average between the upper ends of their
-/// stretches: the thresholds are 5 and 15 packets for the one, 10 and 30 for the other.
+/// A customer with an empty bucket and others with full ones, at an average between their upper thresholds: the
+/// thresholds are 5 and 15 packets for the one, 10 and 30 for the others.
 fn alternating(spacing: RedSpacing, average: f64, others: usize) -> [f64; 2] {
     let (mut red, mut lcg) = (red(params(spacing)), Lcg(20261122));
     let (mut signals, rounds) = ([0u32; 2], 40_000);
     for _ in 0..rounds {
         for (user, packets) in [(0, 1), (1, others)] {
             for _ in 0..packets {
-                // What this packet makes of it is the average again.
+                // The update by this packet restores the average.
                 red.average = (average - 0.002 * 10.0) / 0.998;
                 let stretch = f64::from(user + 1);
                 let (p, _) = red.stretched_probability(&Arrival { user, ..arrival(10) }, stretch);
@@ -285,10 +284,10 @@ fn alternating(spacing: RedSpacing, average: f64, others: usize) -> [f64; 2] {
     [signals[0] as f64 / rounds as f64, signals[1] as f64 / (rounds * others) as f64]
 }
 
-/// At an average of 7.5 packets p_b is 0.025 for what has spent its bucket and 0 for what has saved; at 20
-/// it is 1 and 0.05. Gaps are uniform on 1 … n − 1 or n … 2n − 1 with n = 1/p_b (above), so that their
-/// means are n/2 and (3n − 1)/2, and their variances n(n − 2)/12 and (n² − 1)/12. A share of k packets is
-/// then exact to √(variance/mean³/k), and 3.29 of that hold in 999 of 1,000 cases.
+/// At an average of 7.5 packets, p_b is 0.025 with an empty bucket and 0 with a full one; at 20 it is 1 and 0.05. Gaps
+/// are uniform on 1 … n − 1 or n … 2n − 1 with n = 1/p_b (above), so that their means are n/2 and (3n − 1)/2, and their
+/// variances n(n − 2)/12 and (n² − 1)/12. The standard error of a share of k packets is √(variance/mean³/k); 3.29 of
+/// them hold in 999 of 1,000 cases.
 #[test]
 fn every_customer_is_signalled_as_often_as_its_own_thresholds_say_whichever_user_sends_between() {
     for (spacing, n, want, variance) in [
@@ -309,8 +308,8 @@ fn every_customer_is_signalled_as_often_as_its_own_thresholds_say_whichever_user
 }
 
 proptest! {
-    /// Whoever sends when, and however full its bucket is: what a customer meets is, bit for bit, a RED
-    /// that has its thresholds and sees its packets alone, at the average that all share.
+    /// For any arrivals and bucket levels, signals for a customer are, bit for bit, those of a RED with its thresholds
+    /// that sees only its packets, at the common average.
     #[test]
     fn a_customer_meets_a_red_of_its_own_at_the_average_of_all(
         steps in prop::collection::vec((0..4u32, 0u32..60, 1.0..2.0f64, 0.0..1.0f64), 1..400),
@@ -336,8 +335,8 @@ proptest! {
         }
     }
 
-    /// Whatever happens, the average stays between the shortest and the longest queue seen, and a
-    /// probability is one.
+    /// For any arrivals, the average stays between the shortest and the longest queue seen, and probabilities are
+    /// valid.
     #[test]
     fn the_average_is_an_average_and_the_probability_a_probability(
         queue in prop::collection::vec((0u32..100, 0u64..5_000_000), 1..200),
@@ -358,7 +357,7 @@ proptest! {
     }
 }
 
-/// p_b = 0.05 at 10 packets: of 1500 bytes as ever, of 40 a 37th of it, of 3000 twice.
+/// p_b = 0.05 at 10 packets: packets of 1500 bytes have it, of 40 a 37th of it, of 3000 twice.
 #[test]
 fn by_size_a_packet_is_signalled_as_often_as_it_is_large() {
     let by_size =

@@ -1,8 +1,7 @@
-//! What the price rules of REM have in common: samples of the queue and of the rate at which it is fed, and how packets
-//! learn of the price.
+//! Common part of REM's price rules: samples of the queue and of its arrival rate, and the signalling of the price.
 //!
-//! Samples are taken when the next packet arrives, with the queue as it was then, which is known: over idle times too,
-//! and without a timer.
+//! Samples are evaluated when the next packet arrives, with the queue as of their time, which is known: this covers
+//! idle times, too, and needs no timer.
 
 use core::marker::PhantomData;
 
@@ -12,20 +11,20 @@ use crate::parameters::{ParameterError, Parameters};
 use crate::price::Encoding;
 use crate::units::{Bytes, QueueLength, Span, Time};
 
-/// Why no differentiation goes on a price.
+/// Reason why no differentiation works on a price.
 pub(super) const ONE_FOR_ALL: &str =
     "asks all packets the same price, and sources pay what they like";
 
-/// A price rule: parameters, which say how λ is computed from a sample.
+/// A price rule: parameters that define how λ is computed from a sample.
 pub trait PriceRule: Parameters {
-    /// What it is.
+    /// Description for the registry.
     const ENTRY: About;
 
-    /// The rule and γ, per packet, and the time between two samples.
+    /// Returns the rule, γ per packet, and the time between two samples.
     fn rule(&self) -> (Rule, f64, Span);
 }
 
-/// A queue that asks arriving packets the price of a rule.
+/// A queue that signals the price of a rule to arriving packets.
 #[derive(Clone, Debug)]
 pub struct PriceQueue<R> {
     price: SampledPrice,
@@ -72,51 +71,51 @@ impl<R: PriceRule> ManageQueue for PriceQueue<R> {
     }
 }
 
-/// A link's price, and what it is computed from.
+/// Price of a link, and its inputs.
 #[derive(Clone, Debug)]
 pub(super) struct SampledPrice {
     rule: Rule,
     gamma: f64,
     unit: Unit,
     interval: Span,
-    /// c, packets per sample.
+    /// Capacity c, packets per sample.
     capacity: f64,
-    /// Size of an average packet, bytes.
+    /// Mean packet size, bytes.
     packet: f64,
     next_sample: Time,
     /// Bytes that have arrived since the last sample.
     arrived: u64,
-    /// ŷ, packets per sample.
+    /// Estimated arrival rate ŷ, packets per sample.
     rate: f64,
-    /// λ.
+    /// Price λ.
     price: f64,
 }
 
-/// How λ is computed from a sample.
+/// Computation of λ from a sample.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// (5.2.3), with the weight δ of a new sample of the rate.
+    /// Rule (5.2.3), with the weight δ of a new sample of the rate.
     Pc1 {
-        /// δ.
+        /// Weight δ.
         weight: f64,
     },
-    /// (5.2.4).
+    /// Rule (5.2.4).
     Pc2 {
-        /// b₀.
+        /// Target b₀.
         target: QueueLength,
     },
-    /// (5.2.5).
+    /// Rule (5.2.5).
     Pc3 {
-        /// α.
+        /// Weight of the queue, α.
         alpha: f64,
-        /// b₀.
+        /// Target b₀.
         target: QueueLength,
-        /// δ.
+        /// Weight δ.
         weight: f64,
     },
 }
 
-/// What a queue is counted in; in either case the result is packets.
+/// Unit of the queue length; results are always in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unit {
     Packets,
@@ -133,7 +132,7 @@ impl Rule {
     }
 }
 
-/// The key and the reason, if the buffer cannot hold a target: it would never be reached.
+/// Returns the key and the reason if the buffer cannot hold a target, which would never be reached.
 pub(super) fn validate(target: QueueLength, place: &Place) -> Option<ParameterError> {
     let (fits, room) = match target {
         QueueLength::Packets(packets) => {
@@ -148,7 +147,7 @@ pub(super) fn validate(target: QueueLength, place: &Place) -> Option<ParameterEr
 }
 
 impl SampledPrice {
-    /// Before the first packet; γ is per packet.
+    /// Returns the price before the first packet; γ is per packet.
     pub(super) fn new(
         rule: Rule,
         gamma: f64,
@@ -175,13 +174,13 @@ impl SampledPrice {
         })
     }
 
-    /// λ, as of the last sample.
+    /// Returns λ of the last sample.
     #[inline]
     pub(super) fn get(&self) -> f64 {
         self.price
     }
 
-    /// A packet arrives; all samples until then have been taken.
+    /// Handles an arrival, after all samples before it.
     #[inline]
     pub(super) fn on_arrival(&mut self, now: Time, len: Bytes) {
         if self.next_sample <= now {
@@ -190,8 +189,8 @@ impl SampledPrice {
         self.arrived += len.get();
     }
 
-    /// The samples that were due until `now`, with what waited at each. At rest there are none until a packet
-    /// arrives, however often somebody looks.
+    /// Takes the samples due until `now`, with the packets waiting at each. At rest no samples are needed until the
+    /// next arrival, regardless of reads of the price.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Time, mut waits: impl FnMut(Time) -> (u32, u64)) {
         while self.next_sample <= now {
@@ -208,12 +207,12 @@ impl SampledPrice {
         }
     }
 
-    /// Where nothing waits, and nothing comes, the price stays at 0.
+    /// Whether the price stays at 0 without arrivals.
     fn is_at_rest(&self) -> bool {
         self.price == 0.0 && self.arrived == 0 && self.rate <= self.capacity
     }
 
-    /// The samples of a time at rest.
+    /// Skips the samples of a time at rest.
     #[cold]
     fn skip(&mut self, now: Time) {
         let samples = now.since(self.next_sample).as_nanos() / self.interval.as_nanos() + 1;

@@ -5,7 +5,7 @@ use crate::bottleneck::{
 };
 use crate::units::{Factor, Rate, Share};
 
-/// 12 packets of 1000 bytes in 1 ms.
+/// A link that sends 12 packets of 1000 bytes per ms.
 fn here() -> Place {
     let (rate, packet) = (Rate::mbps(96), Bytes::new(1000));
     Place { rate, packet, price_encoding: Some(Encoding::Explicit), ..place(300) }
@@ -13,7 +13,7 @@ fn here() -> Place {
 
 const PC3: Rule = Rule::Pc3 { alpha: 0.1, target: QueueLength::Packets(2), weight: 0.9 };
 
-/// A price, and the queue that it looks at.
+/// A price, and the state of its queue.
 struct Queue {
     price: SampledPrice,
     waits: (u32, u64),
@@ -29,7 +29,7 @@ fn us(us: u64) -> Time {
 }
 
 impl Queue {
-    /// `count` packets arrive together and find so many waiting.
+    /// Lets `count` packets arrive together and find `waiting` packets.
     fn arrive(&mut self, at: Time, count: u32, waiting: u32) {
         for n in waiting..waiting + count {
             self.look(at, n + 1);
@@ -37,7 +37,7 @@ impl Queue {
         }
     }
 
-    /// So many packets wait from now on; nothing has happened since it was said last.
+    /// Sets the number of waiting packets from now on; it was constant before.
     fn look(&mut self, now: Time, packets: u32) {
         let waits = self.waits;
         self.price.catch_up(now, |_| waits);
@@ -45,7 +45,7 @@ impl Queue {
     }
 }
 
-/// Ten samples by hand: 20, 16, 12 and no packets more, of which twelve leave in each.
+/// Ten samples by hand: 20, 16, 12 arrivals, then none, of which twelve leave per sample.
 #[test]
 fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
     let arrivals = [20.0, 16.0, 12.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -60,7 +60,7 @@ fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
         price.arrive(us(2_100), 12, 12);
         price.look(us(2_990), 12);
         price.look(us(3_990), 0);
-        // Nothing happens until the end of the tenth.
+        // Nothing happens until the end of the tenth sample.
         price.look(us(10_000), 0);
         let (mut y, mut lambda): (f64, f64) = (0.0, 0.0);
         for (arrived, b) in arrivals.into_iter().zip(backlogs) {
@@ -80,7 +80,7 @@ fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
     }
 }
 
-/// The samples that an idle time skips would have changed nothing but ŷ.
+/// The samples skipped in an idle time would have changed only ŷ.
 #[test]
 fn a_long_silence_is_as_many_samples() {
     let mut price = priced(PC3, 0.001);
@@ -91,8 +91,8 @@ fn a_long_silence_is_as_many_samples() {
     assert!(price.price.rate < 1e-200 && price.price.next_sample == us(3_600_001_000));
 }
 
-/// While the price stays above 0 the rule ties averages over n samples together:
-/// b̄ = b₀ + ((1 − u) c + (λ_end − λ_begin)/(γ n))/α with u c the mean of ŷ.
+/// While the price stays above 0, the rule relates averages over n samples: b̄ = b₀ + ((1 − u) c + (λ_end − λ_begin)/(γ
+/// n))/α with u c the mean of ŷ.
 #[test]
 fn pc3_keeps_its_books() {
     let mut price = priced(PC3, 0.001);
@@ -136,7 +136,7 @@ fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_reported() {
     assert_eq!(key(AqmParams::SbrmQueue(sbrm), &without), None, "base e, whatever is agreed on");
 }
 
-/// So many packets arrive at once, and then one leaves every `gap_us`: which of them are marked.
+/// Lets `count` packets arrive at once, and one leave every `gap_us`. Returns which of them are marked.
 fn marked(params: AqmParams, encoding: Encoding, count: u32, gap_us: u64) -> Vec<bool> {
     let place = Place { price_encoding: Some(encoding), ..here() };
     let mut aqm = Aqm::new(params, &place).expect("fits");
@@ -157,8 +157,8 @@ fn marked(params: AqmParams, encoding: Encoding, count: u32, gap_us: u64) -> Vec
     (0..count).rev().map(depart).collect()
 }
 
-/// By hand: the virtual queue holds 270 packets and serves 10.8 in a millisecond, so that what 280 packets have
-/// left there is gone after 25 ms; the last of 260 overflow nothing.
+/// By hand: the virtual queue holds 270 packets and serves 10.8 in a millisecond, so that it is empty 25 ms after 280
+/// arrivals; the last of 260 cause no overflow.
 #[test]
 fn what_leaves_from_a_virtual_overflow_until_the_virtual_queue_is_empty_is_marked() {
     let params = |scale| {
@@ -177,7 +177,7 @@ fn what_leaves_from_a_virtual_overflow_until_the_virtual_queue_is_empty_is_marke
     assert_eq!(marked(params(0.9), Encoding::Maximum, 260, 100), [false; 260]);
 }
 
-/// By hand: with γ = 0.1 the probability is above 1/2 where more than 6.93 packets above the target wait.
+/// By hand: with γ = 0.1 the probability is above 1/2 if more than 6.93 packets above the target wait.
 #[test]
 fn a_leaving_packet_is_marked_by_the_queue_behind_it() {
     let params = SbrmQueueParams {

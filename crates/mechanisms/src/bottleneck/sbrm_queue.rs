@@ -1,19 +1,17 @@
-//! SBRM's queue, single bit resource marking: a packet that leaves is marked with a probability that grows
-//! exponentially with the queue behind it.
-//! S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
-//! dissertation, 2005, section 5.4.2.
+//! SBRM's queue, single bit resource marking: a departing packet is marked with a probability that grows exponentially
+//! with the queue behind it. S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control
+//! for future IP networks", dissertation, 2005, section 5.4.2.
 //!
 //! ```text
 //! m = 1 − exp(−λ)                 per packet that leaves       base e, whatever price_encoding says
 //! λ = γ max(0, b − b₀)            b as it leaves it            (5.4.1)
 //! ```
 //!
-//! Since unmarked shares multiply, prices add along a path, as with REM, and nobody has to agree on a base. With
-//! `price` "pc1" or "pc3" λ is the price of [that rule](pc3.md) instead (types 24 and 26 of table 5.4.2), as of the
-//! last sample.
+//! Since unmarked shares multiply, prices add along a path, as with REM, without a common base. With `price` "pc1" or
+//! "pc3", λ is the price of [that rule](pc3.md) instead (types 24 and 26 of table 5.4.2), as of the last sample.
 //!
-//! What the queue settles at grows with what flows pay: (1 − m) Σw = m c, so that b − b₀ = ln(1 + Σw/c)/γ. With `excess` γ
-//! follows an estimate of Σw, made of the marks that the queue itself sets, and b − b₀ is e whatever is paid:
+//! The equilibrium queue grows with the total payment of flows: (1 − m) Σw = m c, so that b − b₀ = ln(1 + Σw/c)/γ. With
+//! `excess`, γ follows an estimate of Σw from the marks that the queue itself sets, and b − b₀ is e for any payment:
 //!
 //! ```text
 //! m̂ ← m̂ + Δt/T (m − m̂)           per packet that leaves       Δt since the last, T at most
@@ -21,14 +19,14 @@
 //! γ = max(γ₀, ln(1 + Σw/c)/e)     e the excess                 γ₀ `gamma`, the least
 //! ```
 //!
-//! A share of marks of all n packets stands for no finite price. So it counts as if half a packet had not been marked,
-//! as for a source that reads a price from marks: what flows pay is taken to be at most 2n − 1 times the link's rate, and γ is
-//! never infinite.
+//! If all of n packets are marked, no finite price explains the share of marks. It therefore counts as if half a packet
+//! had not been marked, as for a source that reads a price from marks: the total payment is taken to be at most 2n − 1
+//! times the link's rate, and γ is never infinite.
 //!
-//! That is ours: the dissertation leaves γ to the operator.
+//! This estimate is an addition: the dissertation leaves γ to the operator.
 //!
-//! Packets are judged as they leave, so that news of the queue does not wait in it. What is not ECN-capable passes
-//! unmarked; nothing is dropped. The queue is what waits, without the packet that leaves.
+//! Packets are judged at departure, so that signals do not wait in the queue. Packets that are not ECN-capable pass
+//! unmarked; nothing is dropped. The queue is the waiting packets, without the departing one.
 
 use super::sampled_price::{ONE_FOR_ALL, Rule, SampledPrice, validate};
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
@@ -43,28 +41,28 @@ parameters! {
     pub struct SbrmQueueParams {
         /// γ: price of a packet above the target, with `excess` the least; with "pc1" and "pc3" the step of the price.
         pub gamma: Factor,
-        /// b₀: queue to aim at, packets or bytes. "pc1" has none.
+        /// b₀: target queue, packets or bytes. "pc1" has none.
         pub target: QueueLength,
-        /// Of what the probability is made.
+        /// Price that determines the marking probability.
         pub price: SbrmPrice = "queue",
         /// α: weight of the queue beside the rate, with "pc3".
         pub alpha: Factor = "0.1",
         /// δ: weight of a new sample in the estimate of the rate, with "pc1" and "pc3".
         pub weight: Share = "0.9",
-        /// T: how often the price is computed, with "pc1" and "pc3".
+        /// T: interval of the price's computation, with "pc1" and "pc3".
         pub interval: Span = "1 ms",
-        /// e: how far above the target the queue is to settle, whatever flows pay. Default: γ decides.
+        /// e: excess over the target at which the queue settles for any payment of flows. Default: γ decides.
         pub excess: Option<QueueLength>,
-        /// T: over what time the share of marks is estimated, with `excess`.
+        /// T: averaging time of the share of marks, with `excess`.
         pub estimate_over: Span = "1 s",
     }
     check fit_together;
 }
 
 words! {
-    /// Of what the probability is made.
+    /// Price that determines the marking probability.
     pub enum SbrmPrice {
-        /// The queue above the target, at the moment (5.4.1).
+        /// Present queue above the target (5.4.1).
         Queue = "queue",
         /// The price of rule PC1.
         Pc1 = "pc1",
@@ -96,13 +94,13 @@ fn fit_together(params: &SbrmQueueParams) -> Vec<ParameterError> {
 pub struct SbrmQueue {
     gamma: f64,
     target: QueueLength,
-    /// Size of an average packet, bytes.
+    /// Mean packet size, bytes.
     packet: f64,
-    /// What γ follows, where it does.
+    /// Estimate that γ follows, with `excess`.
     estimate: Option<Estimate>,
-    /// λ, where it is not the queue's at the moment.
+    /// Sampled price λ, if it is not the present queue's.
     sampled: Option<SampledPrice>,
-    /// λ of the packet that left last.
+    /// Price λ of the last departure.
     price: f64,
 }
 
@@ -194,7 +192,7 @@ impl ManageQueue for SbrmQueue {
 }
 
 impl SbrmQueue {
-    /// max(0, b − b₀), packets.
+    /// Returns max(0, b − b₀), packets.
     #[inline]
     fn above_target(&self, packets: u32, bytes: u64) -> f64 {
         match self.target {
@@ -204,18 +202,18 @@ impl SbrmQueue {
     }
 }
 
-/// What flows pay together, by the marks that the queue has set.
+/// Estimate of the total payment of flows, from the marks that the queue has set.
 #[derive(Clone, Debug)]
 struct Estimate {
-    /// γ₀.
+    /// Minimum γ₀.
     least: f64,
-    /// e, packets.
+    /// Excess e, packets.
     excess: f64,
-    /// T.
+    /// Averaging time T.
     over: Span,
-    /// 1/2n.
+    /// Minimum unmarked share, 1/2n.
     least_unmarked: f64,
-    /// m̂, as of `at`.
+    /// Share of marks m̂, as of `at`.
     share: f64,
     at: Time,
 }
@@ -228,7 +226,7 @@ impl Estimate {
         Estimate { least, excess, over, least_unmarked, share: 0.0, at: Time::ZERO }
     }
 
-    /// γ, now that a packet has left that was marked with this probability. ln(1 + Σw/c) = −ln(1 − m̂).
+    /// Returns γ after the departure of a packet marked with this probability. ln(1 + Σw/c) = −ln(1 − m̂).
     #[inline]
     fn gamma_after(&mut self, probability: f64, now: Time) -> f64 {
         let elapsed = now.since(self.at).as_secs() / self.over.as_secs();
@@ -251,7 +249,7 @@ mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// A queue of 1 Gb/s that aims at 10 packets, and holds `excess` more.
+    /// A queue of 1 Gb/s with a target of 10 packets, and an excess of `excess`.
     fn queue(excess: u32) -> SbrmQueue {
         let params = SbrmQueueParams {
             gamma: Factor(0.001),
@@ -269,7 +267,7 @@ mod tests {
             .expect("fits")
     }
 
-    /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.
+    /// Lets a packet leave `backlog` others behind after a millisecond. Returns its price.
     fn depart(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
         let now = Time::from_nanos(now_ms * 1_000_000);
         let (sojourn, backlog_bytes) = (Span::ZERO, 0);
@@ -278,13 +276,13 @@ mod tests {
         queue.price
     }
 
-    /// Flows that pay Σw/c = 1 and 0.01 settle the share of marks at Σw/(c + Σw). At a queue of that many packets more than the
-    /// target they are asked just that price: a queue above it is asked more, so that it comes down.
+    /// Flows that pay Σw/c = 1 and 0.01 settle at a share of marks of Σw/(c + Σw). A queue of the target plus the
+    /// excess gives exactly that price; a longer queue gives a higher one, so that it shrinks.
     #[test]
     fn the_queue_that_asks_what_flows_pay_is_the_excess_whatever_they_pay() {
         for paid in [1.0, 0.1] {
             let (mut queue, want) = (queue(20), libm::log1p(paid));
-            // Flows answer to the price within no time: the queue is such that they are asked what they pay.
+            // Flows react to the price at once: the queue is such that its price equals their payment.
             let mut backlog = 900.0;
             for now_ms in 1..20_000 {
                 backlog = 10.0 + want / queue.gamma;
@@ -294,8 +292,8 @@ mod tests {
         }
     }
 
-    /// A time shorter than a packet's is an estimate by the last packet alone: it counts as half marked at most, so that
-    /// γ is at most ln 2/e. Then the queue becomes empty, and asks nothing.
+    /// With an averaging time below a packet's, only the last packet counts, as half marked at most, so that γ is at
+    /// most ln 2/e. Then the queue becomes empty, and the price zero.
     #[test]
     fn the_price_is_finite_however_much_flows_pay() {
         let mut queue = queue(20);

@@ -1,15 +1,15 @@
-//! The token buckets of all customers, all alike: each has a congestion allowance, in bytes, that fills with
-//! time and that congestion empties, down to nothing.
+//! Token buckets of all customers, with common parameters: each holds a congestion allowance in bytes, which is filled
+//! over time and drained by congestion, down to zero.
 
 use super::Arrival;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::Time;
 
-/// For a policer's parameters with `fill_rate` and `depth`: their bucket, and whether it fits.
+/// Defines the bucket of a policer's parameters with `fill_rate` and `depth`, and its validation.
 macro_rules! bucket_of {
     ($params:ident) => {
         impl $params {
-            /// Each customer's bucket.
+            /// Returns the parameters of each customer's bucket.
             const fn bucket(&self) -> $crate::token_bucket::TokenBucketParams {
                 $crate::token_bucket::TokenBucketParams::of_bytes(self.fill_rate, self.depth)
             }
@@ -22,7 +22,7 @@ macro_rules! bucket_of {
 }
 pub(super) use bucket_of;
 
-/// The buckets of all customers, all alike; a customer's is full until it is first seen.
+/// Token buckets of all customers, with common parameters; a bucket is full until its customer is first seen.
 #[derive(Clone, Debug)]
 pub struct TokenBuckets {
     rule: BucketRule,
@@ -30,32 +30,32 @@ pub struct TokenBuckets {
 }
 
 impl TokenBuckets {
-    /// Full buckets.
+    /// Returns full buckets.
     pub fn new(params: TokenBucketParams) -> Self {
         TokenBuckets { rule: params.rule(), by_user: Vec::new() }
     }
 
-    /// What customer `user` has now.
+    /// Returns the fill of customer `user`.
     #[inline]
     pub fn fill(&mut self, user: u32, now: Time) -> Credit {
         let (rule, bucket) = self.of(user, now);
         bucket.fill(rule, now)
     }
 
-    /// What customer `user` has now, as a share of the full bucket.
+    /// Returns the fill of customer `user` as a share of the full bucket.
     #[inline]
     pub fn fill_ratio(&mut self, user: u32, now: Time) -> f64 {
         self.fill(user, now).ratio(self.rule.depth())
     }
 
-    /// Takes an amount from customer `user`, or what it has left.
+    /// Drains an amount from the bucket of customer `user`, down to zero.
     #[inline]
     pub fn drain(&mut self, user: u32, now: Time, amount: Credit) {
         let (rule, bucket) = self.of(user, now);
         bucket.take(rule, now, amount);
     }
 
-    /// Takes from a packet's customer the share `p` of the packet.
+    /// Charges a packet's customer the share `p` of the packet.
     #[inline]
     pub fn charge(&mut self, arrival: &Arrival, p: f64) {
         if p > 0.0 {
@@ -63,7 +63,7 @@ impl TokenBuckets {
         }
     }
 
-    /// Bytes of the buckets of all customers seen so far.
+    /// Returns the size of the buckets of all customers seen so far, bytes.
     pub const fn state_bytes(&self) -> usize {
         self.by_user.len() * size_of::<TokenBucket>()
     }
@@ -77,7 +77,7 @@ impl TokenBuckets {
         (&self.rule, &mut self.by_user[index])
     }
 
-    /// Makes room for customers not seen so far.
+    /// Adds buckets for customers not seen so far.
     #[cold]
     fn grow(&mut self, index: usize, now: Time) {
         self.by_user.resize(index + 1, self.rule.bucket(now));
@@ -90,7 +90,7 @@ mod tests {
     use crate::units::{Bytes, Rate, Span};
     use proptest::prelude::*;
 
-    /// The paper's table I, AFCP and AICP.
+    /// Table I of the paper, AFCP and AICP.
     const PARAMS: TokenBucketParams =
         TokenBucketParams::of_bytes(Rate::from_bps(8 * 300), Bytes::new(225_000));
 
@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, a bucket holds no less than nothing and no more than its depth.
+        /// For any sequence of events, the fill stays between zero and the depth.
         #[test]
         fn the_fill_stays_between_empty_and_full(
             steps in prop::collection::vec((0..100_000u64, 0..100_000u64), 1..100),
@@ -147,7 +147,7 @@ mod tests {
             }
         }
 
-        /// Over any time a customer drains at most the depth and what the fill rate brings.
+        /// Over any time a customer drains at most the depth plus the fill rate times that time.
         #[test]
         fn what_is_drained_is_bounded_by_depth_and_rate(
             steps in prop::collection::vec((0..20_000u64, 1..60_000u64), 1..200),

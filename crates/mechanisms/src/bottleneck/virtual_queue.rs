@@ -1,8 +1,7 @@
-//! VQM, the virtual queue mechanism: beside the queue runs a smaller and slower one that only counts, and from when that
-//! overflows until it is empty every packet that leaves is marked.
-//! R. Gibbens, F. Kelly, "Resource pricing and the evolution of congestion control", Automatica 35(12), 1999; S.
-//! Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
-//! dissertation, 2005, section 5.1.1.
+//! VQM, the virtual queue mechanism: a smaller and slower virtual queue only counts packets; from its overflow until it
+//! is empty, every departing packet is marked. R. Gibbens, F. Kelly, "Resource pricing and the evolution of congestion
+//! control", Automatica 35(12), 1999; S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion
+//! control for future IP networks", dissertation, 2005, section 5.1.1.
 //!
 //! ```text
 //! v ← max(0, v − f c Δt)                      c the link's rate
@@ -10,11 +9,11 @@
 //! overflow, if it is more                     λ = 1 from here on until v = 0, else λ = 0
 //! ```
 //!
-//! The price is 1 or 0, and `price_encoding` says what becomes of it: "maximum" marks what leaves while it is 1, so that
-//! a packet is marked or not, however many links mark it; "explicit" counts the links ("n bit").
+//! The price is 1 or 0, encoded by `price_encoding`: "maximum" marks departures while it is 1, so that a packet is
+//! marked or not, regardless of the number of marking links; "explicit" counts the links ("n bit").
 //!
-//! The packet that overflows the virtual queue is lost to it, and to it alone. All that arrives counts, also what the
-//! queue itself has no room for.
+//! The packet that overflows the virtual queue is lost only there. All arrivals count, including those that the queue
+//! itself drops.
 
 use super::sampled_price::ONE_FOR_ALL;
 use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
@@ -25,10 +24,10 @@ use crate::price::Encoding;
 use crate::units::{QueueLength, Share, Time};
 
 parameters! {
-    /// Virtual queue: from when a smaller and slower queue would overflow until it would be empty every packet is
+    /// Virtual queue: from the overflow of a smaller and slower virtual queue until it is empty, every packet is
     /// marked. Needs price_encoding.
     pub struct VirtualQueueParams {
-        /// f: size and rate of the virtual queue, as a part of the queue's.
+        /// f: size and rate of the virtual queue, as a share of the queue's.
         pub scale: Share = "0.9",
         /// q_max: size of the queue. Default: the buffer.
         pub capacity: Option<QueueLength>,
@@ -38,15 +37,15 @@ parameters! {
 /// State of one virtual queue.
 #[derive(Clone, Debug)]
 pub struct VirtualQueue {
-    /// f c, bytes per nanosecond.
+    /// Rate f c, bytes per nanosecond.
     rate: f64,
-    /// f q_max, bytes.
+    /// Capacity f q_max, bytes.
     capacity: f64,
     encoding: Encoding,
-    /// v, as of `at`.
+    /// Level v, as of `at`.
     level: f64,
     at: Time,
-    /// It has overflowed, and has not been empty since.
+    /// Whether it has overflowed since it was last empty.
     overflowed: bool,
 }
 

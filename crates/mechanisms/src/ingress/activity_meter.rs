@@ -1,10 +1,9 @@
-//! Activity meter: by how many doublings a user exceeds its reference rate.
-//! M. Menth and N. Zeitler, "Activity-Based Congestion Management", sections 3.2, 4.1 and 5.3.1;
-//! equation numbers from there.
+//! Activity meter: log2 of the factor by which a user exceeds its reference rate. M. Menth and N. Zeitler,
+//! "Activity-Based Congestion Management", sections 3.2, 4.1 and 5.3.1; equation numbers from there.
 //!
-//! A token bucket of size B whose fill F rises with the reference rate R_r and may fall below zero.
-//! How far below says how active the user is; and the more active, the less a packet takes out, so
-//! that F settles where inflow and outflow are equal:
+//! A token bucket of size B whose fill F rises with the reference rate R_r and may become negative. The deficit
+//! determines the activity of the user; the higher the activity, the less a packet drains, so that F settles where
+//! inflow and outflow are equal:
 //!
 //! ```text
 //! F ← min(B, F + R_r (t_now − t_last))                          (1)
@@ -14,14 +13,14 @@
 //! A_g = ⌈A/g⌉ g              what the packet carries            (5.3.1)
 //! ```
 //!
-//! The inertia I is the time in which the activity falls by 1 when the user falls silent. It should
-//! be at least the time that R_r takes for one packet (8), else the activity oscillates.
+//! The inertia I is the time in which the activity falls by 1 after the user stops. It should be at least the time that
+//! R_r takes for one packet (8); otherwise the activity oscillates.
 //!
 //! Several meters that share a user's traffic give the same activity when each has its share of R_r
 //! and B ("distributed meters", section 3.4).
 //!
-//! Where the paper leaves it open: the bucket starts full; the bucket is drained by the exact
-//! activity also when the packet carries a rounded one; L counts every byte on the wire.
+//! Not specified by the paper: the bucket starts full; it is drained by the exact activity even if the packet carries a
+//! rounded one; L counts every byte on the wire.
 
 use crate::mechanism::About;
 use crate::parameters;
@@ -31,17 +30,17 @@ use crate::stage::{Capabilities, FastVerdict, PacketSummary, Passage, Passing, S
 use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 
 parameters! {
-    /// Writes into each packet by how many doublings its user exceeds the reference rate.
+    /// Writes into each packet log2 of the factor by which its user exceeds the reference rate.
     pub struct ActivityMeterParams {
-        /// Rate R_r that the user is entitled to.
+        /// Reference rate R_r that the user is entitled to.
         pub reference_rate: Rate,
         /// Inertia I: time in which activity falls by 1.
         pub inertia: Span = "600 ms",
-        /// Burst allowance B: what passes at activity 0 after a pause.
+        /// Burst allowance B: bytes that pass at activity 0 after a pause.
         pub burst_allowance: Bytes = "0 B",
-        /// Step g: activity is rounded up to a multiple of it. Without it, it is exact.
+        /// Step g to whose multiples activity is rounded up. Default: exact.
         pub granularity: Option<Step>,
-        /// Meters that a user's packets take in turn, each with its share of R_r and B.
+        /// Number of meters visited in rotation, each with its share of R_r and B.
         pub meters: Whole<1, 1000> = "1",
     }
     check ActivityMeterParams::errors;
@@ -60,17 +59,17 @@ impl ActivityMeterParams {
 /// State of one meter. The reference rate and the inertia must not be zero.
 #[derive(Clone, Debug)]
 pub struct ActivityMeter {
-    /// B, in bytes.
+    /// Burst allowance B, bytes.
     burst_allowance: f64,
-    /// g.
+    /// Granularity g.
     granularity: Option<f64>,
-    /// F, in bytes.
+    /// Fill F, bytes.
     fill: f64,
-    /// t_last.
+    /// Time t_last of the last update.
     last: Time,
-    /// R_r, in bytes per nanosecond.
+    /// Reference rate R_r, bytes per nanosecond.
     bytes_per_nano: f64,
-    /// 1/(R_r I), in activity per byte.
+    /// 1/(R_r I), activity per byte.
     activity_per_byte: f64,
 }
 
@@ -93,7 +92,7 @@ impl Stage for ActivityMeter {
         ..Capabilities::NONE
     };
 
-    /// A meter with a full bucket.
+    /// Returns a meter with a full bucket.
     fn new(params: ActivityMeterParams) -> Self {
         let bytes_per_sec = params.reference_rate.as_bytes_per_sec();
         ActivityMeter {
@@ -130,17 +129,17 @@ impl Stage for ActivityMeter {
 }
 
 impl ActivityMeter {
-    /// Meters a packet and returns the activity that it is to carry.
+    /// Meters a packet and returns the activity that it has to carry.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Time, len: Bytes) -> f32 {
-        // Signed, since that is one instruction, and no run is so long.
+        // Signed, since that conversion is one instruction, and times fit.
         let elapsed_ns = now.since(self.last).as_nanos() as i64 as f64;
         self.last = now;
         let filled = self.fill + self.bytes_per_nano * elapsed_ns;
-        // One instruction, where `min` takes five for what is no number.
+        // One instruction, where `min` takes five because of NaN.
         self.fill = if filled < self.burst_allowance { filled } else { self.burst_allowance };
         if self.fill >= 0.0 {
-            // A = 0, 2^(−A) = 1: no power to take.
+            // A = 0, 2^(−A) = 1: no power needed.
             self.fill -= len.as_f64();
             return 0.0;
         }

@@ -18,7 +18,7 @@ fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter
     ActivityMeter::new(params(reference_kbps, inertia_s, burst_bytes))
 }
 
-/// (time in s, activity) of every packet of a constant-rate user that sends for `secs`.
+/// Returns (time in s, activity) of every packet of a constant-rate user that sends for `secs`.
 fn cbr(meter: &mut ActivityMeter, sent_kbps: u64, secs: f64) -> Vec<(f64, f64)> {
     let gap_ns = 1500 * 8 * 1_000_000 / sent_kbps;
     let times = (0..).map(|n| Time::from_nanos(n * gap_ns)).take_while(|t| t.as_secs() < secs);
@@ -29,7 +29,7 @@ fn final_activity(trace: &[(f64, f64)]) -> f64 {
     trace.last().expect("sent packets").1
 }
 
-/// Time of the first packet with a positive activity.
+/// Returns the time of the first packet with a positive activity.
 fn onset(trace: &[(f64, f64)]) -> f64 {
     trace.iter().find(|&&(_, activity)| activity > 0.0).expect("became active").0
 }
@@ -46,8 +46,7 @@ fn the_fast_path_meters_a_packet() {
     }
 }
 
-/// Figure 1 and t_A⁺ = B/(R_t − R_r): 0.8 s at 2 Mb/s, 0.114 s at 8 Mb/s. One packet more or less
-/// is 6 ms and 1.5 ms.
+/// Figure 1 and t_A⁺ = B/(R_t − R_r): 0.8 s at 2 Mb/s, 0.114 s at 8 Mb/s. A deviation of one packet is 6 ms and 1.5 ms.
 #[test]
 fn activity_sets_in_when_the_burst_allowance_is_used_up() {
     for (sent_kbps, want, tolerance) in [(2_000, 0.8, 0.024), (8_000, 0.8 / 7.0, 0.006)] {
@@ -65,8 +64,8 @@ fn without_burst_allowance_the_second_packet_is_active() {
     }
 }
 
-/// Figure 1 and equation 7: 1 and 3, whatever the inertia. At the arrivals the law is exact: what a
-/// packet takes out, L·2^(−A), is what has come in since the last one, L·R_r/R_t.
+/// Figure 1 and equation 7: 1 and 3, for any inertia. At arrivals the law is exact: the amount that a packet drains,
+/// L·2^(−A), equals the inflow since the last one, L·R_r/R_t.
 #[test]
 fn stationary_activity_is_log2_of_the_rate_ratio() {
     for (sent_kbps, want) in [(2_000, 1.0), (4_000, 2.0), (8_000, 3.0)] {
@@ -77,7 +76,7 @@ fn stationary_activity_is_log2_of_the_rate_ratio() {
     }
 }
 
-/// Rates that are no power of two apart.
+/// Rate ratios that are no powers of two.
 #[test]
 fn stationary_activity_meets_equation_7_at_any_ratio() {
     for ratio in [1.5, 3.0, 10.0, 100.0] {
@@ -88,7 +87,7 @@ fn stationary_activity_meets_equation_7_at_any_ratio() {
     }
 }
 
-/// Below the reference rate there is no activity, beyond the packet that empties the bucket.
+/// Below the reference rate there is no activity, except by the packet that empties the bucket.
 #[test]
 fn a_user_at_the_reference_rate_is_not_active() {
     let trace = cbr(&mut meter(1_000, 0.6, 1_500), 1_000, STOP);
@@ -117,7 +116,7 @@ fn after_the_last_packet_activity_falls_linearly_within_inertia_times_activity()
     }
 }
 
-/// Figure 1: for I = 0.1 s the curves for A_s = 1 and 3 look alike; for I = 1 s it takes longer.
+/// Figure 1: for I = 0.1 s the curves for A_s = 1 and 3 are similar; for I = 1 s the rise takes longer.
 #[test]
 fn the_rise_takes_as_long_as_the_inertia_says_and_hardly_depends_on_the_activity() {
     let rise = |inertia_s: f64, sent_kbps: u64, a_s: f64| {
@@ -129,7 +128,7 @@ fn the_rise_takes_as_long_as_the_inertia_says_and_hardly_depends_on_the_activity
     assert!(rise(1.0, 2_000, 1.0) > 5.0 * to_1);
 }
 
-/// Section 4.1: a burst of V bytes, R_t I ≤ V < 2 R_t I, raises the activity by one, whatever R_r.
+/// Section 4.1: a burst of V bytes, R_t I ≤ V < 2 R_t I, raises the activity by one, for any R_r.
 #[test]
 fn a_burst_between_once_and_twice_rate_times_inertia_raises_activity_by_one() {
     for (reference_kbps, sent_kbps) in [(1_000, 2_000), (1_000, 8_000), (100, 2_000)] {
@@ -146,8 +145,8 @@ fn a_burst_between_once_and_twice_rate_times_inertia_raises_activity_by_one() {
     }
 }
 
-/// Figure 2 and equation 8: R_r = 10 kb/s, R_t = 20 kb/s, packets of 1500 B. At I = 1.2 s, where
-/// R_r I is one packet, the activity rises without a dip; at smaller inertia it swings.
+/// Figure 2 and equation 8: R_r = 10 kb/s, R_t = 20 kb/s, packets of 1500 B. At I = 1.2 s, where R_r I is one packet,
+/// the activity rises monotonically; at smaller inertia it oscillates.
 #[test]
 fn too_little_inertia_makes_activity_oscillate() {
     let largest_fall = |inertia_s: f64| {
@@ -155,7 +154,7 @@ fn too_little_inertia_makes_activity_oscillate() {
         trace.windows(2).map(|w| w[0].1 - w[1].1).fold(0.0, f64::max)
     };
     assert!(largest_fall(1.2) < 1e-6, "I = 1.2 s: falls by {}", largest_fall(1.2));
-    // At 0.6 s the second packet happens to meet A_s exactly (see below); under that it swings.
+    // At 0.6 s the second packet has exactly A_s (see below); below that it oscillates.
     assert!(largest_fall(0.5) > 0.1);
     assert!(largest_fall(0.3) > 0.5);
 }
@@ -169,8 +168,8 @@ fn too_little_inertia_overshoots_at_the_second_packet() {
     }
 }
 
-/// Section 3.4: a user whose packets go in turn over two meters of half the rate and half the
-/// burst allowance has the activity that one meter would give.
+/// Section 3.4: a user whose packets alternate between two meters of half the rate and half the burst allowance has the
+/// same activity as with one meter.
 #[test]
 fn two_meters_of_half_the_rate_give_the_same_activity() {
     let mut whole = meter(1_000, 1.0, 100_000);
@@ -179,13 +178,13 @@ fn two_meters_of_half_the_rate_give_the_same_activity() {
         let now = Time::from_nanos(n * 3_000_000); // 4 Mb/s
         let one = whole.on_packet(now, PACKET);
         let of_two = halves[(n % 2) as usize].on_packet(now, PACKET);
-        // One packet moves a half meter by at most 1500/62,500 = 0.024.
+        // One packet changes a half meter by at most 1500/62,500 = 0.024.
         assert!((one - of_two).abs() < 0.025, "packet {n}: {one} and {of_two}");
     }
 }
 
 proptest! {
-    /// The law behind the test above, exactly: half the rate, half the burst, half of each packet.
+    /// The law behind the test above, exact: half the rate, half the burst, half of each packet.
     #[test]
     fn a_meter_scales(
         packets in prop::collection::vec((0u64..50_000_000, 1u64..1500), 1..300),
@@ -200,8 +199,8 @@ proptest! {
         }
     }
 
-    /// What a packet carries is a multiple of g, never less than the exact activity and less than
-    /// g more; and the meter goes on as if nothing had been rounded.
+    /// The carried activity is a multiple of g, not less than the exact one and less than g above it; the meter's state
+    /// does not depend on the rounding.
     #[test]
     fn granularity_rounds_up_by_less_than_one_step(
         gaps_ns in prop::collection::vec(0u64..5_000_000, 1..300),
@@ -222,8 +221,7 @@ proptest! {
         }
     }
 
-    /// The bucket holds at most B: however long the pause, no more than B and one packet pass at
-    /// activity 0.
+    /// The bucket holds at most B: after any pause, at most B and one packet pass at activity 0.
     #[test]
     fn a_pause_earns_no_more_than_the_burst_allowance(
         pause_ns in 0u64..1_000_000_000_000, burst in 0u64..100_000,
@@ -234,7 +232,7 @@ proptest! {
         prop_assert_eq!(inactive as u64, burst / 1500 + 1);
     }
 
-    /// Activity is finite and never negative, whatever is sent.
+    /// Activity is finite and never negative, for any traffic.
     #[test]
     fn activity_is_finite_and_not_negative(
         packets in prop::collection::vec((0u64..10_000_000_000, 0u64..100_000), 1..200),

@@ -1,4 +1,4 @@
-//! What happens to a packet at the ingress.
+//! Mechanisms at the ingress.
 
 pub mod activity_meter;
 

@@ -1,6 +1,6 @@
-//! The macros that declare parameters, words and choices.
+//! Macros that declare parameters, words and choices.
 
-/// Declares a choice of words, each with what it means.
+/// Declares an enum of words, each with its meaning.
 #[macro_export]
 macro_rules! words {
     ($(#[doc = $about:literal])* pub enum $name:ident {
@@ -11,7 +11,7 @@ macro_rules! words {
         pub enum $name { $( $(#[doc = $meaning])* $variant, )* }
 
         impl $name {
-            /// As a scenario file has it.
+            /// Returns the word as in a scenario file.
             pub const fn word(self) -> &'static str {
                 match self { $( $name::$variant => $word ),* }
             }
@@ -35,8 +35,8 @@ macro_rules! words {
     };
 }
 
-/// Declares a choice: an enum of parameters, each with its name in scenario files. The first may be some
-/// without parameters, with a comment instead.
+/// Declares a choice: an enum of parameters, each with its name in scenario files. The first variants may have no
+/// parameters, with a comment instead.
 #[macro_export]
 macro_rules! choice {
     (
@@ -101,8 +101,8 @@ macro_rules! choice {
     };
 }
 
-/// Declares what can be chosen in a place: a [`choice!`](crate::choice) of mechanisms, each described by
-/// itself, as `trait`, and their entries in the registry.
+/// Declares the choice at a place: a [`choice!`](crate::choice) of mechanisms, each described by its `trait`
+/// implementation, and their entries in the registry.
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
@@ -119,7 +119,7 @@ macro_rules! choices {
             }
         }
 
-        /// What the registry says of all of them.
+        /// Registry entries of all of them.
         pub const ALL: &[$crate::mechanism::Mechanism] = &[$(
             $crate::mechanism::Mechanism::declared(
                 $crate::mechanism::Category::$category,
@@ -131,9 +131,9 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
-/// a scenario file would write it, or one for each profile in braces) or be an `Option`, and a function that finds errors (none, one or
-/// several) in the values together. What is `retired` says of keys of before what to write today.
+/// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as in a scenario file,
+/// or one for each profile in braces) or be an `Option`, and a function that returns the errors (none, one or several)
+/// of the values together. `retired` lists former keys with their replacements.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -188,7 +188,7 @@ macro_rules! parameters {
     };
 }
 
-/// The default of a parameter; without one it has to be set, unless it is an `Option`.
+/// Returns the default of a parameter; without one it is required, unless it is an `Option`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! default_value {

@@ -1,4 +1,4 @@
-//! What may stand for a parameter, and a value of one.
+//! Kinds of parameters, and their values.
 
 use super::{Choice, Parameter, ParameterError};
 use crate::units::{
@@ -15,7 +15,7 @@ pub enum ParameterValue {
     RateOrOutage(RateOrOutage),
     /// Time.
     Span(Span),
-    /// Times, in turn.
+    /// Times, used in rotation.
     Spans(Spans),
     /// Size.
     Bytes(Bytes),
@@ -37,7 +37,7 @@ pub enum ParameterValue {
     Step(Step),
     /// Above 0, at most 10⁹.
     Demand(Demand),
-    /// Time, or not at all.
+    /// Time, or `off`.
     OrOff(OrOff),
     /// One of several words.
     Word(&'static str),
@@ -45,23 +45,23 @@ pub enum ParameterValue {
     Count(u32),
     /// Yes or no.
     Flag(bool),
-    /// Whatever the mechanism can read.
+    /// Text in a format of the mechanism.
     Text(String),
     /// Points of a function.
     Points(Points),
-    /// One of several mechanisms: its place among them, and a value for each of its parameters.
+    /// One of several mechanisms: its index, and its values.
     Choice(usize, Vec<ParameterValue>),
-    /// Several of those, in a row.
+    /// Several such mechanisms, in order.
     List(Vec<ParameterValue>),
-    /// A list of tables: for each, a value for each of its parameters.
+    /// List of tables: the values of each.
     Tables(Vec<Vec<ParameterValue>>),
-    /// A table of its own: a value for each of its parameters.
+    /// Nested table: its values.
     Nested(Vec<ParameterValue>),
-    /// The mechanism does without.
+    /// No value: the mechanism has no default.
     Unset,
 }
 
-/// What may stand for a parameter.
+/// Kind of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Bits per second.
@@ -70,13 +70,13 @@ pub enum Kind {
     RateOrOutage,
     /// Time.
     Span,
-    /// Time, or several in turn.
+    /// Time, or several used in rotation.
     Spans,
     /// Size.
     Bytes,
     /// Packets, or size.
     QueueLength,
-    /// Packets, also parts of one, or size.
+    /// Packets, including fractions, or size.
     Tokens,
     /// Packets per second, or bits per second.
     TokenRate,
@@ -94,59 +94,66 @@ pub enum Kind {
     Demand,
     /// Time, or the word `off`.
     OrOff,
-    /// One of these words, each with what it means.
+    /// One of these words, each with its meaning.
     Word(&'static [(&'static str, &'static str)]),
     /// A whole number.
     Count {
-        /// Smallest.
+        /// Minimum.
         min: u32,
-        /// Largest.
+        /// Maximum.
         max: u32,
     },
     /// true or false.
     Flag,
-    /// A text that the mechanism reads.
+    /// Text in a format of the mechanism.
     Text,
     /// Points \[queue length in packets, probability\].
     Points,
     /// One of these mechanisms.
     Choice(Alternatives),
-    /// Several of these mechanisms, in a row.
+    /// Several of these mechanisms, in order.
     List(Alternatives),
     /// A list of tables, each with these parameters.
     Tables(Form),
-    /// A table with these parameters, of which each has a default.
+    /// A table with these parameters.
     Nested(Form),
+    /// A plain value, or a table that says more.
+    PlainOrTable {
+        /// What may stand where it is no table.
+        plain: &'static Kind,
+        /// The table: [`Kind::Nested`] or [`Kind::Choice`].
+        table: &'static Kind,
+    },
 }
 
-/// What a table has: the one of a parameter, or each of a list.
+/// Contents of a table, nested or in a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// What it is called in a scenario file's types.
+    /// Name of the table among the types of a scenario file.
     pub name: &'static str,
-    /// What it says.
+    /// Description.
     pub about: &'static str,
-    /// What can be set.
+    /// Parameters.
     pub parameters: &'static [Parameter],
-    /// What is wrong with the values of one, taken together.
+    /// Returns the errors of the values together.
     pub errors: fn(Vec<ParameterValue>) -> Vec<ParameterError>,
 }
 
-/// The mechanisms of which one can be chosen.
+/// Mechanisms to choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Alternatives {
-    /// What it is called in a scenario file's types.
+    /// Name of the choice among the types of a scenario file.
     pub name: &'static str,
-    /// What is chosen.
+    /// Description of the choice.
     pub about: &'static str,
-    /// Name, explanation and parameters of each.
+    /// Name, description and parameters of each.
     pub kinds: &'static [(&'static str, &'static str, &'static [Parameter])],
-    /// What is wrong with the values, taken together, of the one in this place.
+    /// Returns the errors of the values together, for the mechanism with this index.
     pub errors: fn(usize, Vec<ParameterValue>) -> Vec<ParameterError>,
 }
 
 impl Alternatives {
-    /// Of this choice.
+    /// Returns the alternatives of a choice.
     pub const fn of<C: Choice>() -> Self {
         Alternatives {
             name: C::NAME,
@@ -158,9 +165,10 @@ impl Alternatives {
 }
 
 impl Kind {
-    /// Its unit, for tables of parameters.
+    /// Returns the unit, for tables of parameters.
     pub const fn unit(self) -> &'static str {
         match self {
+            Kind::PlainOrTable { plain, .. } => plain.unit(),
             Kind::Rate | Kind::RateOrOutage => "bit/s",
             Kind::Span | Kind::Spans => "s",
             Kind::Bytes => "B",

@@ -1,26 +1,26 @@
-//! What can be set of a mechanism, and what it is when nobody sets it.
+//! Description of a parameter, and its default.
 
 use core::fmt;
 
 use super::Kind;
 
-/// Something that can be set in a scenario file.
+/// Parameter of a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its key.
+    /// Key.
     pub name: &'static str,
-    /// What it is when not set, as written in a scenario file.
+    /// Default, as written in a scenario file.
     pub default: DefaultValue,
-    /// Its unit, or what else it may be.
+    /// Unit, or kind.
     pub unit: &'static str,
-    /// What it means, with its letter in the equations.
+    /// Meaning, with its symbol in the equations.
     pub meaning: &'static str,
-    /// What may stand there.
+    /// Kind.
     pub kind: Kind,
 }
 
 impl Parameter {
-    /// Its unit, or the words to choose from.
+    /// Returns the unit, or the words to choose from.
     pub fn unit_or_words(&self) -> String {
         match self.kind {
             Kind::Word(words) => words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "),
@@ -32,34 +32,34 @@ impl Parameter {
     }
 }
 
-/// What a parameter is when it is not set.
+/// Default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// It has to be set.
+    /// Required.
     Required,
-    /// The mechanism does without.
+    /// Unset: the mechanism omits the feature.
     Unset,
-    /// It follows the profile of the scenario, and is one of these.
+    /// Depends on the profile of the scenario.
     ByProfile(ByProfile),
-    /// This value.
+    /// Constant.
     Value(&'static str),
-    /// Its keys have defaults of their own.
+    /// Defaults of its own keys.
     Nested,
 }
 
-/// A default for each profile, as written in a scenario file.
+/// Default for each profile, as written in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByProfile {
-    /// As today's Linux has it.
+    /// Default of today's Linux.
     pub linux: &'static str,
-    /// As research simulators have it: ns-2, and where that lacks the mechanism, ns-3.
+    /// Default of research simulators: ns-2, or ns-3 if ns-2 lacks the mechanism.
     pub classic: &'static str,
-    /// As Linux had it in 2009; today's where that did not have the mechanism.
+    /// Default of Linux in 2009; today's if Linux did not have the mechanism then.
     pub linux_2_6_29: &'static str,
 }
 
 impl ByProfile {
-    /// All of them.
+    /// Returns all defaults.
     pub const fn all(&self) -> [&'static str; 3] {
         [self.linux, self.classic, self.linux_2_6_29]
     }

@@ -1,4 +1,4 @@
-//! The types that a parameter can have.
+//! Types of parameters.
 
 use core::ops::Deref;
 
@@ -8,19 +8,20 @@ use crate::units::{
     Share, Span, Spans, Step, TokenRate, Tokens, Whole,
 };
 
-/// The type of a parameter.
+/// Type of a parameter.
 pub trait ParameterType: Clone {
-    /// What may stand for it.
+    /// Kind in a scenario file.
     const KIND: Kind;
-    /// What it is where neither the file nor the declaration has a value.
+    /// Default if the declaration has none.
     const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Required;
 
-    /// As a value.
+    /// Converts to a value.
     fn to_value(&self) -> ParameterValue;
 
-    /// From a value of its kind.
+    /// Converts from a value of its kind.
     ///
     /// # Panics
+    ///
     /// If the value is of another kind.
     fn from_value(value: ParameterValue) -> Self;
 }
@@ -63,7 +64,7 @@ parameter_types! {
     Points => Points;
 }
 
-/// Largest whole number where a declaration has no bounds of its own.
+/// Maximum of integers whose declaration has no bounds.
 const MAX_COUNT: u32 = 1_000_000;
 
 impl ParameterType for u32 {
@@ -93,7 +94,7 @@ impl<const MIN: u32, const MAX: u32> ParameterType for Whole<MIN, MAX> {
     }
 }
 
-/// What need not be set.
+/// Optional parameter.
 impl<T: ParameterType> ParameterType for Option<T> {
     const KIND: Kind = T::KIND;
     const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Unset;
@@ -107,7 +108,7 @@ impl<T: ParameterType> ParameterType for Option<T> {
     }
 }
 
-/// A mechanism with parameters of its own.
+/// Mechanism with its own parameters.
 impl<C: Choice> ParameterType for C {
     const KIND: Kind = Kind::Choice(Alternatives::of::<C>());
 
@@ -124,7 +125,7 @@ impl<C: Choice> ParameterType for C {
     }
 }
 
-/// Mechanisms in a row.
+/// Several mechanisms, in order.
 impl<C: Choice> ParameterType for Vec<C> {
     const KIND: Kind = Kind::List(Alternatives::of::<C>());
 
@@ -140,7 +141,7 @@ impl<C: Choice> ParameterType for Vec<C> {
     }
 }
 
-/// A list of tables that each have these parameters.
+/// List of tables with these parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables<P>(pub Vec<P>);
 
@@ -168,7 +169,7 @@ impl<P: Parameters> ParameterType for Tables<P> {
     }
 }
 
-/// Parameters in a table of their own. Each has a default.
+/// Nested table of parameters, all of which have defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nested<P>(pub P);
 

@@ -38,31 +38,31 @@ use crate::units::{Span, Time};
 use aggregation::Aggregation;
 use long_term::{LongTerm, PolicerFinding, PolicerSample};
 
-/// Gain of Startup, 2/ln 2: in Linux's fixed point.
+/// Gain of Startup, 2/ln 2, in Linux's fixed point.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// Gain of Drain, its inverse.
+/// Gain of Drain, the inverse of Startup's.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// Gain of the window in ProbeBW.
 const CWND_GAIN: f64 = 2.0;
 /// Gains of ProbeBW, each for a round trip.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Round trips of the bandwidth filter.
+/// Length of the bandwidth filter, round trips.
 const BANDWIDTH_ROUNDS: u32 = 10;
-/// Age of the shortest round trip at which it is measured anew.
+/// Age of the minimum round-trip time at which it is measured again.
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
-/// Time in ProbeRTT with the smallest window.
+/// Time in ProbeRTT with the minimum window.
 const PROBE_RTT: Span = Span::from_millis(200);
-/// The smallest window, segments.
+/// Minimum window, segments.
 const LEAST_WINDOW: u32 = 4;
-/// Growth of the bandwidth that shows that the pipe is not full,
+/// Minimum growth of the bandwidth while the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
-/// and round trips without.
+/// Number of round trips without this growth that end Startup.
 const FULL_ROUNDS: u32 = 3;
-/// The pacing rate is this share of what the model has it.
+/// Pacing rate as a fraction of the model's rate.
 const PACING_MARGIN: f64 = 0.99;
-/// Below this rate of payload a burst may be a single segment, bytes per second.
+/// Rate of payload below which a burst may be a single segment, bytes per second.
 const SINGLE_BELOW: f64 = 1.2e6 / 8.0;
-/// Bytes of the largest burst (`GSO_MAX_SIZE - 1 - MAX_TCP_HEADER`).
+/// Size of the largest burst (`GSO_MAX_SIZE - 1 - MAX_TCP_HEADER`), bytes.
 const LARGEST_BURST: f64 = 65_536.0 - 1.0 - 320.0;
 /// Initial window of Linux (`TCP_INIT_CWND`).
 const INITIAL_WINDOW: u32 = 10;
@@ -98,11 +98,11 @@ struct Model {
     bandwidth: WindowedMax,
     rounds: u32,
     round_start: bool,
-    /// A round trip ends with a segment that was sent when so many had been delivered.
+    /// Number of delivered segments at which the current round trip ends.
     round_end: u64,
     min_rtt: Option<Span>,
     min_rtt_at: Time,
-    /// There was a round trip when the pacing rate was set first.
+    /// Whether an RTT sample was available when the pacing rate was set first.
     has_seen_rtt: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -114,7 +114,7 @@ struct Model {
     idle_restart: bool,
     recovering: Recovering,
     packet_conservation: bool,
-    /// The window before recovery or ProbeRTT.
+    /// Window before recovery or ProbeRTT.
     prior_cwnd: u32,
     aggregation: Aggregation,
     long_term: LongTerm,
@@ -142,7 +142,7 @@ impl Control for Bbr {
 
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
 
-    /// Loss recovery begins: the window is kept for its end, and the threshold as it is.
+    /// Begins loss recovery: the window is stored for its end, and the threshold is kept.
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         self.0.save_cwnd(window.cwnd as u32);
         window.ssthresh
@@ -210,7 +210,7 @@ impl ModelPath for Model {
     fn on_timeout(&mut self, totals: Totals) {
         self.recovering = Recovering::Timeout;
         self.full_bandwidth = 0.0;
-        // A timeout is as the end of a round trip.
+        // A timeout counts as the end of a round trip.
         self.round_start = true;
         self.totals = totals;
         self.look_for_policer(true, false);
@@ -247,12 +247,12 @@ impl ModelPath for Model {
 }
 
 impl Model {
-    /// Estimated bandwidth: that of a policer, if there is one.
+    /// Returns the estimated bandwidth: that of a policer, if one is detected.
     fn bandwidth(&self) -> f64 {
         self.long_term.rate().unwrap_or(self.bandwidth.get())
     }
 
-    /// The gain of Startup at the window and a round trip, or 1 ms.
+    /// Sets the pacing rate to the gain of Startup times the window per round trip, or per 1 ms.
     fn start_pacing(&mut self, window: &Window, rtt: Option<Span>) {
         self.has_seen_rtt = rtt.is_some();
         let rtt_s = rtt.map_or(1e-3, |rtt| rtt.as_secs().max(1e-6));
@@ -266,7 +266,7 @@ impl Model {
         self.set_pacing_rate(self.pacing_gain * self.bandwidth());
     }
 
-    /// Before the pipe is full, the rate only grows.
+    /// Sets the pacing rate, which may only increase before the pipe is full.
     fn set_pacing_rate(&mut self, rate: f64) {
         let rate = PACING_MARGIN * rate;
         if self.full || rate > self.pacing_rate {
@@ -306,13 +306,13 @@ impl Model {
         }
     }
 
-    /// Bandwidth times shortest round trip and a gain, segments.
+    /// Returns bandwidth times minimum round-trip time times a gain, segments.
     fn bdp(&self, bandwidth: f64, gain: f64) -> u32 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_WINDOW };
         libm::ceil(bandwidth * min_rtt.as_secs() * gain) as u32
     }
 
-    /// Room for three bursts of segmentation offload and for delayed ACKs.
+    /// Adds room for three bursts of segmentation offload and for delayed ACKs.
     fn with_bursts(&self, segments: u32) -> u32 {
         let segments = (segments + 3 * self.burst() + 1) & !1;
         segments + if self.state == State::ProbeBw && self.cycle_index == 0 { 2 } else { 0 }
@@ -322,13 +322,13 @@ impl Model {
         self.with_bursts(self.bdp(self.bandwidth.get(), gain))
     }
 
-    /// Segments of a burst: what leaves in a millisecond.
+    /// Returns the size of a burst, segments: the data sent in a millisecond.
     fn burst(&self) -> u32 {
         let bytes = (self.pacing_rate * self.mss / 1024.0).min(LARGEST_BURST);
         ((bytes / self.mss) as u32).max(self.least_burst()).min(127)
     }
 
-    /// Segments in the network when the next leaves.
+    /// Returns the number of segments in the network when the next is sent.
     fn in_network(&self, in_flight: u32, sample: &RateSample) -> u32 {
         let delivered = (self.bandwidth() * sample.until_departure.as_secs()) as u32;
         let burst = if self.pacing_gain > 1.0 { self.burst() } else { 0 };
@@ -354,7 +354,7 @@ impl Model {
         self.cycle_at = now;
     }
 
-    /// Begins with any gain but that of draining.
+    /// Enters ProbeBW with a random gain other than that of draining.
     fn enter_probe_bw(&mut self) {
         self.state = State::ProbeBw;
         self.cycle_index = CYCLE.len() - 1 - self.draws.below(CYCLE.len() as u32 - 1) as usize;
@@ -385,7 +385,7 @@ impl Model {
         }
     }
 
-    /// Returns whether what is in flight counts as limited by the application.
+    /// Updates the minimum RTT. Returns whether the data in flight count as limited by the application.
     fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let now = sample.now;
         let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
@@ -448,7 +448,7 @@ impl Model {
         };
     }
 
-    /// Keeps the last window that neither recovery nor ProbeRTT had cut.
+    /// Stores the last window that neither recovery nor ProbeRTT has reduced.
     fn save_cwnd(&mut self, cwnd: u32) {
         let is_cut = self.recovering != Recovering::No || self.state == State::ProbeRtt;
         self.prior_cwnd = if is_cut { self.prior_cwnd.max(cwnd) } else { cwnd };
@@ -466,7 +466,7 @@ impl Model {
         }
     }
 
-    /// The window as recovery has it, and whether as many segments leave as arrive.
+    /// Returns the window during recovery, and whether packet conservation applies.
     fn recovered(&mut self, cwnd: u32, sample: &RateSample) -> (u32, bool) {
         let mut cwnd = if sample.newly_lost > 0 {
             cwnd.saturating_sub(sample.newly_lost).max(1)
@@ -486,7 +486,7 @@ impl Model {
         if self.packet_conservation { (cwnd.max(conserved), true) } else { (cwnd, false) }
     }
 
-    /// Towards the window of the model, by no more than what has arrived.
+    /// Returns the window increased towards the model's window, by at most the acknowledged segments.
     fn grown(&self, cwnd: u32, acked: u32) -> u32 {
         let bandwidth = self.bandwidth();
         let aggregation = if self.full { self.aggregation.allowance(bandwidth) } else { 0 };

@@ -42,33 +42,33 @@ use crate::units::{Span, Time};
 use bounds::MaxBandwidth;
 use probe_bw::AckPhase;
 
-/// Share of the estimated bandwidth that is sent (`PacingMarginPercent`).
+/// Pacing rate as a fraction of the estimated bandwidth (`PacingMarginPercent`).
 const PACING_MARGIN: f64 = 0.99;
-/// Loss rate that is too much (`LossThresh`).
+/// Maximum tolerated loss rate (`LossThresh`).
 const LOSS_THRESHOLD: f64 = 0.02;
-/// What a loss leaves of a bound (`Beta`).
+/// Multiplicative decrease of a bound on loss (`Beta`).
 const BETA: f64 = 0.7;
-/// Share of the long-term bound that Cruise leaves to others (`Headroom`).
+/// Fraction of the long-term bound that Cruise leaves to other flows (`Headroom`).
 const HEADROOM: f64 = 0.15;
-/// The smallest window, segments (`MinPipeCwnd`).
+/// Minimum window, segments (`MinPipeCwnd`).
 const LEAST_WINDOW: f64 = 4.0;
-/// How long the shortest round trip counts (`MinRTTFilterLen`).
+/// Validity of the minimum round-trip time (`MinRTTFilterLen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
-/// From one ProbeRTT to the next (`ProbeRTTInterval`).
+/// Interval between two ProbeRTT states (`ProbeRTTInterval`).
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// Length of ProbeRTT (`ProbeRTTDuration`).
+/// Duration of ProbeRTT (`ProbeRTTDuration`).
 const PROBE_RTT: Span = Span::from_millis(200);
-/// Round trips that ACK aggregation is remembered (`ExtraAckedFilterLen`).
+/// Length of the ACK aggregation filter, round trips (`ExtraAckedFilterLen`).
 const EXTRA_ACKED_ROUNDS: u32 = 10;
-/// Growth that shows that there is no plateau,
+/// Minimum growth of the bandwidth before a plateau.
 const FULL_GROWTH: f64 = 1.25;
-/// and round trips without.
+/// Number of round trips without this growth that end Startup.
 const FULL_ROUNDS: u32 = 3;
-/// Places with losses that end Startup (`BBRStartupFullLossCnt`).
+/// Number of discontiguous losses that end Startup (`BBRStartupFullLossCnt`).
 const FULL_LOSSES: u32 = 6;
-/// Round trips after which Drain ends.
+/// Number of round trips after which Drain ends.
 const DRAIN_ROUNDS: u32 = 3;
-/// Bytes of the largest burst.
+/// Size of the largest burst, bytes.
 const LARGEST_BURST: f64 = 65_536.0;
 
 parameters! {
@@ -120,7 +120,7 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Bbr3(Box<Model>);
 
-/// State of BBR, by the names of the draft where it has one. Rates are in segments per second.
+/// State of BBR, with the names of the draft where it defines one. Rates are in segments per second.
 #[derive(Clone, Debug, Default)]
 struct Model {
     mss: f64,
@@ -160,7 +160,7 @@ struct Model {
     cycle: probe_bw::Cycle,
 }
 
-/// What a spurious recovery goes back to (`undo_...`).
+/// State restored after a spurious recovery (`undo_...`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
     state: Option<State>,
@@ -169,12 +169,12 @@ struct Undo {
     inflight_longterm: f64,
 }
 
-/// What the newest segment of an ACK shows (`RS`).
+/// Data of the newest segment of an ACK (`RS`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     delivery_rate: f64,
     delivered: u64,
-    /// Delivered when the segment was sent.
+    /// Number of segments delivered when the segment was sent.
     prior_delivered: Option<u64>,
     tx_in_flight: f64,
     lost: f64,
@@ -228,7 +228,7 @@ impl Control for Bbr3 {
 
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
 
-    /// Loss recovery begins: what may be restored later is kept (`OnEnterFastRecovery`, `OnEnterRTO`).
+    /// Begins loss recovery and stores the state that may be restored (`OnEnterFastRecovery`, `OnEnterRTO`).
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         self.0.save_state_upon_loss(window);
         window.ssthresh
@@ -362,7 +362,7 @@ impl Model {
         }
     }
 
-    /// Its end restores the window.
+    /// Follows the state of recovery, at whose end the window is restored.
     fn follow_recovery(&mut self, window: &mut Window, recovering: Recovering) {
         let before = core::mem::replace(&mut self.recovering, recovering);
         if before != Recovering::No && recovering == Recovering::No {
@@ -483,7 +483,7 @@ impl Model {
         }
     }
 
-    /// Returns whether what is in flight counts as limited by the application.
+    /// Runs `CheckProbeRTT`. Returns whether the data in flight count as limited by the application.
     fn check_probe_rtt(&mut self, window: &mut Window, rs: &Sample) -> bool {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
             self.state = State::ProbeRtt;
@@ -541,7 +541,7 @@ impl Model {
         self.bdp_multiple(self.bw, 1.0)
     }
 
-    /// Segments of the largest burst (`SetSendQuantum`).
+    /// Returns the size of the largest burst, segments (`SetSendQuantum`).
     fn burst(&self) -> f64 {
         let bytes = (self.pacing_rate * self.mss * 1e-3).min(LARGEST_BURST);
         (bytes / self.mss).max(2.0)
@@ -553,7 +553,7 @@ impl Model {
         if self.state == State::Up { segments + 2.0 } else { segments }
     }
 
-    /// `Inflight(1.0)` at a bandwidth.
+    /// Returns `Inflight(1.0)` at a bandwidth.
     fn inflight(&self, bw: f64) -> f64 {
         self.with_bursts(self.bdp_multiple(bw, 1.0))
     }

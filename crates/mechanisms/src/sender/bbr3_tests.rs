@@ -1,21 +1,21 @@
-//! BBR version 3 held to the pseudo-code of draft-ietf-ccwg-bbr: each transition, and the tests of its appendix that concern
-//! one connection's state.
+//! BBR version 3 compared with the pseudo-code of draft-ietf-ccwg-bbr: each transition, and the tests of its appendix
+//! that concern a single connection.
 
 use super::*;
 use crate::sender::path_model::Newest;
 
 const MS: fn(u64) -> Span = Span::from_millis;
 const RTT: Span = Span::from_millis(100);
-/// Segments a round trip at the bandwidth of the path: the BDP.
+/// Segments per round trip at the bandwidth of the path: the BDP.
 const BDP: u32 = 100;
 
-/// A connection whose ACKs come a round trip apart.
+/// A connection whose ACKs arrive a round trip apart.
 struct Bench {
     model: Model,
     window: Window,
     now: Time,
     totals: Totals,
-    /// The shortest round trip does not age.
+    /// Whether the minimum round-trip time does not age.
     ageless: bool,
 }
 
@@ -28,7 +28,7 @@ impl Bench {
         Bench { model, window, now, totals, ageless: true }
     }
 
-    /// A round trip later an ACK of so many segments comes, all that were sent and that many in flight.
+    /// Delivers an ACK of all `segments` segments sent, with that number in flight, a round trip later.
     fn round(&mut self, segments: u32, change: impl FnOnce(&mut RateSample)) -> State {
         let delivered_before = self.totals.delivered;
         self.now += RTT;
@@ -65,7 +65,7 @@ impl Bench {
         self.model.state
     }
 
-    /// So many segments are lost that left with others in flight when none had been lost, every second one.
+    /// Loses every second one of `segments` segments, which were sent with `in_flight` in flight and before any loss.
     fn lose(&mut self, segments: u64, in_flight: u32, app_limited: bool) {
         let lost_before = self.totals.lost;
         for n in 0..segments {
@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// Goes on at the bandwidth of the path until a state is reached.
+    /// Continues at the bandwidth of the path until a state is reached.
     fn until(&mut self, state: State) {
         let reached = (0..200).any(|_| {
             self.model.state == state || self.round(BDP, |s| s.in_flight = BDP - 10) == state
@@ -132,7 +132,7 @@ fn startup_ends_on_a_plateau_of_three_round_trips() {
     assert!((bench.model.max_bw.get() - 990.0).abs() < 1e-9);
 }
 
-/// In a fast recovery, over 2 % in six places, with samples that the application limits.
+/// In a fast recovery, over 2 % in six places, with samples limited by the application.
 #[test]
 fn startup_ends_on_losses_whoever_limits_the_rate() {
     for (losses, in_flight, ends) in [(6, 100, true), (5, 100, false), (6, 400, false)] {
@@ -183,7 +183,7 @@ fn drain_ends_when_the_queue_has_gone_or_after_three_round_trips() {
     assert_eq!(states, [State::Drain, State::Drain, State::Drain, State::Down]);
 }
 
-/// Between 2 and 3 s, or as many round trips as segments are in flight, 63 at most.
+/// Between 2 and 3 s, or a number of round trips equal to the segments in flight, at most 63.
 #[test]
 fn the_wait_for_a_probe_is_random_and_bounded_by_round_trips() {
     let mut bench = Bench::at(State::Cruise);
@@ -227,7 +227,7 @@ fn up_ends_on_a_plateau_and_the_filter_of_the_bandwidth_goes_on() {
     let states: Vec<_> = (0..3).map(|_| bench.round(BDP, |s| s.in_flight = 130)).collect();
     assert_eq!(states, [State::Up, State::Up, State::Down]);
     assert!(!bench.model.bounds.prev_probe_too_high);
-    // A round trip after the end the cycle is over: what it has measured counts for one more.
+    // A round trip after the end the cycle is over: its measurement counts for one more cycle.
     assert_eq!(bench.model.cycle.ack_phase, AckPhase::ProbeStopping);
     bench.round(BDP / 2, |s| s.in_flight = 130);
     assert_eq!(bench.model.cycle.ack_phase, AckPhase::Init);
@@ -242,7 +242,7 @@ fn up_ends_on_a_plateau_and_the_filter_of_the_bandwidth_goes_on() {
     assert_eq!([with(9.0), with(5.0), with(0.0), with(4.0), with(3.0)], [9.0, 9.0, 5.0, 5.0, 4.0]);
 }
 
-/// `HandleInflightTooHigh`: what was in flight when the losses came to be too many, or 0.7 of what was wanted.
+/// `HandleInflightTooHigh`: the data in flight when the loss rate was exceeded, or 0.7 of the target.
 #[test]
 fn up_ends_on_losses_which_set_the_long_term_bound() {
     for (in_flight, app_limited, want) in [
@@ -267,7 +267,7 @@ fn up_ends_on_losses_which_set_the_long_term_bound() {
     }
 }
 
-/// While it is the window that limits, by 1, 2, 4, ... segments a round trip.
+/// By 1, 2, 4, ... segments per round trip, while the window limits the flow.
 #[test]
 fn the_long_term_bound_grows_ever_faster() {
     let mut bench = Bench::at(State::Up);
@@ -295,7 +295,7 @@ fn the_long_term_bound_grows_ever_faster() {
     assert_eq!(bench.model.state, State::Up, "a bound is no plateau");
 }
 
-/// After a probe that went too high the next stops at the bound; if that is safe another follows at once.
+/// After a probe that was too high the next stops at the bound; if that is safe, another follows immediately.
 #[test]
 fn a_probe_after_one_that_went_too_high_is_a_precaution() {
     let mut bench = Bench::at(State::Up);
@@ -328,7 +328,7 @@ fn down_ends_with_headroom_and_at_the_bdp_or_after_the_wait() {
     assert!((20..=31).contains(&states.len()), "{} round trips", states.len());
 }
 
-/// Once a round trip, to what is delivered or by a factor of 0.7.
+/// Once per round trip, to the delivered data or by a factor of 0.7.
 #[test]
 fn losses_elsewhere_lower_the_short_term_bounds() {
     let mut bench = Bench::at(State::Cruise);
@@ -352,7 +352,7 @@ fn losses_elsewhere_lower_the_short_term_bounds() {
     assert!((bench.model.bounds.bw_shortterm - 650.0).abs() < 1e-9, "nor without a loss");
 }
 
-/// The draft asks for a response to marks; here that to a loss.
+/// The draft requires a response to marks; here it is that to a loss.
 #[test]
 fn marks_count_as_losses() {
     let mut bench = Bench::at(State::Cruise);
@@ -435,7 +435,7 @@ fn a_spurious_loss_is_undone() {
     assert!(bench.model.bounds.inflight_longterm.is_infinite());
 }
 
-/// A link of less than a segment a round trip.
+/// A link of less than a segment per round trip.
 #[test]
 fn the_window_has_four_segments_at_least() {
     let mut bench = Bench::new();

@@ -6,7 +6,7 @@ use crate::sender::path_model::Newest;
 const MS: fn(u64) -> Span = Span::from_millis;
 const RTT: Span = Span::from_millis(100);
 
-/// A connection whose ACKs come a round trip apart.
+/// A connection whose ACKs arrive a round trip apart.
 struct Bench {
     model: Model,
     window: Window,
@@ -24,7 +24,7 @@ impl Bench {
         Bench { model, window, now: Time::ZERO, delivered: 1, lost: 0 }
     }
 
-    /// A round trip later an ACK of so many segments comes, which were all that was sent.
+    /// Delivers an ACK of all `segments` segments sent, a round trip later.
     fn round(&mut self, segments: u32, change: impl FnOnce(&mut RateSample)) {
         let delivered_before = self.delivered;
         self.now += RTT;
@@ -58,7 +58,7 @@ impl Bench {
         self.model.on_sample(&mut self.window, &sample);
     }
 
-    /// Through Startup and Drain, to the first round trip of ProbeBW.
+    /// Passes Startup and Drain, to the first round trip of ProbeBW.
     fn in_probe_bw(seed: u64) -> Self {
         let mut bench = Bench::new(seed);
         (0..4).for_each(|_| bench.round(100, |_| {}));
@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// The gain of 2/ln 2 of the initial window a round trip, less the margin.
+/// The gain of 2/ln 2 times the initial window per round trip, less the margin.
 #[test]
 fn a_connection_begins_at_the_gain_of_startup() {
     let bench = Bench::new(1);
@@ -93,7 +93,7 @@ fn startup_ends_after_three_round_trips_without_growth_and_drain_when_the_queue_
     assert_eq!(bench.model.state, State::ProbeBw);
 }
 
-/// A sample that the application has limited counts if it shows more than was known.
+/// A sample limited by the application counts if it exceeds the estimate.
 #[test]
 fn samples_limited_by_the_application_lower_nothing() {
     let mut bench = Bench::in_probe_bw(1);
@@ -108,7 +108,7 @@ fn samples_limited_by_the_application_lower_nothing() {
     assert_eq!(bench.model.bandwidth(), 500.0, "after ten round trips the largest is forgotten");
 }
 
-/// All but that of draining, each about as often.
+/// All gains but that of draining, each about as often.
 #[test]
 fn probing_begins_with_a_random_gain() {
     let mut begun = [0; 8];
@@ -122,7 +122,7 @@ fn probing_begins_with_a_random_gain() {
     );
 }
 
-/// A gain lasts a round trip; that of probing also until as much is in flight or lost.
+/// A gain lasts a round trip; the probing gain also until the target is in flight or segments are lost.
 #[test]
 fn gains_follow_each_other_by_round_trips() {
     let mut bench = Bench::in_probe_bw(3);
@@ -142,7 +142,7 @@ fn gains_follow_each_other_by_round_trips() {
     assert_eq!(bench.model.pacing_gain, 0.75, "a loss ends probing");
 }
 
-/// 10 s after the shortest round trip; over after 200 ms and a round trip at four segments.
+/// 10 s after the minimum round-trip time; over after 200 ms and a round trip at four segments.
 #[test]
 fn every_ten_seconds_the_window_is_four_segments() {
     let mut bench = Bench::in_probe_bw(1);
@@ -170,7 +170,7 @@ fn every_ten_seconds_the_window_is_four_segments() {
     assert!(bench.window.cwnd >= before - 4.0, "{} after {before}", bench.window.cwnd);
 }
 
-/// In the first round trip as much leaves as arrives, later twice as much; the end restores the window.
+/// Packet conservation in the first round trip, then growth; the end restores the window.
 #[test]
 fn recovery_conserves_packets_for_a_round_trip() {
     let mut bench = Bench::in_probe_bw(1);
@@ -178,7 +178,7 @@ fn recovery_conserves_packets_for_a_round_trip() {
     let before = bench.window.cwnd;
     assert!(before >= 200.0, "{before}");
     bench.model.save_cwnd(before as u32);
-    // Within a round trip, that is of segments sent before the last ended.
+    // Within a round trip: segments sent before the last round trip ended.
     let within = |recovering, lost, in_flight| {
         move |sample: &mut RateSample| {
             sample.newest.as_mut().expect("it has one").delivered_before = 0;
@@ -196,7 +196,7 @@ fn recovery_conserves_packets_for_a_round_trip() {
     assert_eq!(bench.window.cwnd, before + 2.0, "and grows on");
 }
 
-/// A timeout is the end of a round trip, and lets Startup begin to look for the bandwidth anew.
+/// A timeout ends a round trip, and restarts the search for the bandwidth in Startup.
 #[test]
 fn a_timeout_forgets_the_plateau() {
     let mut bench = Bench::new(1);

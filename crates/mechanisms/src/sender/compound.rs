@@ -1,6 +1,6 @@
-//! Compound TCP: Reno's window, and a second one beside it that grows while nothing waits in queues.
-//! K. Tan, J. Song, Q. Zhang and M. Sridharan, "A Compound TCP approach for high-speed and long distance
-//! networks", IEEE INFOCOM 2006; M. Sridharan et al., draft-sridharan-tcpm-ctcp-02, 2008, sections 3 and 4.
+//! Compound TCP: Reno's window plus a delay-based one that grows while no packets wait in queues. K. Tan, J. Song, Q.
+//! Zhang and M. Sridharan, "A Compound TCP approach for high-speed and long distance networks", IEEE INFOCOM 2006; M.
+//! Sridharan et al., draft-sridharan-tcpm-ctcp-02, 2008, sections 3 and 4.
 //!
 //! ```text
 //! win = cwnd + dwnd                            what may be in flight
@@ -12,16 +12,17 @@
 //!               cwnd ← cwnd/2
 //! ```
 //!
-//! With a loss probability of p and empty queues the mean window goes with p^(−1/(2 − k)), which is p^(−0.8) for
-//! k = 3/4, as HighSpeed TCP's (INFOCOM 2006, section III): the second window is for paths that are long and wide.
-//! With fewer than 16 segments α win^k is below 1, and Compound is Reno.
+//! With a loss probability of p and empty queues the mean window is proportional to p^(−1/(2 − k)), which is p^(−0.8)
+//! for k = 3/4, as for HighSpeed TCP (INFOCOM 2006, section III): the second window is for paths with a large
+//! bandwidth-delay product. Below 16 segments α win^k is below 1, and Compound equals Reno.
 //!
-//! In whole segments, as in Linux 2.6.22's module for it, which ns-2.35 has: slow start up to one segment above the
-//! threshold, so that a window that was just halved grows at once; then a segment per cwnd ACKs; halves and growth rounded down.
+//! `whole_segments` follows the module of Linux 2.6.22, which is also in ns-2.35: slow start up to one segment above
+//! the threshold, so that a window that was just halved grows at once; then a segment per cwnd ACKs; halves and growth
+//! rounded down.
 //!
-//! Differs from the draft: γ is given, and not tuned to the buffer (section 3.3); the second window is used
-//! from α win^k = 1 on, and not from 38 segments. The round-trip time of a round is its smoothed one at the end;
-//! base_rtt is the shortest ever.
+//! Differs from the draft: γ is configured, and not tuned to the buffer (section 3.3); the second window is used from α
+//! win^k = 1 on, and not from 38 segments. The round-trip time of a round is the smoothed one at its end; base_rtt is
+//! the minimum over the connection.
 
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
@@ -30,19 +31,19 @@ use crate::parameters;
 use crate::units::{Factor, Share, Span};
 
 parameters! {
-    /// Tan et al. 2006: Reno, with a second window that grows while nothing waits in queues.
+    /// Tan et al. 2006: Reno, with a second window that grows while no packets wait in queues.
     pub struct CompoundParams {
-        /// α: how fast the second window grows.
+        /// α: growth factor of the second window.
         pub alpha: Share = "0.125",
-        /// β: the share of the window that is given up on a loss.
+        /// β: share by which a loss reduces the window.
         pub beta: Share = "0.5",
-        /// k: how much faster it grows the larger the window.
+        /// k: exponent of the window in its growth.
         pub k: Share = "0.75",
-        /// γ: with so many segments waiting the second window shrinks.
+        /// γ: number of waiting segments from which on the second window shrinks.
         pub gamma: Factor = "30.0",
-        /// ζ: how fast it shrinks.
+        /// ζ: factor of its reduction.
         pub zeta: Factor = "1.0",
-        /// The windows move in whole segments, as in Linux 2.6.22 and ns-2.35.
+        /// Change the windows in whole segments, as in Linux 2.6.22 and ns-2.35.
         pub whole_segments: bool = "false",
     }
 }
@@ -51,7 +52,7 @@ parameters! {
 #[derive(Clone, Debug)]
 pub struct Compound {
     params: CompoundParams,
-    /// dwnd: the second window, which is part of the one that is in use.
+    /// Second window dwnd, which is part of the window in use.
     second: f64,
     base_rtt: Option<Span>,
     /// ACKs counted towards the next whole segment.
@@ -112,12 +113,12 @@ impl Control for Compound {
 }
 
 impl Compound {
-    /// Rounded down, where windows are whole numbers.
+    /// Rounds down, with whole segments.
     fn rounded(&self, segments: f64) -> f64 {
         if self.params.whole_segments { libm::floor(segments) } else { segments }
     }
 
-    /// Linux 2.6.22, `tcp_compound_cong_avoid`: its first window.
+    /// Linux 2.6.22, `tcp_compound_cong_avoid`: the first window.
     fn grow_by_acks(&mut self, window: &mut Window) {
         let slow_start = window.cwnd - self.second <= window.ssthresh;
         self.counted += u32::from(!slow_start);
@@ -127,7 +128,7 @@ impl Compound {
         }
     }
 
-    /// A round trip is over.
+    /// Handles the end of a round trip.
     fn on_round_trip(&mut self, window: &mut Window, ack: &Ack) {
         let (Some(base), Some(rtt)) = (self.base_rtt, ack.srtt) else { return };
         let CompoundParams { gamma: Factor(gamma), zeta: Factor(zeta), .. } = self.params;
@@ -145,7 +146,7 @@ impl Compound {
         }
     }
 
-    /// By how much the second window grows in a round trip in which nothing waits.
+    /// Returns the growth of the second window in a round trip without queueing.
     fn growth(&self, window: f64) -> f64 {
         let CompoundParams { alpha: Share(alpha), k: Share(k), .. } = self.params;
         (self.rounded(alpha * libm::pow(window, k)) - 1.0).max(0.0)
@@ -166,13 +167,13 @@ mod tests {
         whole_segments: false,
     };
 
-    /// A sender that has seen a round trip of 100 ms.
+    /// A sender that has measured a round trip of 100 ms.
     fn compound(second: f64) -> Compound {
         let base_rtt = Some(Span::from_millis(100));
         Compound { base_rtt, second, ..Compound::new(PARAMS) }
     }
 
-    /// The ACK that ends a round trip of so much.
+    /// Returns the ACK that ends a round trip of this length.
     fn round_ends(rtt_ms: u64) -> Ack {
         let rtt = Some(Span::from_millis(rtt_ms));
         Ack { rtt, srtt: rtt, round_start: true, acked: 0, ..ack_at(0) }
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Of 100 segments 30 wait if the round trip is 100 ms of 70; then as many go.
+    /// Of 100 segments 30 wait if the round trip is 100 ms instead of 70; the window shrinks by as many.
     #[test]
     fn it_gives_up_what_waits_from_gamma_segments_on_and_never_more_than_it_has() {
         for (second, rtt_ms, want) in
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(steps, [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 9.0, 9.0]);
     }
 
-    /// The mean window where one of `per_loss` segments is lost and nothing waits.
+    /// Returns the mean window if one of `per_loss` segments is lost and none waits.
     fn mean_window(per_loss: u32) -> f64 {
         let (mut compound, mut window) = (compound(0.0), Window { cwnd: 10.0, ssthresh: 5.0 });
         let (mut sent, mut rounds) = (0.0, 0.0);

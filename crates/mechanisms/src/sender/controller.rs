@@ -1,4 +1,4 @@
-//! Congestion controllers, behind one door.
+//! Interface of congestion controllers.
 
 use super::{Ack, MIN_SSTHRESH, Marks, ModelPath, Pacing, Window};
 use crate::mechanism::About;
@@ -8,106 +8,106 @@ use crate::units::{Demand, Span, Time};
 
 /// A congestion controller as scenario files know it.
 pub trait Sender {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// What Linux calls it.
+    /// Name in Linux.
     const LINUX_NAME: &'static str = Self::ABOUT.name;
 
-    /// Whether it answers to marks in proportion to their share: its packets carry ECT(1), the
-    /// identifier of L4S (RFC 9331), its receiver echoes every mark, and it has no use without ECN.
+    /// Whether it reacts to marks in proportion to their share: its packets carry ECT(1), the identifier of L4S (RFC
+    /// 9331), its receiver echoes every mark, and it requires ECN.
     const IS_SCALABLE: bool = false;
 
     /// Whether its segments are paced unless the scenario says otherwise.
     const IS_PACED: bool = false;
 
-    /// How its segments are paced where they are, and how large bursts of segmentation offload are.
+    /// Pacing rate, if paced, and burst sizes of segmentation offload.
     const PACING: Pacing = Pacing::Linux;
 
-    /// Whether receivers are to tell when segments arrived, for the one-way delay.
+    /// Whether receivers have to report arrival times of segments, for the one-way delay.
     const READS_ONE_WAY_DELAY: bool = false;
 
-    /// Whether it has no use without ECN, whose marks are answered once a round trip.
+    /// Whether it requires ECN, with one reaction per round trip.
     const NEEDS_ECN: bool = false;
 
-    /// Whether it goes by the price of its path, of which receivers are to tell then.
+    /// Whether it uses the price of its path, which receivers then have to report.
     const READS_PRICES: bool = false;
 
-    /// It offers to pay for congestion, and what it offers may change (`willingness_to_pay`).
+    /// Whether it pays for congestion with a variable willingness to pay (`willingness_to_pay`).
     const PAYS: bool = false;
 }
 
-/// What a congestion controller does.
+/// A congestion controller.
 pub trait Control: Sender + Sized {
-    /// Whether it lowers the window for marks itself, in [`Control::on_marks`]. Otherwise the
-    /// endpoint does, once per window of data, to [`Control::ssthresh_on_mark`].
+    /// Whether it reduces the window for marks itself, in [`Control::on_marks`]. Otherwise the endpoint does, once per
+    /// window of data, to [`Control::ssthresh_on_mark`].
     const LOWERS_FOR_MARKS: bool = false;
 
-    /// For a new connection.
+    /// Returns the controller of a new connection.
     fn new(params: Self::Params) -> Self;
 
-    /// How prices travel in the scenario. Told before anything else, and only to one that reads them, where the
-    /// scenario says so.
+    /// Sets the encoding of prices. Called before all other methods, and only for controllers that read prices, if the
+    /// scenario sets an encoding.
     fn set_price_encoding(&mut self, encoding: Encoding) {
         let _ = encoding;
     }
 
-    /// From now on the flow offers so much, if it pays at all.
+    /// Sets the willingness to pay, if it pays.
     fn set_willingness(&mut self, willingness: Demand) {
         let _ = willingness;
     }
 
-    /// What it takes for the price of its path, if it goes by that and knows one.
+    /// Returns its estimate of the price of its path, if it uses and knows one.
     fn path_price(&self) -> Option<f64> {
         None
     }
 
-    /// Lets the window grow. Called outside loss recovery only.
+    /// Lets the window grow. Called only outside of loss recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Tells a scalable controller what an ACK delivers, before anything else is done about the ACK.
+    /// Takes the marks of an ACK, for a scalable controller, before any other processing of the ACK.
     #[inline]
     fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         let _ = (window, marks);
     }
 
-    /// The new slow-start threshold after an ECN echo: for most controllers a mark is as a loss.
+    /// Returns the new slow-start threshold after an ECN echo: for most controllers a mark equals a loss.
     fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
         self.ssthresh_on_congestion(window)
     }
 
-    /// Whether the last mark took less of the window than a loss does, so that a loss in the same round trip is answered
-    /// as well.
+    /// Whether the last mark reduced the window by less than a loss does, so that a loss in the same round trip is
+    /// answered as well.
     fn mark_weighed_less(&self) -> bool {
         false
     }
 
-    /// The new slow-start threshold after a loss: asked once per window of data and, on timeouts,
-    /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
-    /// down to it. By default a share of the window, [`Control::beta`].
+    /// Returns the new slow-start threshold after a loss. Called once per window of data and, on the first of
+    /// successive timeouts, before [`Control::on_timeout`]. The endpoint sets it, and reduces cwnd to it. By default a
+    /// share of the window, [`Control::beta`].
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         (self.beta() * window.cwnd).max(MIN_SSTHRESH)
     }
 
-    /// The retransmission timer has expired, and cwnd is 1; ssthresh is the endpoint's.
+    /// Handles a retransmission timeout; the endpoint has set cwnd to 1, and ssthresh.
     fn on_timeout(&mut self) {}
 
-    /// Loss recovery is over.
+    /// Handles the end of loss recovery.
     fn on_recovery_exit(&mut self) {}
 
-    /// With nothing in flight the sender goes on, after a `silence` since the last segment that left.
+    /// Handles a transmission with nothing in flight, after a `silence` since the last segment.
     fn on_start(&mut self, silence: Span, now: Time) {
         let _ = (silence, now);
     }
 
-    /// The share of the window that is kept on a loss (multiplicative decrease factor).
+    /// Returns the share of the window kept on a loss (multiplicative decrease factor).
     fn beta(&self) -> f64;
 
-    /// The same controller as one that models its path, where it does. The endpoint leaves window and pacing rate to it,
-    /// and takes samples of the delivery rate for it.
+    /// Returns the controller as one that models its path, if it does. The endpoint then leaves window and pacing rate to
+    /// it, and takes delivery rate samples for it.
     fn path_model(&self) -> Option<&dyn ModelPath> {
         None
     }
@@ -139,7 +139,7 @@ macro_rules! senders {
         }
 
         impl Controller {
-            /// For a new connection.
+            /// Creates the controller of a new connection.
             pub fn new(params: SenderParams) -> Self {
                 match params {
                     $(SenderParams::$name(params) => Controller::$name($name::new(params)),)+
@@ -162,7 +162,7 @@ macro_rules! senders {
         }
 
         impl SenderParams {
-            /// What the sender is, parameters apart.
+            /// Returns the description without parameters.
             pub const fn about(&self) -> About {
                 match self {
                     $(SenderParams::$name(_) => $name::ABOUT,)+
@@ -226,7 +226,7 @@ macro_rules! senders {
             }
         }
 
-        /// Does the same with whatever controller it is.
+        /// Dispatches to the controller.
         macro_rules! each {
             ($self:expr, $own:ident => $what:expr) => {
                 match $self {
@@ -293,11 +293,11 @@ impl Controller {
 
     /// See [`Control::ssthresh_on_congestion`].
     pub fn ssthresh_on_congestion(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
-        let _ = (now, in_flight); // none of today's controllers asks; delay-based ones will
+        let _ = (now, in_flight); // unused by the present controllers
         each!(self, own => own.ssthresh_on_congestion(window))
     }
 
-    /// Starts over with one segment after a timeout; ssthresh is the endpoint's.
+    /// Restarts with one segment after a timeout; the endpoint sets ssthresh.
     pub fn on_timeout(&mut self, window: &mut Window, now: Time) {
         let _ = now;
         window.cwnd = 1.0;

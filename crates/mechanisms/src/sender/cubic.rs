@@ -12,16 +12,15 @@
 //!               cwnd_prior ← cwnd,  ssthresh ← max(β cwnd, 2)
 //! ```
 //!
-//! C = 0.4, β = 0.7 unless set. The time t counts from the first ACK in congestion avoidance, and stands still
-//! while the sender does not fill its window (section 5.8). After a timeout, or when slow start has
-//! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
+//! C = 0.4, β = 0.7 by default. The time t counts from the first ACK in congestion avoidance, and stops while the
+//! sender does not fill its window (section 5.8). After a timeout, or when slow start has ended without loss, K = 0 and
+//! W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
 //! Slow start counts up to two segments per ACK (RFC 3465), or follows a [`Detector`]
 //! such as HyStart++ (RFC 9406) until the first congestion.
 //!
-//! Differs from the RFC: β is applied to cwnd, not to the data in flight, as in Linux; an ACK of
-//! several segments counts as so many steps toward the target, as in Linux, but never goes beyond
-//! it.
+//! Differs from the RFC: β is applied to cwnd, not to the data in flight, as in Linux; an ACK of several segments
+//! counts as that many steps toward the target, as in Linux, but never exceeds it.
 
 use super::cubic_2_1::{self, Cubic21};
 use super::linux_cubic::LinuxCubic;
@@ -33,24 +32,24 @@ use crate::parameters::ParameterError;
 use crate::units::{Share, Span, Time};
 use crate::{parameters, words};
 
-/// Share of the window kept on congestion, unless set.
+/// Default share of the window kept on congestion.
 pub const BETA: f64 = 0.7;
 /// Aggressiveness, in segments per second³.
 pub const C: f64 = 0.4;
 
-/// α in the Reno-friendly region: with it, Reno that keeps β has the same average window as Reno.
+/// Returns α of the Reno-friendly region: with it, Reno that keeps β has the same average window as Reno.
 fn alpha(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
 
 words! {
-    /// How CUBIC computes its window.
+    /// Computation of CUBIC's window.
     pub enum CubicGrowth {
-        /// As RFC 9438 has it, in real numbers.
+        /// RFC 9438, in real numbers.
         Rfc9438 = "rfc9438",
-        /// As Linux does, in whole segments and with rules of its own.
+        /// Linux, in whole segments and with additional rules.
         Linux = "linux",
-        /// As Linux 2.6.22 did, and ns-2.35 does: version 2.1, which keeps 819/1024.
+        /// Linux 2.6.22 and ns-2.35: version 2.1, which keeps 819/1024.
         Linux2622 = "linux-2.6.22",
     }
 }
@@ -58,12 +57,12 @@ words! {
 parameters! {
     /// RFC 9438.
     pub struct CubicParams {
-        /// How the window is computed: as RFC 9438 has it, in real numbers; as Linux does, in whole segments and with rules
-        /// of its own; or as Linux 2.6.22 did, which ns-2.35 has: version 2.1.
+        /// Computation of the window: as in RFC 9438, in real numbers; as in Linux, in whole segments and with
+        /// additional rules; or as in Linux 2.6.22 and ns-2.35: version 2.1.
         pub growth: CubicGrowth = { linux: "linux", classic: "rfc9438", linux_2_6_29: "rfc9438" },
         /// β: the share of the window that is kept on congestion, with growth rfc9438. Default: 0.7.
         pub beta: Option<Share>,
-        /// What ends slow start before a loss does.
+        /// Condition that ends slow start before a loss does.
         pub slow_start_exit: SlowStartExit =
             { linux: "linux-hystart", classic: "loss", linux_2_6_29: "loss" },
     }
@@ -84,10 +83,10 @@ fn beta_is_of_the_rfc(params: &CubicParams) -> Option<ParameterError> {
     (kept.0 <= 0.0 || kept.0 >= 1.0).then(|| ("beta", "must lie between 0 and 1".to_owned()))
 }
 
-/// CUBIC, computed in one of two ways.
+/// CUBIC, computed by one of the variants.
 #[derive(Clone, Debug)]
 pub enum Cubic {
-    /// In real numbers.
+    /// In floating point.
     Rfc9438(Rfc9438Cubic),
     /// As in Linux.
     Linux(LinuxCubic),
@@ -108,7 +107,7 @@ impl Sender for Cubic {
     };
 }
 
-/// Does the same with whichever it is.
+/// Dispatches to the variant.
 macro_rules! either {
     ($self:expr, $own:ident => $what:expr) => {
         match $self {
@@ -167,30 +166,30 @@ impl Control for Cubic {
     }
 }
 
-/// State of CUBIC in real numbers.
+/// State of CUBIC in floating point.
 #[derive(Clone, Debug)]
 pub struct Rfc9438Cubic {
-    /// β.
+    /// Share of the window kept on congestion, β.
     beta: f64,
-    /// Watches the first slow start.
+    /// Detector of the end of the first slow start.
     detector: Detector,
-    /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
-    /// is known: at first and after a timeout.
+    /// Window before the last congestion, reduced for fast convergence; `None` if unknown: initially and after a
+    /// timeout.
     w_max: Option<f64>,
     /// Window before the last congestion.
     cwnd_prior: f64,
-    /// The present congestion avoidance stage.
+    /// Present congestion avoidance stage.
     epoch: Option<Epoch>,
 }
 
-/// One stage of congestion avoidance.
+/// Congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Where t is 0.
+    /// Time at which t is 0.
     start: Time,
-    /// The last ACK of it.
+    /// Time of its last ACK.
     last_ack: Time,
-    /// K, in seconds.
+    /// K, seconds.
     k: f64,
     /// W_max of this stage.
     w_max: f64,
@@ -205,7 +204,7 @@ impl Epoch {
         Epoch { start: now, last_ack: now, k, w_max, w_est: cwnd }
     }
 
-    /// W_cubic, `t` seconds after the start.
+    /// Returns W_cubic, `t` seconds after the start.
     fn w_cubic(&self, t: f64) -> f64 {
         let from_plateau = t - self.k;
         C * from_plateau * from_plateau * from_plateau + self.w_max
@@ -213,7 +212,7 @@ impl Epoch {
 }
 
 impl Rfc9438Cubic {
-    /// A controller of a new connection.
+    /// Returns the controller of a new connection.
     pub fn new(beta: f64, exit: &SlowStartExit) -> Self {
         let detector = Detector::new(exit);
         Rfc9438Cubic { beta, detector, w_max: None, cwnd_prior: 0.0, epoch: None }
@@ -230,7 +229,7 @@ impl Rfc9438Cubic {
     }
 
     fn slow_start(&mut self, window: &mut Window, ack: &Ack) {
-        // Delay is watched also while the window is not filled; only growth stops.
+        // Delay is monitored even while the window is not filled; only growth stops.
         let opinion = self.detector.on_ack(ack, window.cwnd);
         if ack.window_limited {
             let counted = f64::from(ack.acked.min(BYTE_COUNTING_LIMIT));
@@ -258,7 +257,7 @@ impl Rfc9438Cubic {
 
         let t = ack.now.since(epoch.start).as_secs();
         if epoch.w_cubic(t) < epoch.w_est {
-            // Never downward: W_est starts at cwnd, but a step toward the target may be ahead.
+            // Never downward: W_est starts at cwnd, but a step toward the target may exceed it.
             window.cwnd = cwnd.max(epoch.w_est);
         } else {
             let rtt = ack.srtt.unwrap_or(Span::ZERO).as_secs();
@@ -267,7 +266,7 @@ impl Rfc9438Cubic {
         }
     }
 
-    /// ssthresh after congestion.
+    /// Returns ssthresh after congestion.
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd;
         let had_more = self.w_max.is_some_and(|w_max| cwnd < w_max);
@@ -278,14 +277,14 @@ impl Rfc9438Cubic {
         (self.beta * cwnd).max(MIN_SSTHRESH)
     }
 
-    /// Forgets the window before the timeout.
+    /// Discards the window before the timeout.
     pub fn on_timeout(&mut self) {
         self.w_max = None;
         self.epoch = None;
         self.detector = Detector::Off;
     }
 
-    /// The next ACK opens a new stage.
+    /// Makes the next ACK start a new stage.
     pub fn on_recovery_exit(&mut self) {
         self.epoch = None;
     }

@@ -1,5 +1,5 @@
-//! CUBIC 2.1, of Linux 2.6.22 and of ns-2.35's Agent/TCP/Linux: whole segments, milliseconds, and ACKs that count.
-//! S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating Systems Review 42(5),
+//! CUBIC 2.1, of Linux 2.6.22 and of ns-2.35's Agent/TCP/Linux: whole segments, milliseconds, and a count of ACKs. S.
+//! Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating Systems Review 42(5),
 //! 2008; `tcp_cubic.c` of that time.
 //!
 //! ```text
@@ -16,13 +16,13 @@
 //!              ssthresh ← max(⌊β cwnd⌋, 2)
 //! ```
 //!
-//! C = 410/1024, β = 819/1024; divisions round down. Three things make it more eager than its equations. A window that was
-//! just lowered is at its threshold, and grows by a segment at once. What an ACK stands for is worked out by
-//! `a ← a + acknowledged − ⌊a/16⌋`, which rests at 31 where each segment is acknowledged, so that
-//! intervals are half of what they should be. And the interval is worked out again when cwnd has changed or 1/32 s has passed,
-//! while ACKs count on. A timeout forgets everything.
+//! C = 410/1024, β = 819/1024; divisions round down. Three properties make it more aggressive than its equations. A
+//! window that was just reduced equals its threshold, and grows by a segment at once. The segments per ACK are
+//! estimated by `a ← a + acknowledged − ⌊a/16⌋`, which settles at 31 if each segment is acknowledged, so that intervals
+//! are half of the correct ones. And the interval is computed again when cwnd has changed or 1/32 s has passed, while
+//! the count of ACKs continues. A timeout resets all state.
 //!
-//! Differs from the kernel: the cube root is exact; times are rounded down once, not those of sending and of arrival.
+//! Differs from the kernel: the cube root is exact; times are rounded down once, not separately at sending and arrival.
 
 use super::{Ack, MIN_SSTHRESH, Window};
 use crate::units::Time;
@@ -33,45 +33,45 @@ const BETA: u64 = 819;
 pub const KEPT: f64 = BETA as f64 / 1024.0;
 /// C, in 1/1024 segments per second³.
 const C: f64 = 410.0;
-/// Of cwnd, eighths per step of W_est: ⌊8/3 (1 + β)/(1 − β)⌋.
+/// Factor of cwnd for the ACKs per step of W_est, in eighths: ⌊8/3 (1 + β)/(1 − β)⌋.
 const EIGHTHS_PER_STEP: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
-/// An interval holds for so long, ms.
+/// Validity of an interval, ms.
 const REFRESH_MS: u64 = 1_000 / 32;
-/// Most segments in 0.1 s beyond K.
+/// Maximum growth beyond K, segments per 0.1 s.
 const MOST: u64 = 16;
-/// Samples are no measure of the path for so long after an epoch has begun, ms.
+/// Time after the start of an epoch in which round-trip samples are ignored, ms.
 const QUIET_MS: u64 = 1_000;
 
 /// State of CUBIC 2.1.
 #[derive(Clone, Debug)]
 pub struct Cubic21 {
-    /// Window before the last congestion, scaled down for fast convergence; 0 where nothing is known.
+    /// Window before the last congestion, reduced for fast convergence; 0 if unknown.
     w_max: u64,
     lost: bool,
-    /// Shortest round trip, ms; 0 before the first sample.
+    /// Minimum round trip, ms; 0 before the first sample.
     delay_min: u64,
     epoch: Option<Epoch>,
-    /// The window and the time, ms, that the interval is of.
+    /// Window and time (ms) for which the interval was computed.
     judged: (u64, u64),
     interval: u64,
     /// ACKs counted towards the next step of the window.
     counted: u64,
-    /// Sixteenths of a segment that an ACK stands for.
+    /// Segments per ACK, in sixteenths.
     per_ack: u64,
 }
 
-/// One stage of congestion avoidance.
+/// Congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// ms.
+    /// Start of the stage, ms.
     start: u64,
     /// K, in 1/1024 s.
     k: u64,
-    /// Where the curve is flat.
+    /// Window at the plateau of the curve.
     origin: u64,
     /// W_est.
     w_est: u64,
-    /// ACKs counted towards its next step.
+    /// ACKs counted towards the next step of W_est.
     acks: u64,
 }
 
@@ -82,7 +82,7 @@ impl Epoch {
         Epoch { start: now, k: k as u64, origin: w_max.max(cwnd), w_est: cwnd, acks: 0 }
     }
 
-    /// W_cubic at so many 1/1024 s after the start.
+    /// Returns W_cubic at `t`, in 1/1024 s after the start.
     fn w_cubic(&self, t: u64) -> u64 {
         let off = t.abs_diff(self.k) as f64 / 1024.0;
         let from_origin = (C / 1024.0 * off * off * off) as u64;
@@ -134,7 +134,7 @@ impl Cubic21 {
         }
     }
 
-    /// Works out the interval, where it is not known.
+    /// Computes the interval, if it is not known.
     fn judge(&mut self, cwnd: u64, now: u64) {
         if let Some(epoch) = &mut self.epoch {
             epoch.acks += 1;
@@ -156,7 +156,7 @@ impl Cubic21 {
         if !self.lost {
             interval = 50;
         }
-        // Windows may fall below one segment, and steps of nothing would never end.
+        // Windows may fall below one segment, and steps of zero would not terminate.
         let per_step = ((cwnd * EIGHTHS_PER_STEP) >> 3).max(1);
         while epoch.acks > per_step {
             epoch.acks -= per_step;
@@ -168,7 +168,7 @@ impl Cubic21 {
         self.interval = (16 * interval / self.per_ack.max(1)).max(1);
     }
 
-    /// ssthresh after congestion.
+    /// Returns ssthresh after congestion.
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd as u64;
         let converges = cwnd < self.w_max;
@@ -179,7 +179,7 @@ impl Cubic21 {
         ((cwnd * BETA / 1024) as f64).max(MIN_SSTHRESH)
     }
 
-    /// Forgets everything.
+    /// Resets all state.
     pub fn on_timeout(&mut self) {
         *self = Cubic21::default();
     }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::units::Span;
 
-    /// A controller that met congestion at `cwnd` segments, and its window then.
+    /// Returns a controller after congestion at `cwnd` segments, and its window.
     fn lowered_from(cwnd: f64) -> (Cubic21, Window) {
         let mut cubic = Cubic21::default();
         let mut window = Window { cwnd, ssthresh: f64::INFINITY };
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(cubic.w_max, 7, "fast convergence: ⌊8 · 1843/2048⌋");
     }
 
-    /// At the threshold it is in slow start still, so that the first ACK adds a segment, and the second none.
+    /// At the threshold it is still in slow start, so that the first ACK adds a segment, and the second none.
     #[test]
     fn a_window_that_was_lowered_grows_at_once_by_one() {
         let (mut cubic, mut window) = lowered_from(10.0);
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// From 32 sixteenths down to 31, whose whole part is the one segment that each ACK acknowledges.
+    /// From 32 sixteenths down to 31, whose integer part is the one segment that each ACK acknowledges.
     #[test]
     fn an_ack_of_each_segment_counts_for_almost_two() {
         let (mut cubic, mut window) = lowered_from(10.0);

@@ -3,7 +3,7 @@ use super::super::tests::ack_at;
 use super::*;
 use proptest::prelude::*;
 
-/// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
+/// Returns a controller after a loss at `cwnd` segments, and its window after the reduction.
 fn after_loss_at(cwnd: f64) -> (Rfc9438Cubic, Window) {
     let mut cubic = Rfc9438Cubic::new(BETA, &SlowStartExit::Loss);
     let mut window = Window { cwnd, ssthresh: f64::INFINITY };
@@ -13,8 +13,7 @@ fn after_loss_at(cwnd: f64) -> (Rfc9438Cubic, Window) {
     (cubic, window)
 }
 
-/// Acknowledges for `secs`, a window every round trip; calls `check` after each ACK with the seconds
-/// since the first.
+/// Acknowledges a window every round trip for `secs`; calls `check` after each ACK with the seconds since the first.
 fn run(
     cubic: &mut Rfc9438Cubic,
     window: &mut Window,
@@ -41,8 +40,8 @@ fn the_plateau_comes_after_the_cube_root_of_the_loss_over_c() {
     assert!((epoch.w_cubic(2.0 * epoch.k) - 1300.0).abs() < 1e-9);
 }
 
-/// RTT 200 ms, far from the Reno-friendly region: cwnd is on the curve at every ACK, to 0.1 %. It
-/// aims one round trip ahead and gets there in about one.
+/// RTT 200 ms, far from the Reno-friendly region: cwnd is on the curve at every ACK, to 0.1 %. The target is one round
+/// trip ahead and reached after about one.
 #[test]
 fn the_window_follows_the_cubic_function_through_concave_and_convex_region() {
     let (mut cubic, mut window) = after_loss_at(1000.0);
@@ -78,7 +77,7 @@ fn alpha_is_that_of_the_rfc() {
     assert!((alpha(BETA) - 0.5294).abs() < 1e-4);
 }
 
-/// The first reduction remembers 100; the second, at 90 < 100, remembers 90 · 0.85 = 76.5.
+/// The first reduction stores 100; the second, at 90 < 100, stores 90 · 0.85 = 76.5.
 #[test]
 fn fast_convergence_remembers_less_when_the_window_had_not_recovered() {
     let (mut cubic, _) = after_loss_at(100.0);
@@ -90,7 +89,7 @@ fn fast_convergence_remembers_less_when_the_window_had_not_recovered() {
     assert_eq!(cubic.w_max, Some(80.0));
 }
 
-/// After a timeout K = 0: the window leaves its threshold along the convex branch at once.
+/// After a timeout K = 0: the window grows from its threshold along the convex branch at once.
 #[test]
 fn after_a_timeout_growth_starts_from_the_plateau() {
     let (mut cubic, mut window) = after_loss_at(1000.0);
@@ -122,7 +121,7 @@ fn idle_time_does_not_move_the_window_along_the_curve() {
     assert!((after_pause(60_000) - after_pause(1)).abs() < 1e-9);
 }
 
-/// Without HyStart++ an ACK opens slow start by the segments it acknowledges, at most two.
+/// Without HyStart++ an ACK increases the window in slow start by the segments it acknowledges, at most two.
 #[test]
 fn slow_start_counts_up_to_two_segments_an_ack() {
     for (acked, want) in [(1, 11.0), (2, 12.0), (40, 12.0)] {
@@ -133,8 +132,8 @@ fn slow_start_counts_up_to_two_segments_an_ack() {
     }
 }
 
-/// The round-trip time rises by 10 ms in each round, as when a buffer fills: the window stops
-/// doubling, and slow start ends after at most a round to notice and five conservative ones.
+/// The round-trip time rises by 10 ms per round, as when a buffer fills: the window stops doubling, and slow start ends
+/// after at most a round until detection and five conservative ones.
 #[test]
 fn hystart_ends_slow_start_on_growing_delay() {
     let mut cubic = Rfc9438Cubic::new(BETA, &SlowStartExit::HyStart(HyStartParams {}));
@@ -173,13 +172,13 @@ proptest! {
             let before = window.cwnd;
             cubic.on_ack(&mut window, &Ack { acked, ..ack_at(now_ms) });
             prop_assert!(window.cwnd >= before);
-            // W_est may be ahead of cwnd by what it gained since; an ACK moves it by acked/cwnd.
+            // W_est may exceed cwnd by its recent growth; an ACK adds acked/cwnd.
             prop_assert!(window.cwnd <= 1.5 * before + f64::from(acked) / before);
         }
     }
 }
 
-/// ns-2's CUBIC v2.1 keeps 819/1024; who has less than before remembers (1 + β)/2 of it.
+/// CUBIC v2.1 in ns-2 keeps 819/1024; a window smaller than before stores (1 + β)/2 of it.
 #[test]
 fn another_beta_keeps_another_share() {
     let mut cubic = Rfc9438Cubic::new(0.8, &SlowStartExit::Loss);

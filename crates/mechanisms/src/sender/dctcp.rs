@@ -8,20 +8,18 @@
 //! growth:                   as Reno
 //! ```
 //!
-//! The sender has to know how many segments were marked, so both ends treat ECN otherwise than
-//! RFC 3168 does. The receiver keeps the CE state of the last segment, and acknowledges at once when
-//! it changes (section 3.2): an ACK that echoes congestion says that all segments it acknowledges were
-//! marked. The sender counts them, and may reduce again as soon as the window in which it reduced is
-//! acknowledged.
+//! The sender has to know the number of marked segments, so both ends use ECN differently from RFC 3168. The receiver
+//! keeps the CE state of the last segment, and acknowledges at once when it changes (section 3.2): an ACK with ECE
+//! means that all segments it acknowledges were marked. The sender counts them, and may reduce again as soon as the
+//! window in which it reduced is acknowledged.
 //!
-//! A queue that marks every segment above a threshold of K (RED on the instantaneous queue with both
-//! thresholds at K) is enough. K has to be above RTT · C / 7 for the queue not to run empty
-//! (SIGCOMM 2010, equation (13)).
+//! A queue that marks every segment above a threshold of K (RED on the instantaneous queue with both thresholds at K)
+//! is sufficient. K has to be above RTT · C / 7 for the queue not to run empty (SIGCOMM 2010, equation (13)).
 //!
-//! Differs from RFC 8257, as Linux does: the window does not grow in the round trip that follows a
-//! reduction; segments are counted, not bytes, sacked ones included. All packets are ECN-capable, requests, ACKs and segments that are retransmitted
-//! too, for a queue above K drops what is not (section 3.6). A loss within a window that a mark has
-//! already reduced halves what is left.
+//! Differs from RFC 8257, as Linux does: the window does not grow in the round trip after a reduction; segments are
+//! counted, not bytes, including sacked ones. All packets are ECN-capable, including SYNs, ACKs and retransmissions,
+//! since a queue above K drops others (section 3.6). A loss within a window that a mark has already reduced halves the
+//! reduced window.
 
 use super::marked_share::MarkedShare;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Reno, RenoParams, Sender, Window};
@@ -31,10 +29,10 @@ use crate::parameters;
 parameters! {
     /// RFC 8257: the window is reduced in proportion to the marked share. Has ECN.
     pub struct DctcpParams {
-        /// The window moves in whole segments, as in Linux.
+        /// Change the window in whole segments, as in Linux.
         pub whole_segments: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465. With
-        /// whole_segments without a limit per ACK, as in Linux since 3.18.
+        /// Grow by the segments that an ACK acknowledges, not per ACK, RFC 3465. With whole_segments there is no limit
+        /// per ACK, as in Linux since 3.18.
         pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
     }
 }
@@ -45,7 +43,7 @@ pub struct Dctcp {
     reno: Reno,
     whole_segments: bool,
     share: MarkedShare,
-    /// The window that is being observed ends when more than this is acknowledged, a segment number.
+    /// Segment number that ends the observation window when it is exceeded.
     window_end: u64,
 }
 
@@ -91,9 +89,9 @@ impl Control for Dctcp {
 
     /// Section 3.3, step 10.
     fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
-        self.reno.ssthresh_on_congestion(window); // starts its count anew
+        self.reno.ssthresh_on_congestion(window); // restarts its count
         let kept = self.share.kept() * window.cwnd;
-        // Linux rounds the reduction down, so what is kept up.
+        // Linux rounds the reduction down, and therefore the kept share up.
         let kept = if self.whole_segments { libm::ceil(kept) } else { kept };
         kept.max(MIN_SSTHRESH)
     }
@@ -109,7 +107,7 @@ impl Control for Dctcp {
 }
 
 impl Dctcp {
-    /// α, the average share of marked segments.
+    /// Returns α, the average share of marked segments.
     pub fn alpha(&self) -> f64 {
         self.share.alpha()
     }
@@ -120,7 +118,7 @@ mod tests {
     use super::super::tests::marks_at;
     use super::*;
 
-    /// It is not the window that counts marks.
+    /// A window, which does not affect the count of marks.
     fn any_window() -> Window {
         Window::new(10)
     }
@@ -165,7 +163,7 @@ mod tests {
         }
     }
 
-    /// A window is what was outstanding when the last one ended.
+    /// A window is the data outstanding when the last one ended.
     #[test]
     fn alpha_moves_once_per_window_of_data() {
         let mut dctcp = exact();

@@ -1,20 +1,21 @@
-//! Direct window update: every ACK moves the window by what the flow pays less what its path asks.
-//! S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
-//! dissertation, 2005, sections 4.2.1, 5.2.1 and 5.4.2.
+//! Direct window update: every ACK changes the window by the flow's payment less the price of its path. S. Zimmermann,
+//! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
+//! 2005, sections 4.2.1, 5.2.1 and 5.4.2.
 //!
 //! ```text
 //! per segment acknowledged:  cwnd ← cwnd + κ (w RTT/cwnd − p)       (4.2.3)
 //! equilibrium:               w = p x                                x = cwnd/RTT the rate
 //! ```
 //!
-//! w is the flow's willingness to pay per second, and p the price of its path: what packets say with explicit prices;
-//! with marks by default an estimate of the last of them (`history`); with `price = "mark"` a segment's own, 0 or 1,
-//! as the second variant of SBRM has it. By that no queue balances flows that pay as much as the link carries.
+//! w is the flow's willingness to pay per second, and p the price of its path: the reported one with explicit prices;
+//! with marks by default an estimate from recent marks (`history`); with `price = "mark"` the segment's own mark, 0 or
+//! 1, as in the second variant of SBRM. In that variant no queue length is an equilibrium for flows that pay as much as
+//! the link carries.
 //!
-//! Slow start, where there is one, ends with the first ACK that lets the window come down, or at the threshold alone
-//! (`slow_start_ends_with`): section 4.3.1 modifies congestion avoidance and leaves slow start "unchanged".
-//! A window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno.
-//! Packets carry ECT(1), since the answer is in proportion to what they meet (RFC 9331).
+//! Slow start, if enabled, ends with the first ACK that reduces the window, or only at the threshold
+//! (`slow_start_ends_with`): section 4.3.1 modifies congestion avoidance and leaves slow start "unchanged". A window is
+//! never below one segment, and one that is not full does not grow. The reaction to losses is Reno's. Packets carry
+//! ECT(1), since the reaction is in proportion to the price (RFC 9331).
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
@@ -25,38 +26,38 @@ use crate::units::{Demand, Factor, Share, Whole};
 use crate::{parameters, words};
 
 parameters! {
-    /// Every ACK moves the window by what the flow pays less the price of its path (Zimmermann 2005, section 4.2.1).
+    /// Every ACK changes the window by the flow's payment less the price of its path (Zimmermann 2005, section 4.2.1).
     /// Needs price_encoding. Has ECN.
     pub struct DirectWindowParams {
-        /// What the flow offers to pay, w, in segments per second times the unit of prices.
+        /// w: willingness to pay of the flow, segments per second times the unit of prices.
         pub willingness_to_pay: Demand = "20.0",
         /// κ: step of the window for a price of 1, segments.
         pub kappa: Share = "0.01",
-        /// What counts as the price.
+        /// Price that is charged.
         pub price: PriceReading = "path",
         /// Packets whose marks estimate the price.
         pub history: Whole<1, 10_000> = "50",
-        /// Segments by which an ACK may move the window.
+        /// Maximum change of the window by an ACK, segments.
         pub largest_step: Option<Factor>,
         /// Begin with slow start.
         pub slow_start: bool = "true",
-        /// What ends slow start.
+        /// Condition that ends slow start.
         pub slow_start_ends_with: EndOfSlowStart = "charge",
     }
 }
 
 words! {
-    /// What ends slow start, beside losses.
+    /// Condition that ends slow start, besides losses.
     pub enum EndOfSlowStart {
         /// The first ACK that reduces the window, or the threshold.
         Charge = "charge",
-        /// The threshold: until then the window grows whatever is asked.
+        /// Only the threshold: until then the window grows regardless of the price.
         Threshold = "threshold",
     }
 }
 
 words! {
-    /// What counts as the price.
+    /// Price that is charged.
     pub enum PriceReading {
         /// Price of the path, reported or estimated.
         Path = "path",
@@ -69,7 +70,7 @@ words! {
 #[derive(Clone, Debug)]
 pub struct DirectWindow {
     params: DirectWindowParams,
-    /// The price, where it is not a mark's.
+    /// Price of the path, if it is not a segment's mark.
     path: Option<PathPrice>,
 }
 
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// With single marks w RTT/cwnd = m, as SBRM's second variant has it.
+    /// With single marks w RTT/cwnd = m, as in SBRM's second variant.
     #[test]
     fn a_mark_is_a_price_of_one_for_its_segment() {
         let params = DirectWindowParams { price: PriceReading::Mark, ..PARAMS };
@@ -213,7 +214,7 @@ mod tests {
         assert!(window.cwnd < 11.0 && !window.in_slow_start());
     }
 
-    /// As in ns-2, whose slow start looks at nothing. What comes down after it does not begin again.
+    /// As in ns-2, whose slow start ignores prices. A reduction after it does not start it again.
     #[test]
     fn slow_start_may_last_to_its_threshold_whatever_is_asked() {
         let slow_start_ends_with = EndOfSlowStart::Threshold;

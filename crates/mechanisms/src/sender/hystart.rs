@@ -1,7 +1,7 @@
 //! HyStart++: leaves slow start when the round-trip time rises, before packets are lost.
 //! RFC 9406, section 4; constants from section 4.3.
 //!
-//! Per round trip the smallest of the round-trip samples is kept. In slow start:
+//! Per round trip the minimum of the round-trip samples is kept. In slow start:
 //!
 //! ```text
 //! cwnd ← cwnd + min(N, L)                                    N segments acknowledged
@@ -10,7 +10,7 @@
 //!                                                            cssBaselineMinRtt ← currentRoundMinRTT
 //! ```
 //!
-//! In conservative slow start (CSS), to tell a lasting rise from jitter:
+//! In conservative slow start (CSS), to distinguish a persistent rise from jitter:
 //!
 //! ```text
 //! cwnd ← cwnd + min(N, L)/4
@@ -18,10 +18,10 @@
 //! after 5 rounds (the one it began in included):              ssthresh ← cwnd
 //! ```
 //!
-//! L = 8, as for senders that do not pace. Only the first slow start of a connection is watched; on
-//! congestion the controller drops the detector.
+//! L = 8, as for senders without pacing. Only the first slow start of a connection is monitored; on congestion the
+//! controller drops the detector.
 //!
-//! Where the RFC leaves it open: the ACK that starts a round belongs to the new round.
+//! Not specified by the RFC: the ACK that starts a round belongs to the new round.
 
 use super::Ack;
 use super::slow_start::{SlowStartAction, WatchSlowStart};
@@ -35,7 +35,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// L: segments that one ACK counts for at most.
+/// Maximum number of segments that one ACK counts for, L.
 const GROWTH_LIMIT: u32 = 8;
 
 parameters! {
@@ -107,7 +107,7 @@ impl HyStart {
         }
     }
 
-    /// Moves between slow start and CSS, once a round has samples enough to be judged.
+    /// Switches between slow start and CSS, once a round has enough samples.
     fn compare_rounds(&mut self) {
         let Some(current) = self.current_round_min.filter(|_| self.samples >= N_RTT_SAMPLE) else {
             return;
@@ -126,13 +126,13 @@ impl HyStart {
         }
     }
 
-    /// Whether growth has been slowed down.
+    /// Whether growth is reduced by conservative slow start.
     pub fn in_conservative_slow_start(&self) -> bool {
         self.phase != Phase::SlowStart
     }
 }
 
-/// RttThresh.
+/// Returns RttThresh.
 fn threshold(last_round_min: Span) -> Span {
     Span::from_nanos(last_round_min.as_nanos() / MIN_RTT_DIVISOR)
         .clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
@@ -143,7 +143,7 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    /// One round of `acks` ACKs of one segment with the same round-trip time; segments gained, and
+    /// Runs a round of `acks` ACKs of one segment with the same round-trip time. Returns the growth in segments, and
     /// whether slow start ended.
     fn round(hystart: &mut HyStart, acks: u32, rtt_ms: u64) -> (f64, bool) {
         let mut gained = 0.0;
@@ -191,8 +191,8 @@ mod tests {
         assert!(hystart.in_conservative_slow_start());
     }
 
-    /// 8 ACKs at full growth bring the detector into CSS; the round's other 12 grow by a quarter,
-    /// as do four whole rounds after it; the start of the next ends slow start.
+    /// 8 ACKs at full growth until CSS starts; the round's other 12 grow by a quarter, as do four whole rounds after
+    /// it; the start of the next ends slow start.
     #[test]
     fn a_lasting_rise_ends_slow_start_after_five_rounds_of_a_quarter_of_the_growth() {
         let mut hystart = HyStart::default();

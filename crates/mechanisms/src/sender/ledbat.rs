@@ -1,5 +1,5 @@
-//! LEDBAT: a sender for the background, which keeps the queue that it causes at a target and yields to others.
-//! S. Shalunov et al., RFC 6817 (Low Extra Delay Background Transport), section 2.4.2.
+//! LEDBAT: a background sender, which keeps the queueing delay that it causes at a target and yields to others. S.
+//! Shalunov et al., RFC 6817 (Low Extra Delay Background Transport), section 2.4.2.
 //!
 //! ```text
 //! each ACK:   base      = the shortest one-way delay of the last BASE_HISTORY minutes
@@ -11,13 +11,13 @@
 //! timeout:   cwnd ← 1
 //! ```
 //!
-//! One-way delays are differences of two clocks, the receiver's and the sender's; what those differ by cancels. A queue
-//! that holds less than TARGET is filled until it overflows, as by any other sender.
+//! One-way delays are differences between the clocks of receiver and sender; the clock offset cancels. A queue with a
+//! capacity below TARGET is filled until it overflows, as by any other sender.
 //!
-//! Left open there: CURRENT_FILTER is 4, BASE_HISTORY 10 minutes, MIN_CWND 2 segments, and there is no slow start
-//! (section 2.4.2 has none). Differs from it: a window that is not full does not grow at all, where RFC 6817 lets it
-//! get ALLOWED_INCREASE ahead of what is in flight. A flow that begins while others' segments wait takes their
-//! delay for the path's (late-comer's advantage, section 4.4).
+//! Not specified there: CURRENT_FILTER is 4, BASE_HISTORY 10 minutes, MIN_CWND 2 segments, and there is no slow start
+//! (section 2.4.2 has none). Differs from it: a window that is not full does not grow at all, where RFC 6817 allows
+//! ALLOWED_INCREASE above the data in flight. A flow that begins while others' segments wait includes their delay in
+//! its base delay (late-comer's advantage, section 4.4).
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::mechanism::About;
@@ -25,22 +25,22 @@ use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Factor, Span, Time};
 
-/// Minutes whose shortest delay counts.
+/// Number of minutes in the base delay history.
 const BASE_HISTORY: usize = 10;
-/// ACKs whose shortest delay counts as the present one.
+/// Number of ACKs whose minimum is the current delay.
 const CURRENT_FILTER: usize = 4;
-/// Smallest window, in segments.
+/// Smallest window, segments.
 const MIN_CWND: f64 = MIN_SSTHRESH;
 const MINUTE_NANOS: u64 = 60_000_000_000;
-/// RFC 6817, section 2.5: no implementation has more.
+/// RFC 6817, section 2.5: maximum target of an implementation.
 const MAX_TARGET: Span = Span::from_millis(100);
 
 parameters! {
-    /// RFC 6817: keeps the queueing delay that it adds at a target, and yields to flows that add more.
+    /// RFC 6817: keeps the queueing delay that it causes at a target, and yields to flows that cause more.
     pub struct LedbatParams {
-        /// Delay that it adds to the path.
+        /// Target of the queueing delay.
         pub target: Span = "100 ms",
-        /// How fast the window follows; with 1 at most by a segment a round trip.
+        /// Gain of the window; at most a segment a round trip with 1.
         pub gain: Factor = "1.0",
     }
     check stays_in_the_background;
@@ -65,10 +65,10 @@ pub struct Ledbat {
     delays: Box<Delays>,
 }
 
-/// One-way delays of late.
+/// Recent one-way delays.
 #[derive(Clone, Debug)]
 struct Delays {
-    /// The shortest of each minute; the longest there is where nothing was measured.
+    /// Minimum delay of each minute; the maximum value for minutes without samples.
     base: [Span; BASE_HISTORY],
     /// Number of the latest of these minutes, from the start of the run.
     minute: u64,
@@ -88,7 +88,7 @@ impl Delays {
         }
     }
 
-    /// Takes one in. Returns the delay that queues add.
+    /// Adds a sample. Returns the queueing delay.
     fn queuing(&mut self, delay: Span, now: Time) -> Span {
         let minute = now.as_nanos() / MINUTE_NANOS;
         let passed = (minute - self.minute).min(BASE_HISTORY as u64);
@@ -157,7 +157,7 @@ mod tests {
         Ledbat::new(LedbatParams { target: Span::from_millis(100), gain: Factor(1.0) })
     }
 
-    /// A round trip of ACKs with this one-way delay, so late. Returns by how much the window moved.
+    /// Acknowledges a round trip with this one-way delay. Returns the change of the window.
     fn round(ledbat: &mut Ledbat, window: &mut Window, delay_ms: u64, now_ms: u64) -> f64 {
         let before = window.cwnd;
         for _ in 0..before as u32 {
@@ -167,13 +167,13 @@ mod tests {
         window.cwnd - before
     }
 
-    /// RFC 6817, section 2.4.2: a segment more where nothing waits, none at the target, and one less at twice
-    /// the target.
+    /// RFC 6817, section 2.4.2: one segment more without queueing, none at the target, and one less at twice the
+    /// target.
     #[test]
     fn the_window_moves_in_proportion_to_the_distance_from_the_target() {
         let (mut ledbat, mut window) = (ledbat(), Window { cwnd: 100.0, ssthresh: 50.0 });
         assert!((round(&mut ledbat, &mut window, 40, 0) - 1.0).abs() < 0.02);
-        // The shortest of the last four counts.
+        // The minimum of the last four counts.
         for (delay_ms, want) in [(90, 0.5), (140, 0.0), (240, -1.0)] {
             round(&mut ledbat, &mut Window { cwnd: 4.0, ssthresh: 4.0 }, delay_ms, 1);
             let mut window = window;

@@ -1,6 +1,6 @@
-//! Linux's CUBIC: RFC 9438 in whole segments, milliseconds and with a few rules of its own.
-//! S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating
-//! Systems Review 42(5), 2008; arithmetic as in Linux 4.4 and later.
+//! CUBIC of Linux: RFC 9438 in whole segments and milliseconds, with a few rules of its own. S. Ha, I. Rhee and L. Xu,
+//! "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating Systems Review 42(5), 2008; arithmetic as in
+//! Linux 4.4 and later.
 //!
 //! ```text
 //! target   = W_max ± ⌊C |t + d − K|³⌋     d = smallest round-trip time; K = ∛((W_max − cwnd)/C)
@@ -14,14 +14,13 @@
 //!              ssthresh ← max(⌊β cwnd⌋, 2)
 //! ```
 //!
-//! C = 410/1024, β = 717/1024; divisions round down. The interval is worked out again when cwnd has
-//! changed or 1/32 s has passed. Slow start counts all segments acknowledged, and ends at ssthresh
-//! or by a [`Detector`]. A timeout forgets everything. While nothing is in flight t stands still
-//! (`cubictcp_cwnd_event`), be it for a pause of the application or because one ACK acknowledges all.
+//! C = 410/1024, β = 717/1024; divisions round down. The interval is computed again when cwnd has changed or 1/32 s has
+//! passed. Slow start counts all segments acknowledged, and ends at ssthresh or by a [`Detector`]. A timeout resets all
+//! state. While nothing is in flight t stops (`cubictcp_cwnd_event`), because of a pause of the application or of one
+//! ACK for everything.
 //!
-//! Differs from RFC 9438: the target is that of one *smallest* round trip ahead; the
-//! Reno-friendly window keeps its slope above the window before the loss; after a slow start
-//! without loss the window grows by at least 5 % a round trip.
+//! Differs from RFC 9438: the target is one *minimum* round trip ahead; the Reno-friendly window keeps its slope above
+//! the window before the loss; after a slow start without loss the window grows by at least 5 % a round trip.
 
 use super::slow_start::{Detector, SlowStartExit};
 use super::whole_segments::WholeSegments;
@@ -32,27 +31,27 @@ use crate::units::{Span, Time};
 pub const BETA: f64 = 717.0 / 1024.0;
 /// Aggressiveness, in segments per second³.
 const C: f64 = 410.0 / 1024.0;
-/// K is a whole number of these, in 1/s.
+/// Resolution of K, 1/s.
 const K_PER_SEC: u64 = 1024;
-/// K for so many segments between the window and that before the loss, which are few mostly.
+/// K for small differences between the window and that before the loss, which are the most frequent.
 const SMALL_K: [u16; 64] = small_k();
 const REFRESH: Span = Span::from_nanos(31_250_000);
-/// So far ahead it is asked whether the curve stays where it is.
+/// Look-ahead for the time at which the curve changes.
 const AHEAD: Span = Span::from_millis(200);
-/// Interval while no loss has been seen: 5 % of the window per round trip.
+/// Maximum interval before the first loss: 5 % of the window per round trip.
 const MAX_INTERVAL_BEFORE_LOSS: u32 = 20;
-/// Half a window per round trip.
+/// Minimum interval: growth of half a window per round trip.
 const MIN_INTERVAL: u32 = 2;
-/// Samples are no measure of the path for so long after the window was reduced.
+/// Time after a reduction in which round-trip samples are ignored.
 const QUIET: Span = Span::from_secs(1);
 
-/// What is not negative, rounded down.
+/// Rounds a non-negative number down.
 #[inline]
 fn whole(segments: f64) -> f64 {
     segments as i64 as f64
 }
 
-/// By the least that is too much: 410/1024 (k/1024)³ > n.
+/// Returns the smallest k with 410/1024 (k/1024)³ > n, for each n.
 const fn small_k() -> [u16; 64] {
     let (mut all, mut n, mut k) = ([0; 64], 0, 0_u64);
     while n < all.len() {
@@ -65,7 +64,7 @@ const fn small_k() -> [u16; 64] {
     all
 }
 
-/// K, where the window lacks so much to that before the loss.
+/// Returns K for a window that is `lack` segments below that before the loss.
 fn k_of(lack: f64) -> f64 {
     let few = lack as u32;
     let k = match SMALL_K.get(few as usize) {
@@ -81,52 +80,54 @@ pub struct LinuxCubic {
     exit: SlowStartExit,
     detector: Detector,
     whole: WholeSegments,
-    /// Window before the last congestion, scaled down for fast convergence; 0 where nothing is known.
+    /// Window before the last congestion, reduced for fast convergence; 0 if unknown.
     w_max: f64,
-    /// Shortest round trip; [`Span::ZERO`] before the first sample.
+    /// Minimum round trip; [`Span::ZERO`] before the first sample.
     delay_min: Span,
     epoch: Option<Epoch>,
     pace: Pace,
 }
 
-/// Segments per step of the window. Only where they have been counted are they worked out, by a division; whether
-/// they have takes none.
+/// Segments per step of the window. The number is computed by a division only when a step is due; checking whether it
+/// is takes none.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// The window and the time that it is of.
+    /// Window for which it was computed.
     cwnd: f64,
+    /// Time for which it was computed.
     at: Time,
-    /// What the window lacks to its aim.
+    /// Difference of the window to its target.
     lack: f64,
-    /// No more than so many.
+    /// Upper limit of the interval.
     most: u32,
 }
 
 impl Pace {
-    /// None yet.
+    /// No pace known.
     const NONE: Pace = Pace { cwnd: 0.0, at: Time::ZERO, lack: 0.0, most: u32::MAX };
 
-    /// Whether so many are enough for a step. Windows are whole numbers, so that this is what [`Self::interval`] tells.
+    /// Whether `counted` segments are enough for a step. Windows are integers, so that this agrees with
+    /// [`Self::interval`].
     #[inline]
     fn is_reached_by(&self, counted: u32) -> bool {
         let by_aim = (f64::from(counted) + 1.0) * self.lack > self.cwnd;
         counted >= MIN_INTERVAL && (by_aim | (counted >= self.most))
     }
 
-    /// Segments per step.
+    /// Returns the segments per step.
     fn interval(&self) -> u32 {
         let to_aim = if self.lack > 0.0 { (self.cwnd / self.lack) as u32 } else { u32::MAX };
         to_aim.min(self.most).max(MIN_INTERVAL)
     }
 }
 
-/// One stage of congestion avoidance.
+/// Congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// K, in seconds.
+    /// K, seconds.
     k: f64,
-    /// Where the curve is flat.
+    /// Window at the plateau of the curve.
     origin: f64,
     /// W_est.
     w_est: f64,
@@ -135,19 +136,19 @@ struct Epoch {
     aim: Aim,
 }
 
-/// Where the curve was last, and how long it stays there. It is a whole number that never falls, as each operation that it
-/// is made of rounds the greater to the greater: if it is the same at two times, it is between them.
+/// Last value of the curve, and the time for which it stays the same. It is a non-decreasing integer, since each
+/// operation rounds monotonically: if it is equal at two times, it is equal between them.
 #[derive(Clone, Copy, Debug)]
 struct Aim {
     segments: f64,
-    /// From this time of the stage on, ns,
+    /// Start of this time within the stage, ns.
     from_ns: u64,
-    /// and for so long, ns.
+    /// Length of this time, ns.
     for_ns: u32,
 }
 
 impl Aim {
-    /// None yet.
+    /// No value known.
     const NONE: Aim = Aim { segments: 0.0, from_ns: u64::MAX, for_ns: 0 };
 
     #[inline]
@@ -162,14 +163,14 @@ impl Epoch {
         Epoch { start: now, k, origin, w_est: cwnd, counted: 0, aim: Aim::NONE }
     }
 
-    /// W_cubic, `t` seconds after the start.
+    /// Returns W_cubic, `t` seconds after the start.
     fn w_cubic(&self, t: f64) -> f64 {
         let off = (t - self.k).abs();
         let from_origin = whole(C * off * off * off);
         if t < self.k { self.origin - from_origin } else { self.origin + from_origin }
     }
 
-    /// The same in whole segments, which are worked out for two times at once: mostly they are the same for long.
+    /// Returns W_cubic in whole segments, computed for two times at once, since it is mostly the same for long.
     #[inline]
     fn aim(&mut self, t: Span) -> f64 {
         if !self.aim.is_of(t) {
@@ -185,10 +186,10 @@ impl Epoch {
         self.aim = Aim { segments, from_ns: t.as_nanos(), for_ns };
     }
 
-    /// Lets W_est follow the segments acknowledged.
+    /// Updates W_est by the segments acknowledged.
     fn follow_reno(&mut self, cwnd: f64) {
         let per_step = (cwnd as u32 * 15 / 8).max(1);
-        // Mostly there is none, or one.
+        // There is mostly no step, or one.
         while self.counted > per_step {
             self.counted -= per_step;
             self.w_est += 1.0;
@@ -197,7 +198,7 @@ impl Epoch {
 }
 
 impl LinuxCubic {
-    /// A controller of a new connection.
+    /// Returns the controller of a new connection.
     pub fn new(exit: SlowStartExit) -> Self {
         LinuxCubic {
             detector: Detector::new(&exit),
@@ -227,9 +228,9 @@ impl LinuxCubic {
         }
     }
 
-    /// Returns the segments that are left for congestion avoidance.
+    /// Grows in slow start. Returns the segments left for congestion avoidance.
     fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u32 {
-        // Delay is watched also while the window is not filled; only growth stops.
+        // Delay is monitored even while the window is not filled; only growth stops.
         let opinion = self.detector.on_ack(ack, window.cwnd);
         if opinion.exit {
             window.ssthresh = window.cwnd;
@@ -255,7 +256,7 @@ impl LinuxCubic {
         if fresh || !known {
             let target = epoch.aim(now.since(epoch.start) + self.delay_min);
             epoch.follow_reno(cwnd);
-            // The shorter of two intervals is that of the further aim.
+            // The shorter of two intervals is that of the higher target.
             let lack = target.max(epoch.w_est) - cwnd;
             let mut most = if w_max == 0.0 { MAX_INTERVAL_BEFORE_LOSS } else { u32::MAX };
             if target <= cwnd {
@@ -272,7 +273,7 @@ impl LinuxCubic {
         );
     }
 
-    /// ssthresh after congestion.
+    /// Returns ssthresh after congestion.
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd;
         let converges = cwnd < self.w_max;
@@ -282,14 +283,14 @@ impl LinuxCubic {
         whole(BETA * cwnd).max(MIN_SSTHRESH)
     }
 
-    /// The clock has stood still since the last segment left.
+    /// Excludes the time since the last segment was sent.
     pub fn on_start(&mut self, silence: Span, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + silence).min(now);
         }
     }
 
-    /// Forgets everything.
+    /// Resets all state.
     pub fn on_timeout(&mut self) {
         *self = LinuxCubic::new(self.exit.clone());
     }

@@ -3,7 +3,7 @@ use super::super::tests::ack_at;
 use super::*;
 use proptest::prelude::*;
 
-/// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
+/// Returns a controller after a loss at `cwnd` segments, and its window after the reduction.
 fn after_loss_at(cwnd: f64) -> (LinuxCubic, Window) {
     let mut cubic = LinuxCubic::new(SlowStartExit::Loss);
     let mut window = Window { cwnd, ssthresh: f64::INFINITY };
@@ -12,8 +12,7 @@ fn after_loss_at(cwnd: f64) -> (LinuxCubic, Window) {
     (cubic, window)
 }
 
-/// Acknowledges for `secs`, a window every round trip; calls `check` after each ACK with the seconds
-/// since the first.
+/// Acknowledges a window every round trip for `secs`; calls `check` after each ACK with the seconds since the first.
 fn run(
     cubic: &mut LinuxCubic,
     window: &mut Window,
@@ -30,9 +29,9 @@ fn run(
     }
 }
 
-/// RTT 200 ms, loss at 1000 segments. Samples right after the reduction are not taken, so that the
-/// window aims at the present and lags by up to a round trip in the first second; it stays within
-/// what the function gains in that time, and a segment for rounding.
+/// RTT 200 ms, loss at 1000 segments. Samples right after the reduction are ignored, so that the target is the present
+/// value and the window lags by up to a round trip in the first second; it stays within the growth of the function in
+/// that time, and a segment for rounding.
 #[test]
 fn the_window_follows_the_cubic_function() {
     let (mut cubic, mut window) = after_loss_at(1000.0);
@@ -45,9 +44,8 @@ fn the_window_follows_the_cubic_function() {
     });
 }
 
-/// RTT 10 ms, 20 segments: from 14, W_est takes a segment for every ⌊15/8 cwnd⌋, that is 8/15 a
-/// round trip, also beyond the window before the loss. The window follows a step of one and what it
-/// needs to take it behind.
+/// RTT 10 ms, 20 segments: from 14, W_est grows by a segment per ⌊15/8 cwnd⌋, that is 8/15 a round trip, also above the
+/// window before the loss. The window follows by a step of one and the delay of that step.
 #[test]
 fn the_reno_friendly_window_grows_by_eight_fifteenths_a_round_trip() {
     let (mut cubic, mut window) = after_loss_at(20.0);
@@ -60,7 +58,7 @@ fn the_reno_friendly_window_grows_by_eight_fifteenths_a_round_trip() {
 }
 
 proptest! {
-    /// What is remembered of the curve is what it says, whatever time is asked for after what other.
+    /// The cached value of the curve equals the computed one, for any sequence of times.
     #[test]
     fn where_the_curve_is_does_not_depend_on_what_was_asked_before(
         cwnd in 2..2_000u32, lost in 0..1_000u32, times in prop::collection::vec(0..60_000u64, 1..50),
@@ -76,7 +74,7 @@ proptest! {
     }
 }
 
-/// By at least 5 % a round trip.
+/// Growth of at least 5 % a round trip.
 #[test]
 fn without_a_loss_so_far_growth_does_not_rest_on_the_plateau() {
     let mut cubic = LinuxCubic::new(SlowStartExit::Loss);
@@ -85,7 +83,7 @@ fn without_a_loss_so_far_growth_does_not_rest_on_the_plateau() {
     assert!((160.0..=166.0).contains(&window.cwnd), "1.05^10 = 1.63, not {}", window.cwnd);
 }
 
-/// The first reduction remembers 100; the second, at 90 < 100, ⌊90 · 1741/2048⌋ = 76.
+/// The first reduction stores 100; the second, at 90 < 100, ⌊90 · 1741/2048⌋ = 76.
 #[test]
 fn fast_convergence_remembers_less() {
     let (mut cubic, _) = after_loss_at(100.0);
@@ -128,7 +126,7 @@ fn the_clock_stands_still_while_nothing_is_in_flight() {
     }
 }
 
-/// Nothing was sent since before the present stage began: it begins now, not in the future.
+/// Nothing was sent since before the present stage: it begins now, not in the future.
 #[test]
 fn a_silence_longer_than_the_stage_begins_it_again() {
     let (mut cubic, mut window) = after_loss_at(10.0);
@@ -157,7 +155,7 @@ proptest! {
         prop_assert!(window.cwnd - first <= f64::from(acked_in_all) / 2.0 + 1.0);
     }
 
-    /// Whether so many segments make a step is told without the division that says how many do.
+    /// The check without a division agrees with the interval.
     #[test]
     fn a_step_is_reached_where_its_interval_is(
         cwnd in 1u32..5_000,
@@ -172,7 +170,7 @@ proptest! {
     }
 }
 
-/// By whole numbers, as by a cube root.
+/// The integer table agrees with a cube root.
 #[test]
 fn k_of_few_segments_is_that_of_many() {
     for (n, k) in SMALL_K.into_iter().enumerate() {

@@ -1,10 +1,9 @@
-//! Linux's HyStart: leaves slow start when the ACKs of one window come in a train as long as half
-//! the round trip, or when the round-trip time rises.
-//! S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011;
-//! constants and details as in Linux 5.5 and later.
+//! HyStart of Linux: leaves slow start when the ACKs of one window arrive in a train as long as half the round trip, or
+//! when the round-trip time rises. S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks
+//! 55(9), 2011; constants and details as in Linux 5.5 and later.
 //!
-//! From a window of 16 segments on, with d the smallest round-trip time of the connection, slow
-//! start ends (ssthresh ← cwnd) as soon as one of them holds:
+//! From a window of 16 segments on, with d the minimum round-trip time of the connection, slow start ends (ssthresh ←
+//! cwnd) as soon as one of these conditions holds:
 //!
 //! ```text
 //! ACK train  ACKs at most 2 ms apart, the last of them more than (d + 1 ms)/2 after the round began
@@ -12,12 +11,12 @@
 //!            > d + clamp(d/8, 4 ms, 16 ms)
 //! ```
 //!
-//! An ACK more than 2 ms after the one before breaks the train for the rest of the round. The eight
-//! samples decide nothing by themselves: the ninth is the first to be judged. The 1 ms are what
-//! Linux grants for bursts of segmentation offload below 2 Gb/s.
+//! An ACK more than 2 ms after the previous one ends the train for the rest of the round. The eighth sample completes
+//! the minimum, which is first evaluated at the ninth. The 1 ms is Linux's allowance for bursts of segmentation offload
+//! below 2 Gb/s.
 //!
-//! Differs from the paper: no estimate of the one-way delay, but half of the round trip; the smallest
-//! of the round's samples instead of their mean; both as in Linux. For senders that do not pace.
+//! Differs from the paper, as Linux does: half of the round trip instead of an estimate of the one-way delay, and the
+//! minimum of the round's samples instead of their mean. For senders without pacing.
 
 use super::Ack;
 use super::slow_start::{SlowStartAction, WatchSlowStart};
@@ -40,15 +39,15 @@ parameters! {
 /// Detector of the end of slow start.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxHyStart {
-    /// Smallest round-trip time of the connection.
+    /// Minimum round-trip time of the connection.
     delay_min: Option<Span>,
-    /// When this round began.
+    /// Start of this round.
     round_start: Time,
-    /// Last ACK of the train.
+    /// Time of the last ACK of the train.
     train_end: Time,
-    /// Smallest round-trip time of this round.
+    /// Minimum round-trip time of this round.
     round_min: Option<Span>,
-    /// Samples seen in this round, up to [`MIN_SAMPLES`].
+    /// Number of samples in this round, up to [`MIN_SAMPLES`].
     samples: u32,
 }
 
@@ -118,7 +117,7 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    /// One round of `acks` ACKs `spacing_us` apart; the number of the one that ends slow start.
+    /// Runs a round of `acks` ACKs `spacing_us` apart. Returns the number of the one that ends slow start.
     fn round(
         hystart: &mut LinuxHyStart,
         start_ms: u64,
@@ -134,7 +133,7 @@ mod tests {
         })
     }
 
-    /// RTT 100 ms, an ACK every 1.2 ms: (100 + 1)/2 = 50.5 ms are passed by the 43rd after the first.
+    /// RTT 100 ms, an ACK every 1.2 ms: (100 + 1)/2 = 50.5 ms are exceeded by the 43rd after the first.
     #[test]
     fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
         let mut hystart = LinuxHyStart::default();

@@ -1,5 +1,5 @@
-//! The share of segments that carried a congestion mark, averaged over windows of data: α of DCTCP
-//! (RFC 8257, section 3.3) and of Prague.
+//! Share of segments that carried a congestion mark, averaged over windows of data: α of DCTCP (RFC 8257, section 3.3)
+//! and of Prague.
 //!
 //! ```text
 //! M ← marked / delivered,   α ← (1 − g) α + g M     once per window of data, g = 1/16
@@ -8,7 +8,7 @@
 /// Weight g of a new window in the average (RFC 8257, section 4.2; Linux `dctcp_shift_g` = 4).
 pub const GAIN: f64 = 1.0 / 16.0;
 
-/// A moving average, and the segments counted towards its next value.
+/// Moving average, and the segments counted for its next value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MarkedShare {
     alpha: f64,
@@ -17,20 +17,19 @@ pub struct MarkedShare {
 }
 
 impl MarkedShare {
-    /// α = 1, so that a mark before anything is known about the path halves the window.
+    /// Starts with α = 1, so that a mark before anything is known about the path halves the window.
     pub fn new() -> Self {
         MarkedShare { alpha: 1.0, delivered: 0, marked: 0 }
     }
 
-    /// Counts segments, `marked` among them; no unit but segments.
+    /// Counts segments, `marked` among them.
     #[inline]
     pub fn count(&mut self, delivered: u32, marked: u32) {
         self.delivered += delivered;
         self.marked += marked;
     }
 
-    /// A window is over: takes its share into the average and counts again. A window in which
-    /// nothing was delivered says nothing.
+    /// Ends a window: adds its share to the average and resets the count. A window without deliveries is ignored.
     pub fn close_window(&mut self) {
         if self.delivered > 0 {
             let share = f64::from(self.marked) / f64::from(self.delivered);
@@ -39,17 +38,17 @@ impl MarkedShare {
         self.forget_window();
     }
 
-    /// Counts again, and leaves the average as it is.
+    /// Resets the count, and keeps the average.
     pub fn forget_window(&mut self) {
         (self.delivered, self.marked) = (0, 0);
     }
 
-    /// α, between 0 and 1.
+    /// Returns α, between 0 and 1.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// Share of the window that a reduction keeps: 1 − α/2.
+    /// Returns the share of the window that a reduction keeps: 1 − α/2.
     pub fn kept(&self) -> f64 {
         1.0 - self.alpha / 2.0
     }
@@ -88,7 +87,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever it begins with is forgotten at (1 − g)ⁿ.
+        /// The influence of the initial value decays as (1 − g)ⁿ.
         #[test]
         fn alpha_converges_to_the_marked_share(delivered in 1..1000u32, part in 0.0..=1.0f64) {
             let marked = (f64::from(delivered) * part) as u32;

@@ -1,8 +1,8 @@
-//! Congestion controllers: how the window grows, and to what it shrinks.
+//! Congestion controllers: growth and reduction of the window.
 //!
-//! A controller decides on cwnd alone. Sequence numbers, loss recovery (how losses are found and
-//! recovered, and how the window glides down to ssthresh meanwhile) and timers live in the TCP
-//! endpoint, which tells a controller of four events:
+//! A controller decides only cwnd and ssthresh. Sequence numbers, loss recovery (detection and repair of losses, and
+//! the reduction of the window to ssthresh meanwhile) and timers belong to the TCP endpoint, which reports four events
+//! to the controller:
 //!
 //! ```text
 //! on_ack                  an ACK of new data outside loss recovery        cwnd grows
@@ -11,8 +11,8 @@
 //! on_timeout              the retransmission timer has expired            cwnd ← 1
 //! ```
 //!
-//! A scalable controller ([`Controller::is_scalable`]) receives a report of every mark besides, by `on_marks`,
-//! and answers to them in proportion instead of as to a loss.
+//! A scalable controller ([`Controller::is_scalable`]) also gets every mark, by `on_marks`, and reacts in proportion
+//! instead of as to a loss.
 //!
 //! A controller that models its path ([`ModelPath`]) does without these: it sets window and pacing rate by samples of the
 //! delivery rate.
@@ -70,7 +70,7 @@ pub use vegas_cp::{Moves, RateBy, VegasCp, VegasCpParams};
 
 use crate::units::{Span, Time};
 
-/// What a sender may have in flight, in segments.
+/// Window of a sender, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Congestion window, at least 1.
@@ -80,7 +80,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of a new connection.
+    /// Returns the window of a new connection.
     pub fn new(initial_window: u32) -> Self {
         Window { cwnd: f64::from(initial_window), ssthresh: f64::INFINITY }
     }
@@ -95,45 +95,46 @@ impl Window {
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// Arrival time.
     pub now: Time,
     /// Segments newly acknowledged, cumulatively.
     pub acked: u32,
-    /// Payload that it shows to have arrived, cumulatively or selectively, bytes.
+    /// Payload newly known to have arrived, cumulatively or selectively, bytes.
     pub delivered_bytes: u64,
-    /// How many of the segments were marked, where the connection counts marks; 0 elsewhere.
+    /// Marked segments, if the connection counts marks; otherwise 0.
     pub marked: u32,
     /// Round-trip sample of this ACK.
     pub rtt: Option<Span>,
-    /// How long the segment that it answers was in transit, by the receiver's clock, for those that read it
+    /// One-way delay of the acknowledged segment, by the receiver's clock, for controllers that read it
     /// ([`Sender::READS_ONE_WAY_DELAY`]).
     pub one_way_delay: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Segments in flight before this ACK.
     pub in_flight: u32,
-    /// Whether the sender used its whole window; a window that nobody fills does not grow.
+    /// Whether the sender used its whole window; an unused window does not grow.
     pub window_limited: bool,
     /// Whether this is the first ACK of a new round trip.
     pub round_start: bool,
 }
 
-/// What an acknowledgement tells a scalable controller, inside loss recovery too.
+/// Marks of an acknowledgement for a scalable controller, also during loss recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
-    /// When it arrived.
+    /// Arrival time.
     pub now: Time,
-    /// Segments that it shows to have arrived, cumulatively or selectively.
+    /// Segments newly known to have arrived, cumulatively or selectively.
     pub delivered: u32,
-    /// How many of them were marked.
+    /// Marked segments of them.
     pub marked: u32,
-    /// The prices that packets carried, as it reports them ([`crate::price::Gathered::take`]), for those that read them; else 0.
+    /// Prices carried by packets, as reported ([`crate::price::Gathered::take`]), for controllers that read them;
+    /// otherwise 0.
     pub prices: u32,
-    /// First segment not acknowledged, now.
+    /// First unacknowledged segment, after this ACK.
     pub una: u64,
     /// Next segment to be sent for the first time.
     pub nxt: u64,
-    /// Whether losses are being recovered, so that the window is not the controller's to move.
+    /// Whether loss recovery is in progress, so that the controller must not change the window.
     pub in_recovery: bool,
 }
 
@@ -146,7 +147,7 @@ mod tests {
     use crate::price::Renewal;
     use crate::units::{Demand, Factor, OrOff, Share, Whole};
 
-    /// An ordinary ACK of one segment, `now_ms` after the start.
+    /// Returns an ordinary ACK of one segment, `now_ms` after the start.
     pub(super) fn ack_at(now_ms: u64) -> Ack {
         Ack {
             now: Time::from_nanos(now_ms * 1_000_000),
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// An ACK that delivers nothing, `now_ms` after the start.
+    /// Returns an ACK that delivers nothing, `now_ms` after the start.
     pub(super) fn marks_at(now_ms: u64, una: u64, nxt: u64) -> Marks {
         let now = Time::from_nanos(now_ms * 1_000_000);
         Marks { now, delivered: 0, marked: 0, prices: 0, una, nxt, in_recovery: false }

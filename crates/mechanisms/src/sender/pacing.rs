@@ -1,5 +1,5 @@
-//! How a controller's segments are paced, as Linux sets the rate of a socket (`sk_pacing_rate`), and how large the
-//! bursts are that segmentation offload makes at that rate.
+//! Pacing rate of a controller, as Linux sets that of a socket (`sk_pacing_rate`), and the bursts of segmentation
+//! offload at that rate.
 
 use super::Window;
 
@@ -8,15 +8,16 @@ use super::Window;
 pub enum Pacing {
     /// Linux's defaults (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`, `sk_pacing_shift`).
     Linux,
-    /// Those of Linux's Prague (`prague_update_pacing_rate`), which has headers in the rate and none in what it paces.
+    /// Rules of Linux's Prague (`prague_update_pacing_rate`), whose rate includes headers while the paced lengths do
+    /// not.
     Prague,
 }
 
-/// Bytes of a packet over bytes of its payload, with timestamps.
+/// Ratio of a packet's length to its payload, with timestamps.
 const HEADERS: f64 = 1500.0 / 1448.0;
 
 impl Pacing {
-    /// Pacing rate over cwnd/srtt.
+    /// Returns the pacing rate as a multiple of cwnd/srtt.
     #[inline]
     pub fn gain(self, window: Window) -> f64 {
         match (self, window.cwnd < window.ssthresh / 2.0) {
@@ -27,7 +28,7 @@ impl Pacing {
         }
     }
 
-    /// A burst has what the pacing rate sends in the inverse of this, 1/s.
+    /// Returns the inverse of a burst's duration at the pacing rate, 1/s.
     #[inline]
     pub fn bursts_per_s(self) -> f64 {
         match self {

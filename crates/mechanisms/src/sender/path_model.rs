@@ -13,10 +13,10 @@
 use super::Window;
 use crate::units::{Span, Time};
 
-/// Where loss recovery stands, as an ACK leaves it.
+/// State of loss recovery after an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovering {
-    /// Nothing is recovered.
+    /// No recovery.
     #[default]
     No,
     /// Fast recovery.
@@ -25,160 +25,162 @@ pub enum Recovering {
     Timeout,
 }
 
-/// What a connection has delivered and lost since it began.
+/// Segments delivered and lost by a connection since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Segments that have arrived, the connection request among them.
+    /// Number of segments delivered, including the connection request.
     pub delivered: u64,
-    /// When the last did.
+    /// Time of the last delivery.
     pub delivered_at: Time,
-    /// Segments taken for lost, those that were retransmitted and lost again included.
+    /// Number of segments detected as lost, including lost retransmissions.
     pub lost: u64,
 }
 
-/// The newest segment that an ACK names: what was known when it was sent last.
+/// Newest segment that an ACK delivers: the state at its last transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Newest {
-    /// Segments delivered by then.
+    /// Number of segments delivered before.
     pub delivered_before: u64,
-    /// Segments lost by then.
+    /// Number of segments lost before.
     pub lost_before: u64,
-    /// Segments in flight then, this one included.
+    /// Number of segments in flight, including this one.
     pub in_flight: u32,
-    /// The application had too little to send in the time that the sample covers.
+    /// Whether the application limited the flow during the sample.
     pub app_limited: bool,
-    /// The longer of send and ACK interval; `None` if that is shorter than any round trip, which cannot be.
+    /// The longer of send and ACK interval; `None` if it is shorter than the minimum round-trip time, which is
+    /// impossible.
     pub interval: Option<Span>,
 }
 
-/// What an ACK tells a controller that models its path. Counts are in segments.
+/// Data of an ACK for a controller that models its path. Counts are in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
-    /// When the ACK arrived.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// What the connection has delivered and lost, with what this ACK shows.
+    /// Totals of the connection, including this ACK.
     pub totals: Totals,
-    /// Segments that the ACK shows to have arrived.
+    /// Number of segments newly delivered.
     pub newly_delivered: u32,
-    /// Segments that it shows to be lost.
+    /// Number of segments newly detected as lost.
     pub newly_lost: u32,
-    /// Of those delivered, marked ones, where every mark is reported.
+    /// Number of marked segments among those delivered, if every mark is reported.
     pub newly_marked: u32,
-    /// It echoes congestion.
+    /// Whether the ACK echoes congestion.
     pub congestion: bool,
-    /// The newest segment that has arrived, if any has.
+    /// Newest segment delivered, if any.
     pub newest: Option<Newest>,
-    /// Round trip of the segment that caused the ACK, if that was sent once.
+    /// Round-trip time of the segment that caused the ACK, unless it was retransmitted.
     pub rtt: Option<Span>,
-    /// The receiver may have waited before it acknowledged.
+    /// Whether the receiver may have delayed the acknowledgement.
     pub maybe_delayed: bool,
-    /// Smoothed round trip, if one is known.
+    /// Smoothed round-trip time, if known.
     pub srtt: Option<Span>,
-    /// In flight before the ACK.
+    /// Number of segments in flight before the ACK.
     pub prior_in_flight: u32,
-    /// In flight after it.
+    /// Number of segments in flight after the ACK.
     pub in_flight: u32,
-    /// Time until pacing lets the next segment leave.
+    /// Time until pacing permits the next segment.
     pub until_departure: Span,
-    /// The window was full at some time in the last round trip.
+    /// Whether the window was full at some time in the last round trip.
     pub window_limited: bool,
-    /// Where loss recovery stands.
+    /// State of loss recovery.
     pub recovering: Recovering,
 }
 
 impl RateSample {
-    /// Delivered since the newest segment was sent, and in which time, if the sample is valid.
+    /// Returns the newest segment, the number of segments delivered since it was sent, and the interval, if the sample
+    /// is valid.
     pub fn delivery(&self) -> Option<(Newest, u64, Span)> {
         let newest = self.newest?;
         let interval = newest.interval.filter(|interval| *interval > Span::ZERO)?;
         Some((newest, self.totals.delivered - newest.delivered_before, interval))
     }
 
-    /// Whether the sample covers a time in which the application had too little to send.
+    /// Whether the application limited the flow during the sample.
     pub fn app_limited(&self) -> bool {
         self.newest.is_some_and(|newest| newest.app_limited)
     }
 }
 
-/// A segment that is found to be lost: what was known when it was sent last.
+/// A segment detected as lost: the state at its last transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LostSegment {
-    /// Its number.
+    /// Number of the segment.
     pub segment: u64,
-    /// When that is found.
+    /// Time of the detection.
     pub now: Time,
-    /// Segments in flight then, this one included.
+    /// Number of segments in flight at its transmission, including this one.
     pub in_flight: u32,
-    /// Segments lost by then.
+    /// Number of segments lost before its transmission.
     pub lost_before: u64,
-    /// The application had too little to send.
+    /// Whether the application limited the flow.
     pub app_limited: bool,
-    /// What the connection has delivered and lost, with this one.
+    /// Totals of the connection, including this loss.
     pub totals: Totals,
 }
 
-/// What a controller takes its path for.
+/// A controller's estimate of its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathEstimate {
-    /// State of its state machine.
+    /// Name of the state.
     pub state: &'static str,
     /// Bandwidth, segments per second.
     pub bandwidth: f64,
     /// Pacing rate, segments per second.
     pub pacing_rate: f64,
-    /// Shortest round trip, if one is known.
+    /// Minimum round-trip time, if known.
     pub min_rtt: Option<Span>,
-    /// Upper bound of what may be in flight that losses have shown, segments.
+    /// Upper bound of the segments in flight, set by losses.
     pub inflight_hi: Option<f64>,
-    /// The same of the present cycle.
+    /// Upper bound of the segments in flight in the current cycle.
     pub inflight_lo: Option<f64>,
 }
 
-/// What a connection is like that is established.
+/// Properties of an established connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning {
-    /// When that is.
+    /// Time of its establishment.
     pub now: Time,
     /// Payload of a segment, bytes.
     pub mss: u64,
-    /// ACKs name what has arrived (SACK).
+    /// Whether ACKs report all arrived segments (SACK).
     pub selective: bool,
-    /// Round trip of the connection request, if that is known.
+    /// Round-trip time of the connection request, if known.
     pub rtt: Option<Span>,
-    /// What random numbers are drawn from.
+    /// Seed of the controller's random numbers.
     pub seed: u64,
 }
 
 /// A controller that models its path.
 pub trait ModelPath {
-    /// The connection is established.
+    /// Starts the model at the establishment of the connection.
     fn begin(&mut self, window: &Window, beginning: &Beginning);
 
-    /// An ACK. Returns whether what is in flight counts as limited by the application, so that no sample of it lowers
-    /// the estimate of the bandwidth.
+    /// Processes an ACK. Returns whether the data in flight count as limited by the application, so that their samples
+    /// do not lower the bandwidth estimate.
     fn on_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool;
 
-    /// A segment is lost, before the sample of the ACK that shows it.
+    /// Processes a lost segment, before the sample of the ACK that reports it.
     fn on_lost(&mut self, window: &Window, lost: &LostSegment) {
         let _ = (window, lost);
     }
 
-    /// With nothing in flight a segment leaves after a time in which the application had nothing to send.
+    /// Processes the first transmission after idle time of the application, with nothing in flight.
     fn on_restart(&mut self, window: &mut Window, now: Time);
 
-    /// The retransmission timer has expired.
+    /// Processes the expiry of the retransmission timer.
     fn on_timeout(&mut self, totals: Totals);
 
-    /// What was taken for lost was not.
+    /// Processes the detection of a spurious loss.
     fn on_undo(&mut self, window: &mut Window);
 
-    /// Pacing rate, segments per second.
+    /// Returns the pacing rate, segments per second.
     fn pacing_rate(&self) -> f64;
 
-    /// Fewest segments of a burst of segmentation offload.
+    /// Returns the minimum size of a burst of segmentation offload, segments.
     fn least_burst(&self) -> u32;
 
-    /// What it takes its path for.
+    /// Returns the estimate of the path.
     fn estimate(&self) -> PathEstimate;
 }
 
@@ -187,7 +189,7 @@ pub trait ModelPath {
 pub struct Draws(u64);
 
 impl Draws {
-    /// From a seed of the connection's own.
+    /// Creates the generator from a seed of the connection.
     pub fn new(seed: u64) -> Self {
         Draws(seed)
     }
@@ -199,12 +201,12 @@ impl Draws {
         mixed ^ mixed >> 31
     }
 
-    /// Uniform in `0..count`.
+    /// Returns a uniform number in `0..count`.
     pub fn below(&mut self, count: u32) -> u32 {
         (((self.word() >> 32) * u64::from(count)) >> 32) as u32
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Returns a uniform number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }

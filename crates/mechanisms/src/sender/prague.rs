@@ -1,6 +1,6 @@
-//! Prague: DCTCP made fit for the Internet; it asks for a scalable response of the network by ECT(1).
-//! K. De Schepper, O. Tilmans, B. Briscoe and V. Goel, "Prague Congestion Control",
-//! draft-briscoe-iccrg-prague-congestion-control; requirements in RFC 9331, section 4.
+//! Prague: DCTCP adapted to the Internet; it requests L4S treatment by ECT(1). K. De Schepper, O. Tilmans, B. Briscoe
+//! and V. Goel, "Prague Congestion Control", draft-briscoe-iccrg-prague-congestion-control; requirements in RFC 9331,
+//! section 4.
 //!
 //! ```text
 //! R_virt = max(srtt, R_ref),   R_ref = 25 ms
@@ -15,21 +15,19 @@
 //!   ssthresh ← max(cwnd/2, 2)
 //! ```
 //!
-//! In equilibrium α is the marked share p, and a (1 − p) segments a round trip are gained as half of
-//! p cwnd is lost per R_virt: srtt cancels out of the rate where it is below R_ref, so that a flow
-//! with a short way does not push out the others (RTT independence). Without a reference every round
-//! trip counts by itself, as in DCTCP.
+//! In equilibrium α is the marked share p, and the growth of a (1 − p) segments a round trip equals the reduction of
+//! half of p cwnd per R_virt: srtt cancels out of the rate where it is below R_ref, so that a flow with a short path
+//! does not starve the others (RTT independence). Without a reference every round trip counts as in DCTCP.
 //!
-//! The window goes on to grow on ACKs of unmarked segments in the round trip of a reduction, where
-//! DCTCP's rests: at several marks a round trip p = 2/cwnd, against which RFC 9332 sets its coupling
-//! factor.
+//! The window continues to grow on ACKs of unmarked segments in the round trip of a reduction, unlike DCTCP's: at
+//! several marks a round trip p = 2/cwnd, to which RFC 9332 matches its coupling factor.
 //!
-//! Its segments are paced at cwnd/srtt, in slow start at twice that (`tcp.pacing`), and no burst of segmentation offload
-//! is longer than 1/4096 s at that rate or two segments.
+//! Segments are paced at cwnd/srtt, in slow start at twice that (`tcp.pacing`), and no burst of segmentation offload is
+//! longer than 1/4096 s at that rate or two segments.
 //!
-//! Differs from the draft and from its Linux code: no window below two segments; no fall-back for queues that
-//! mark as RFC 3168 has it; the reference holds from the first ACK in congestion avoidance, not after
-//! some round trips; feedback is DCTCP's echo, which stands for AccECN (RFC 9768).
+//! Differs from the draft and from its Linux code: no window below two segments; no fall-back for queues that mark as
+//! in RFC 3168; the reference applies from the first ACK in congestion avoidance, not after some round trips; feedback
+//! is DCTCP's echo, which replaces AccECN (RFC 9768).
 
 use super::marked_share::MarkedShare;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Pacing, Sender, Window};
@@ -48,12 +46,12 @@ parameters! {
     }
 }
 
-/// When something was done last, that is done once per window of data and reference time.
+/// Time of an action that is taken at most once per window of data and reference time.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Over when more than this is acknowledged, a segment number,
+    /// Segment number that has to be exceeded for the next action.
     end: u64,
-    /// and not before.
+    /// Earliest time of the next action.
     not_before: Time,
 }
 
@@ -72,7 +70,7 @@ impl Round {
 /// State of Prague.
 #[derive(Clone, Debug)]
 pub struct Prague {
-    /// R_ref; zero without one.
+    /// Reference round trip R_ref; zero without one.
     reference: Span,
     share: MarkedShare,
     marked_before: bool,
@@ -124,12 +122,12 @@ impl Control for Prague {
         };
     }
 
-    /// Counts what an ACK delivers and, if the sender is not in_recovery losses, answers to marks.
+    /// Counts the segments that an ACK delivers and, outside of loss recovery, reacts to marks.
     fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         self.marked_before |= marks.marked > 0;
         self.share.count(marks.delivered, marks.marked);
         if self.observed.is_over(marks) {
-            // As long as no queue on the path has marked, the share says nothing about one.
+            // Before the first mark on the path, the share says nothing about its queues.
             match self.marked_before {
                 true => self.share.close_window(),
                 false => self.share.forget_window(),
@@ -149,7 +147,7 @@ impl Control for Prague {
 }
 
 impl Prague {
-    /// a: segments that a round trip without marks adds.
+    /// Returns a: segments added in a round trip without marks.
     fn increase(&self, srtt: Option<Span>) -> f64 {
         match srtt {
             Some(srtt) if srtt < self.reference => {
@@ -160,7 +158,7 @@ impl Prague {
         }
     }
 
-    /// α, the average share of marked segments.
+    /// Returns α, the average share of marked segments.
     pub fn alpha(&self) -> f64 {
         self.share.alpha()
     }
@@ -178,8 +176,8 @@ mod tests {
         Prague::new(PragueParams { reference_rtt })
     }
 
-    /// A path that marks every segment with probability p, evenly spread, for so many round trips:
-    /// returns the mean window over the second half of them.
+    /// Runs a path that marks every segment with probability p, evenly spread. Returns the mean window over the second
+    /// half of the round trips.
     fn mean_window(mut prague: Prague, p: f64, rtt: Span, round_trips: u64) -> f64 {
         let mut window = Window { cwnd: 20.0, ssthresh: 10.0 };
         let (mut una, mut credit, mut sum) = (0, 0.0, 0.0);
@@ -247,8 +245,8 @@ mod tests {
         assert_eq!(prague.ssthresh_on_congestion(&window), 5.0);
     }
 
-    /// cwnd = 2 (1 − p)/p at several marks a round trip: what is gained in a round trip is lost in it
-    /// (RFC 9332, appendix C.2, has it without the 1 − p).
+    /// cwnd = 2 (1 − p)/p at several marks a round trip: growth and reduction in a round trip are equal (RFC 9332,
+    /// appendix C.2, has it without the 1 − p).
     #[test]
     fn the_window_is_two_marks_a_round_trip() {
         for p in [0.02, 0.05, 0.1] {
@@ -258,8 +256,8 @@ mod tests {
         }
     }
 
-    /// Below the reference the rate, cwnd/RTT, is that of a flow with the reference: here of round
-    /// trips that divide it, for reductions come on whole ones.
+    /// Below the reference the rate, cwnd/RTT, is that of a flow with the reference; the round trips here divide it,
+    /// since reductions occur once per round trip.
     #[test]
     fn flows_with_short_paths_get_the_rate_of_the_reference() {
         let rate =

@@ -7,12 +7,11 @@
 //! congestion:                              ssthresh ← max(cwnd/2, 2)
 //! ```
 //!
-//! By default ACKs are counted, not bytes, as ns-2 and Linux up to 3.12 do (Linux as an option
-//! before): with delayed ACKs the window then grows by half a segment a round trip. With
-//! appropriate byte counting each ACK counts for the N segments it acknowledges, in slow start for
-//! at most L = 2 of them.
+//! By default ACKs are counted, not bytes, as in ns-2 and in Linux up to 3.12 (where bytes were an option): with
+//! delayed ACKs the window then grows by half a segment a round trip. With appropriate byte counting each ACK counts
+//! for the N segments it acknowledges, in slow start for at most L = 2 of them.
 //!
-//! Linux moves the window in whole segments, and compares differently:
+//! Linux changes the window in whole segments, with a different comparison:
 //!
 //! ```text
 //! slow start,            cwnd ≤ ssthresh:  cwnd ← cwnd + 1           per ACK of new data
@@ -20,13 +19,11 @@
 //! congestion:                              ssthresh ← max(⌊cwnd/2⌋, 2)
 //! ```
 //!
-//! So a window that was just halved grows at once by a segment, which counts where windows are
-//! small. Since 3.18 it counts segments instead of ACKs, without a limit per ACK ([`WholeSegments`]):
-//! both options together.
+//! A window that was just halved therefore grows by a segment at once, which matters for small windows. Since 3.18
+//! Linux counts segments instead of ACKs, without a limit per ACK ([`WholeSegments`]): both options together.
 //!
-//! Differs from RFC 5681: half of cwnd, not of the data in flight, as in Linux and ns-2; cwnd may
-//! rise by a fraction of a segment. A window that the sender does not fill does not grow (RFC 7661,
-//! section 3).
+//! Differs from RFC 5681: half of cwnd, not of the data in flight, as in Linux and ns-2; cwnd may grow by a fraction of
+//! a segment. A window that the sender does not fill does not grow (RFC 7661, section 3).
 
 use super::whole_segments::WholeSegments;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
@@ -42,10 +39,10 @@ pub const BYTE_COUNTING_LIMIT: u32 = 2;
 parameters! {
     /// RFC 5681.
     pub struct RenoParams {
-        /// The window moves in whole segments, as in Linux.
+        /// Change the window in whole segments, as in Linux.
         pub whole_segments: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465. With
-        /// whole_segments without a limit per ACK, as in Linux since 3.18.
+        /// Grow by the segments that an ACK acknowledges, not per ACK, RFC 3465. With whole_segments there is no limit
+        /// per ACK, as in Linux since 3.18.
         pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
     }
 }
@@ -56,7 +53,7 @@ pub struct Reno {
     params: RenoParams,
     /// ACKs counted towards the next whole segment.
     counted: u32,
-    /// Segments counted towards it.
+    /// Segments counted towards the next whole segment.
     whole: WholeSegments,
 }
 
@@ -111,7 +108,7 @@ impl Control for Reno {
 }
 
 impl Reno {
-    /// Linux `tcp_reno_cong_avoid` with `tcp_cong_avoid_ai`, as of 2.6.29.
+    /// Grows as Linux 2.6.29, `tcp_reno_cong_avoid` with `tcp_cong_avoid_ai`.
     fn grow_by_acks(&mut self, window: &mut Window) {
         if window.cwnd <= window.ssthresh {
             window.cwnd += 1.0;
@@ -123,7 +120,7 @@ impl Reno {
         }
     }
 
-    /// The same as of 3.18.
+    /// Grows as Linux since 3.18.
     fn grow_by_segments(&mut self, window: &mut Window, mut acked: u32) {
         if window.in_slow_start() {
             acked = WholeSegments::slow_start(window, acked);
@@ -143,7 +140,7 @@ mod tests {
     const PER_BYTE: RenoParams = RenoParams { byte_counting: true, whole_segments: false };
     const WHOLE: RenoParams = RenoParams { byte_counting: false, whole_segments: true };
 
-    /// Acknowledges one whole window, `per_ack` segments at a time.
+    /// Acknowledges one window, `per_ack` segments at a time.
     fn round_trip(reno: &mut Reno, window: &mut Window, per_ack: u32) {
         for _ in 0..(window.cwnd as u32).div_ceil(per_ack) {
             reno.on_ack(window, &Ack { acked: per_ack, ..ack_at(0) });
@@ -175,8 +172,8 @@ mod tests {
         assert_eq!(window.cwnd, 6.0);
     }
 
-    /// One segment per round trip; less by up to 1.5/cwnd, because cwnd grows during the round trip and
-    /// only whole segments are acknowledged.
+    /// One segment per round trip; less by up to 1.5/cwnd, because cwnd grows during the round trip and only whole
+    /// segments are acknowledged.
     #[test]
     fn congestion_avoidance_adds_one_segment_a_round_trip() {
         let mut reno = Reno::new(EXACT);
@@ -207,7 +204,7 @@ mod tests {
         }
     }
 
-    /// With an ACK for every second segment, one segment a round trip all the same.
+    /// One segment a round trip, even with an ACK for every second segment.
     #[test]
     fn linux_counts_segments() {
         let params = RenoParams { byte_counting: true, whole_segments: true };

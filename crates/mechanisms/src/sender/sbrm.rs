@@ -1,6 +1,6 @@
-//! SBRM, single bit resource marking: every ACK moves the window, up without a congestion mark, down with one.
-//! S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP
-//! networks", dissertation, 2005, sections 5.1.1 and 5.4.2.
+//! SBRM, single bit resource marking: every ACK changes the window, up without a congestion mark, down with one. S.
+//! Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
+//! dissertation, 2005, sections 5.1.1 and 5.4.2.
 //!
 //! ```text
 //! ACK without a mark:  cwnd ← cwnd + κ RTT/cwnd w        (5.1.2)
@@ -8,22 +8,24 @@
 //! equilibrium:         (1 − p) w = p x                   x the rate, p the share of marked packets
 //! ```
 //!
-//! w is the flow's willingness to pay. It is VQM's source as well: what differs is the queue. A kernel with our program
-//! has it, too (`bpf/sbrm.bpf.c`), where packets are paced, so that a window's fraction counts; here whole segments are sent.
+//! w is the flow's willingness to pay. VQM has the same source; only the queue differs. The kernel implementation
+//! (`bpf/sbrm.bpf.c`) paces packets, so that fractions of a window count; this one sends whole segments.
 //!
-//! Slow start and the answer to losses are TCP's. Slow start ends with the first mark, which takes its step, as in our
-//! program; the dissertation is silent on that. There may be none (`slow_start`), and in its place a step that begins
-//! large and becomes smaller (`initial_kappa`). Section 5.6.4 suggests that for transfers that are too short to come to
-//! their rate else, and leaves open how. Here a window that is off by d comes nearer by κ̄ m d in a round trip, m being the
-//! share of marks, so that κ̄ of 1/m brings it there at once, and 1/n of that averages over the n round trips so far (H.
-//! Robbins, S. Monro, Annals of Mathematical Statistics 22(3), 1951). m is not known before; it begins with κ₀.
+//! Slow start and the reaction to losses are TCP's. Slow start ends with the first mark, which takes its step, as in
+//! the kernel implementation; the dissertation does not specify that. Slow start may be disabled (`slow_start`), or
+//! replaced by an initially large step (`initial_kappa`). Section 5.6.4 suggests the latter for transfers that would be
+//! too short to reach their rate, and leaves the details open. Here a window that is off by d approaches its
+//! equilibrium by κ̄ m d in a round trip, with m the share of marks, so that κ̄ = 1/m reaches it at once, and 1/n of
+//! that averages over the n round trips so far (H. Robbins, S. Monro, Annals of Mathematical Statistics 22(3), 1951). m
+//! is not known initially; the step begins with κ₀.
 //!
 //! ```text
 //! κ̄ = max(κ, κ₀/n)        in place of κ            n = 1 until the first mark, then one more each round trip
 //! ```
 //!
-//! A window is never below one segment, and one that is not full does not grow. Every mark has to be told, as DCTCP's receivers do, and packets carry ECT(1):
-//! the answer is in proportion to the marks (RFC 9331), not that of RFC 3168, for which ECT(0) stands.
+//! A window is never below one segment, and one that is not full does not grow. Every mark has to be reported, as by
+//! DCTCP's receivers, and packets carry ECT(1): the reaction is in proportion to the marks (RFC 9331), not that of RFC
+//! 3168, which ECT(0) implies.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
@@ -34,17 +36,17 @@ use crate::parameters::ParameterError;
 use crate::units::{Demand, Factor, Share};
 
 parameters! {
-    /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK moves the window,
-    /// up without a congestion mark, down with one. Has ECN.
+    /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK changes the window, up without a
+    /// congestion mark, down with one. Has ECN.
     pub struct SbrmParams {
-        /// What the flow offers to pay, w, in segments per second.
+        /// w: willingness to pay of the flow, segments per second.
         pub willingness_to_pay: Demand = "20.0",
         /// Step κ of the window, in segments per congestion mark.
         pub kappa: Share = "0.2",
         /// Begin with slow start.
         pub slow_start: bool = "true",
-        /// Step κ₀ to begin with, in place of slow start: becomes smaller with every round trip from the first mark on, down
-        /// to κ.
+        /// Initial step κ₀, in place of slow start: it decreases with every round trip from the first mark on, down to
+        /// κ.
         pub initial_kappa: Option<Factor>,
     }
     check begins_with_more;
@@ -60,11 +62,11 @@ fn begins_with_more(params: &SbrmParams) -> Option<ParameterError> {
 /// State of one source.
 #[derive(Clone, Debug)]
 pub struct Sbrm {
-    /// κ̄, or κ where it does not change.
+    /// Present step κ̄, or κ if it is constant.
     kappa: f64,
-    /// κ.
+    /// Final step κ.
     final_kappa: f64,
-    /// n.
+    /// Number of round trips n.
     round_trips: f64,
     initial_kappa: f64,
     willingness: f64,
@@ -132,7 +134,7 @@ impl Control for Sbrm {
 }
 
 impl Sbrm {
-    /// κ̄ from here on.
+    /// Reduces the step κ̄.
     fn shrink_step(&mut self, marked: bool, round_start: bool) {
         let before_first_mark = self.round_trips == 1.0;
         if if before_first_mark { marked } else { round_start } {
@@ -156,8 +158,8 @@ mod tests {
         Sbrm::new(SbrmParams { willingness_to_pay, kappa, slow_start, initial_kappa: None })
     }
 
-    /// By hand: with κ₀ of 2 an ACK of 10 segments brings 2 · 0.1 s · 20/s / 10 = 0.4, and the first mark costs 2. From then on it
-    /// is 2/2, 2/3, ... by the round trip, and κ, 0.2, after nine.
+    /// By hand: with κ₀ = 2 an ACK of 10 segments adds 2 · 0.1 s · 20/s / 10 = 0.4, and the first mark costs 2. From
+    /// then on the step is 2/2, 2/3, ... by the round trip, and κ, 0.2, after nine.
     #[test]
     fn a_step_that_begins_large_shrinks_by_the_round_trip_down_to_kappa() {
         let (willingness_to_pay, kappa) = (Demand(20.0), Share(0.2));

@@ -1,4 +1,4 @@
-//! How slow start ends before packets are lost.
+//! Detection of the end of slow start before a loss.
 
 use super::Ack;
 use super::hystart::{HyStart, HyStartParams};
@@ -6,35 +6,35 @@ use super::linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 
-/// What watches over slow start.
+/// Detector of the end of slow start.
 pub trait WatchSlowStart: Sized {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// Before the first ACK.
+    /// Returns the detector before the first ACK.
     fn new(params: &Self::Params) -> Self;
 
-    /// Judges an ACK in slow start, before the window grows.
+    /// Evaluates an ACK in slow start, before the window grows.
     fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> SlowStartAction;
 }
 
-/// What a detector says about an ACK in slow start.
+/// Action of a detector on an ACK in slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SlowStartAction {
-    /// Segments to add to cwnd, where that is not left to the controller.
+    /// Segments to add to cwnd; `None` leaves that to the controller.
     pub segments: Option<f64>,
     /// Whether slow start ends here: set ssthresh to cwnd.
     pub exit: bool,
 }
 
-/// One line per way to end slow start.
+/// Declares the detectors, one line each.
 macro_rules! slow_start_exits {
     ($($name:ident($params:ident);)+) => {
         choices! {
-            /// What ends slow start before a loss does.
+            /// Condition that ends slow start before a loss does.
             pub enum SlowStartExit as SlowStartExit in Sender by WatchSlowStart {
                 /// Nothing: the first loss ends it.
                 Loss = "loss";
@@ -42,16 +42,16 @@ macro_rules! slow_start_exits {
             }
         }
 
-        /// One of them at work, in a box: most connections are past it, or have none.
+        /// Detector in use, boxed: most connections have left slow start, or use none.
         #[derive(Clone, Debug)]
         pub enum Detector {
-            /// Nothing.
+            /// No detector.
             Off,
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name(Box<$name>),)+
         }
 
         impl Detector {
-            /// A detector for a new connection.
+            /// Returns the detector of a new connection.
             pub fn new(exit: &SlowStartExit) -> Self {
                 match exit {
                     SlowStartExit::Loss => Detector::Off,

@@ -1,4 +1,4 @@
-//! TCP/RM, resource marking with the receivers there are: SBRM's growth, and a cut of κ once per round trip with marks.
+//! TCP/RM, resource marking with RFC 3168 feedback: SBRM's growth, and a reduction by κ once per round trip with marks.
 //! S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
 //! dissertation, 2005, section 5.6.3.
 //!
@@ -8,22 +8,23 @@
 //! balance:                           cwnd² = w RTT/m                 m the share of marks; not printed
 //! ```
 //!
-//! w is the flow's willingness to pay. A receiver of RFC 3168 repeats ECE on every ACK until it sees CWR, so that marks
-//! cannot be counted, and rates go as √(w/RTT) where marks fall on flows independently, and towards w where
-//! they fall on all at once: that is what follows from the two rules, and no fault of the clock. Further echoes, and
-//! growth, wait until the round trip is over.
+//! w is the flow's willingness to pay. A receiver of RFC 3168 repeats ECE on every ACK until it receives CWR, so that
+//! marks cannot be counted. Rates are proportional to √(w/RTT) if marks of flows are independent, and approach w if all
+//! flows are marked at once: both follow from the two rules. Further echoes are ignored, and the window does not grow,
+//! until the round trip is over.
 //!
 //! "TCP/RM only modifies TCP's congestion avoidance algorithm", and "TCP's normal reaction to packet loss is unchanged"
-//! (5.6.3). So slow start is NewReno's, and a mark in it halves the window. And a loss, or a timeout, halves it in a
-//! round trip too that a mark has cut by κ. RFC 3168's once per window holds where a mark weighs what a loss does.
+//! (5.6.3). Slow start is therefore NewReno's, and a mark in it halves the window. A loss, or a timeout, also halves it
+//! in a round trip in which a mark has reduced it by κ: RFC 3168's rule of once per window assumes that a mark and a
+//! loss have equal effects.
 //!
-//! A kernel with our program has it, too (`bpf/tcprm.bpf.c`), with TCP's smoothed round trip. It counts segments and not
-//! ACKs, and costs κ for a mark in slow start as well, which is what the profile "linux" has.
+//! The kernel implementation (`bpf/tcprm.bpf.c`) uses TCP's smoothed round trip. It counts segments and not ACKs, and a
+//! mark costs κ in slow start as well, as in the profile "linux".
 //!
-//! The round trip is that of the ACK, or TCP's smoothed estimate, by whatever clock that has (`round_trip`): the
-//! dissertation's own simulator had one of 100 ms. Without timestamps a segment that was sent before a loss was found
-//! measures nothing, as section 5.6.3 asks: TCP drops what it is timing when it sends anything again. Packets carry ECT(0),
-//! for the feedback is that of RFC 3168.
+//! The round trip is that of the ACK, or TCP's smoothed estimate with its clock granularity (`round_trip`): the
+//! dissertation's simulator had one of 100 ms. Without timestamps, a segment sent before a loss was detected gives no
+//! sample, as section 5.6.3 requires: TCP discards its current measurement at any retransmission. Packets carry ECT(0),
+//! since the feedback is that of RFC 3168.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
@@ -36,37 +37,37 @@ parameters! {
     /// Resource marking with RFC 3168's feedback (Zimmermann 2005, section 5.6.3): grows as SBRM does, and decreases by
     /// κ of the window once per round trip with marks. Needs ecn = true.
     pub struct TcpRmParams {
-        /// What the flow offers to pay, w, in segments per second.
+        /// w: willingness to pay of the flow, segments per second.
         pub willingness_to_pay: Demand = "20.0",
         /// κ: share of the window that a round trip with marks costs.
         pub kappa: Share = "0.1",
-        /// Which round-trip time (5.6.1) is used.
+        /// Round-trip time used in (5.6.1).
         pub round_trip: RoundTripReading = "sample",
         /// Smallest window after a mark, in segments. The dissertation names none; NewReno's is two.
         pub least_window: Whole<1, 1_000> = "1",
-        /// The window grows by what an ACK acknowledges, as a kernel's does, not by the ACK, as (5.6.1) and NewReno have it.
+        /// Grow by the segments that an ACK acknowledges, as in the kernel, not per ACK as in (5.6.1) and NewReno.
         pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
-        /// A mark in slow start halves the window, as NewReno does, since congestion avoidance alone is modified. Else it
-        /// costs κ there, too.
+        /// A mark in slow start halves the window, as in NewReno, since only congestion avoidance is modified.
+        /// Otherwise it costs κ there, too.
         pub halves_in_slow_start: bool = { linux: "false", classic: "true", linux_2_6_29: "true" },
     }
 }
 
 words! {
-    /// Which round-trip time a source uses.
+    /// Round-trip time used by a source.
     pub enum RoundTripReading {
-        /// That of the ACK, exact.
+        /// Exact round-trip time of the ACK.
         Sample = "sample",
         /// TCP's smoothed estimate, by the clock that `tcp.quirks.rtt_tick` gives it.
         Smoothed = "smoothed",
     }
 }
 
-/// What a flow of TCP/RM goes by.
+/// State of a TCP/RM sender.
 #[derive(Clone, Debug)]
 pub struct TcpRm {
     params: TcpRmParams,
-    /// The last mark has cost κ, less than a loss does.
+    /// Whether the last mark has reduced the window by κ, less than a loss does.
     cut_by_kappa: bool,
 }
 
@@ -152,7 +153,7 @@ mod tests {
         (TcpRm::new(params), Window { cwnd: 10.0, ssthresh: 5.0 })
     }
 
-    /// By hand: 0.1 · 0.3 s · 20/s = 0.6 segments over a window of 10, though the ACK itself came after 0.1 s.
+    /// By hand: 0.1 · 0.3 s · 20/s = 0.6 segments over a window of 10, though the ACK itself arrived after 0.1 s.
     #[test]
     fn the_round_trip_may_be_the_smoothed_one() {
         let smoothed = TcpRmParams { round_trip: RoundTripReading::Smoothed, ..PARAMS };
@@ -173,7 +174,8 @@ mod tests {
         assert_eq!(source.ssthresh_on_congestion(&window), 5.01);
     }
 
-    /// (5.6.1) is of an ACK; a kernel's source counts the four segments that it acknowledges. In slow start likewise.
+    /// (5.6.1) is per ACK; the kernel implementation counts the four segments that it acknowledges. The same holds in
+    /// slow start.
     #[test]
     fn an_ack_of_four_segments_adds_what_one_adds_unless_segments_are_counted() {
         for (byte_counting, counted) in [(false, 1.0), (true, 4.0)] {

@@ -1,6 +1,6 @@
-//! Vegas: the window follows the delay, so that each flow keeps a few segments waiting, and loses none.
-//! L. Brakmo and L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC
-//! 13(8), 1995, sections III-B and III-C.
+//! Vegas: the window follows the delay, so that each flow keeps a few segments in queues, and loses none. L. Brakmo and
+//! L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995, sections
+//! III-B and III-C.
 //!
 //! ```text
 //! expected = cwnd/base_rtt                  base_rtt: the shortest ever
@@ -14,16 +14,15 @@
 //! loss, timeout:         ssthresh ← max(cwnd/2, 2)
 //! ```
 //!
-//! By Little's law `diff` is what the flow has in queues: it moves neither with the rate nor with the round
-//! trip. A flow that begins while others' segments wait takes their delay for the path's, and keeps
-//! more than β (persistent congestion: S. Low, L. Peterson and L. Wang, "Understanding TCP Vegas: a duality
-//! model", Journal of the ACM 49(2), 2002, section 5). Beside senders that fill queues it gives way.
+//! By Little's law `diff` is the number of the flow's segments in queues, independent of the rate and of the round
+//! trip. A flow that begins while others' segments wait includes their delay in its minimum, and keeps more than β
+//! (persistent congestion: S. Low, L. Peterson and L. Wang, "Understanding TCP Vegas: a duality model", Journal of the
+//! ACM 49(2), 2002, section 5). Vegas yields to senders that fill queues.
 //!
-//! Differs from the paper: the shortest round trip counts and not that of one segment, and slow start ends
-//! in the window that would leave one segment waiting, both as in Linux. On losses it does as Reno does:
-//! what the paper changes about retransmissions is the endpoint's business, and so is how far the window comes
-//! down. Unlike Linux's it does not go back to Reno where a round trip brings fewer than three samples. It never
-//! falls below two segments by itself.
+//! Differs from the paper: the minimum round trip counts and not that of one segment, and slow start ends in the window
+//! that would leave one segment waiting, both as in Linux. On losses it behaves as Reno: the paper's changes to
+//! retransmissions belong to the endpoint, as does the size of the reduction. Unlike Linux's it does not fall back to
+//! Reno if a round trip has fewer than three samples. It never reduces the window below two segments by itself.
 
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::mechanism::About;
@@ -35,7 +34,7 @@ use crate::units::{Factor, Span};
 const BETA: f64 = super::reno::BETA;
 
 parameters! {
-    /// Brakmo and Peterson 1995: a few segments of each flow wait in queues, and none are lost.
+    /// Brakmo and Peterson 1995: a few segments of each flow wait in queues, and none is lost.
     pub struct VegasParams {
         /// α: with fewer segments waiting the window grows.
         pub alpha: Factor = "2.0",
@@ -57,9 +56,9 @@ fn thresholds_are_in_order(params: &VegasParams) -> Option<ParameterError> {
 pub struct Vegas {
     params: VegasParams,
     base_rtt: Option<Span>,
-    /// The shortest of this round trip.
+    /// Minimum of this round trip.
     round_rtt: Option<Span>,
-    /// In slow start: this is a round trip in which the window grows.
+    /// Whether the window grows in this round trip of slow start.
     doubles: bool,
 }
 
@@ -107,7 +106,7 @@ impl Control for Vegas {
 }
 
 impl Vegas {
-    /// A round trip is over; `limited` if the window was full, so that it may grow.
+    /// Handles the end of a round trip; `limited` if the window was full, so that it may grow.
     fn on_round_trip(&mut self, window: &mut Window, limited: bool) {
         let (Some(base), Some(rtt)) = (self.base_rtt, self.round_rtt.take()) else { return };
         let VegasParams { alpha: Factor(alpha), beta: Factor(beta), gamma: Factor(gamma) } =
@@ -127,7 +126,7 @@ impl Vegas {
         }
     }
 
-    /// The window comes down, and the threshold with it, so that no slow start begins.
+    /// Reduces the window, and the threshold with it, so that no slow start begins.
     fn stay_below_slow_start(window: &mut Window, cwnd: f64) {
         window.cwnd = cwnd.max(MIN_SSTHRESH);
         window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_SSTHRESH));
@@ -142,12 +141,12 @@ mod tests {
     const PARAMS: VegasParams =
         VegasParams { alpha: Factor(2.0), beta: Factor(4.0), gamma: Factor(1.0) };
 
-    /// A sender that has seen a round trip of 100 ms.
+    /// A sender that has measured a round trip of 100 ms.
     fn vegas() -> Vegas {
         Vegas { base_rtt: Some(Span::from_millis(100)), ..Vegas::new(PARAMS) }
     }
 
-    /// The ACKs of a round trip, one per segment, the first of which tells that it is over.
+    /// Delivers the ACKs of a round trip, one per segment, the first of which starts a new round.
     fn round(vegas: &mut Vegas, window: &mut Window, rtt_ms: u64) {
         for n in 0..window.cwnd as u32 {
             let rtt = Some(Span::from_millis(rtt_ms));
@@ -155,7 +154,7 @@ mod tests {
         }
     }
 
-    /// By hand: with 20 segments and 100 ms at least, 125 ms say that 20 − 16 = 4 wait.
+    /// By hand: with 20 segments and a minimum of 100 ms, 125 ms mean that 20 − 16 = 4 wait.
     #[test]
     fn the_window_moves_by_a_segment_until_alpha_to_beta_segments_wait() {
         for (rtt_ms, want) in [(100, 21.0), (111, 21.0), (112, 20.0), (125, 20.0), (126, 19.0)] {

@@ -1,20 +1,20 @@
-//! Vegas/CP, REM's source: once a round trip the window moves by a segment, until the flow is charged what it pays.
-//! S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S. Zimmermann,
-//! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
-//! 2005, section 5.2.1.
+//! Vegas/CP, REM's source: once a round trip the window changes by a segment, until the flow's charge equals its
+//! payment. S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S.
+//! Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
+//! dissertation, 2005, section 5.2.1.
 //!
 //! ```text
 //! once per round trip:   p x < w    cwnd ← cwnd + 1                 (5.2.7)
 //!                        p x > w    cwnd ← cwnd − 1                 x = cwnd/RTT
 //! ```
 //!
-//! w is the flow's willingness to pay per second, and p the price of its path: what packets say with explicit prices, an
-//! estimate by the marks of the last packets (`history`) else, which is renewed with each packet, or when as many more have
-//! come (`renewal`). x is by the round trip of the last ACK, or by the shortest ever (`rate_by`). The window moves as soon
-//! as a round trip is over, by what is measured then, or a round trip later (`moves`): (5.2.7) has cwnd(t + RTT) by
-//! p(t) x(t), which can be read as either.
+//! w is the flow's willingness to pay per second, and p the price of its path: the reported one with explicit prices,
+//! otherwise an estimate from recent marks (`history`), which is renewed with each packet, or in blocks (`renewal`). x
+//! is computed from the round trip of the last ACK, or from the minimum (`rate_by`). The window changes at the end of a
+//! round trip by the measurement of that round trip, or of the previous one (`moves`): (5.2.7) has cwnd(t + RTT) by
+//! p(t) x(t), which allows either reading.
 //!
-//! Slow start is that of [Vegas](vegas.md) as ns-2 has it, which section 5.2.2 says was retained, or none:
+//! Slow start, if enabled, is that of [Vegas](vegas.md) as in ns-2, which according to section 5.2.2 was retained:
 //!
 //! ```text
 //! every other round trip:  w − w base/rtt < 1.5   cwnd doubles in the next       base: the shortest ever
@@ -22,14 +22,14 @@
 //!                                                 ssthresh ← 2
 //! ```
 //!
-//! It is where the window is below the threshold, also one that (5.2.7) has brought there: a window of one goes back to two.
-//! A segment that is sent alone tells base anew, also a longer one.
+//! It applies whenever the window is below the threshold, even if (5.2.7) has reduced it there: a window of one returns
+//! to two. A segment that is sent alone sets base again, even to a larger value.
 //!
-//! A window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
-//! carry ECT(1), since no mark is answered as RFC 3168 has it.
+//! A window is never below one segment, and one that is not full does not grow. The reaction to losses is Reno's.
+//! Packets carry ECT(1), since the reaction to marks is not that of RFC 3168.
 //!
-//! A kernel with our program has it, too (`bpf/vegascp.bpf.c`): for prices of one bit, by the marks of the last 64 packets at
-//! most, moving at once, without slow start, and with TCP's smoothed round trip.
+//! The kernel implementation (`bpf/vegascp.bpf.c`) has one-bit prices, estimates from at most the last 64 packets,
+//! immediate changes, no slow start, and TCP's smoothed round trip.
 
 use super::pricing::rtt_s;
 use super::reno::BETA;
@@ -40,18 +40,18 @@ use crate::units::{Demand, Whole};
 use crate::{parameters, words};
 
 parameters! {
-    /// Once a round trip the window moves by a segment, until the flow is charged what it pays (Zimmermann 2005, section
-    /// 5.2.1). Needs price_encoding. Has ECN.
+    /// Once a round trip the window changes by a segment, until the flow's charge equals its payment (Zimmermann 2005,
+    /// section 5.2.1). Needs price_encoding. Has ECN.
     pub struct VegasCpParams {
-        /// What the flow offers to pay, w, in segments per second times the unit of prices.
+        /// w: willingness to pay of the flow, segments per second times the unit of prices.
         pub willingness_to_pay: Demand = "1000.0",
         /// Packets whose marks estimate the price.
         pub history: Whole<1, 10_000> = "50",
-        /// When the estimate by marks is renewed.
+        /// Renewal of the estimate by marks.
         pub renewal: Renewal = "sliding",
         /// Round-trip time from which the rate is computed.
         pub rate_by: RateBy = "rtt",
-        /// When the window moves by what is measured at the end of a round trip.
+        /// Time at which the window changes by the measurement of a round trip.
         pub moves: Moves = "at-once",
         /// Begin with the slow start of Vegas.
         pub slow_start: bool = "true",
@@ -61,17 +61,17 @@ parameters! {
 words! {
     /// Round-trip time from which the rate is computed.
     pub enum RateBy {
-        /// That of the last ACK.
+        /// Sample of the last ACK.
         Rtt = "rtt",
-        /// The shortest.
+        /// Minimum.
         LeastRtt = "least-rtt",
     }
 }
 
 words! {
-    /// When a window moves by what is measured.
+    /// Time at which a window changes by a measurement.
     pub enum Moves {
-        /// When it is measured.
+        /// At the end of the measured round trip.
         AtOnce = "at-once",
         /// A round trip later.
         RoundTripLater = "round-trip-later",
@@ -86,11 +86,11 @@ pub struct VegasCp {
     renewal: Renewal,
     rate_by: RateBy,
     moves: Moves,
-    /// What was charged a round trip ago, where it was measured.
+    /// Charge of the previous round trip, if it was measured.
     charged: Option<f64>,
     path: Option<PathPrice>,
     least_rtt_s: f64,
-    /// Slow start, if there is any. Apart, as all connections have room for the largest controller.
+    /// Slow start, if enabled; boxed, since all connections have room for the largest controller.
     slow_start: Option<Box<SlowStart>>,
 }
 
@@ -205,16 +205,16 @@ impl VegasCp {
 #[derive(Clone, Debug)]
 struct SlowStart {
     base_s: f64,
-    /// Round trips of this round trip so far: their sum, and how many.
+    /// Sum of the round-trip samples of this round trip.
     sum_s: f64,
     samples: u32,
-    /// It is the turn of a round trip in which the window doubles: every other one.
+    /// Whether the next round trip doubles the window: every other one does.
     turn: bool,
-    /// In this one it does.
+    /// Whether this round trip doubles the window.
     doubles: bool,
 }
 
-/// More segments that wait than this, to the nearest, end slow start: ns-2's v_gamma_.
+/// Number of waiting segments, rounded, above which slow start ends: ns-2's v_gamma_.
 const GAMMA: f64 = 1.0;
 
 impl Default for SlowStart {
@@ -239,7 +239,7 @@ impl SlowStart {
     fn on_round_trip(&mut self, window: &mut Window) {
         let mean_s = self.sum_s / f64::from(self.samples.max(1));
         (self.sum_s, self.samples) = (0.0, 0);
-        // What is sent alone waits behind nothing of its own: its round trip is the path's, longer or not.
+        // A segment sent alone does not wait behind its own flow: its round trip is the path's, longer or not.
         if window.cwnd < 2.0 && mean_s > 0.0 {
             self.base_s = mean_s;
         }
@@ -282,7 +282,7 @@ mod tests {
         source
     }
 
-    /// By hand: ten segments in 100 ms are 100 a second, which 1000 a second pay at a price of 10.
+    /// By hand: ten segments in 100 ms are 100 a second; their charge at a price of 10 is the payment of 1000 a second.
     #[test]
     fn the_window_moves_by_a_segment_a_round_trip_until_the_charge_is_what_is_paid() {
         for (price, want) in [(9.9f32, 11.0), (10.0, 10.0), (10.1, 9.0)] {
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// By hand, as above: prices of 9, 11 and 10 in three round trips move the window in the next ones.
+    /// By hand, as above: prices of 9, 11 and 10 in three round trips change the window in the next ones.
     #[test]
     fn a_window_may_move_a_round_trip_after_what_was_measured() {
         let mut source = VegasCp::new(VegasCpParams { moves: Moves::RoundTripLater, ..TAKEN });
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(after, [10.0, 11.0, 11.0, 10.0], "900, 1000 and 2200 a second, with 1000 paid");
     }
 
-    /// The ACKs of a round trip, the first of which tells that the one before is over.
+    /// Delivers the ACKs of a round trip, the first of which starts a new round.
     fn round(source: &mut VegasCp, window: &mut Window, rtt_ms: u64) -> f64 {
         for n in 0..window.cwnd as u32 {
             let rtt = Some(crate::units::Span::from_millis(rtt_ms));
@@ -321,8 +321,8 @@ mod tests {
         window.cwnd
     }
 
-    /// By hand: of 8 segments 8 (1 − 100/123) = 1.496 wait at 123 ms, and 1.55 at 124, which is 2 to the nearest and above 1. One
-    /// round trip of each two is looked at, the one before that in which the window is to double.
+    /// By hand: of 8 segments 8 (1 − 100/123) = 1.496 wait at 123 ms, and 1.55 at 124, which rounds to 2, above 1.
+    /// Every other round trip is evaluated, the one before a doubling.
     #[test]
     fn slow_start_is_that_of_vegas_in_ns2() {
         for (rtt_ms, want) in [(123, [16.0, 16.0]), (124, [7.0, 7.0])] {
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// As in ns-2, where (5.2.7) stands for what Vegas does at the threshold and above it.
+    /// As in ns-2, with (5.2.7) in place of Vegas's rule at the threshold and above.
     #[test]
     fn slow_start_ends_at_its_threshold_and_begins_again_below_it() {
         let (mut source, mut window) = (source_with(true), Window { cwnd: 3.0, ssthresh: 5.0 });

@@ -1,13 +1,12 @@
-//! Windows that move in whole segments, for all segments that an ACK acknowledges, as Linux moves
-//! them since 3.18.
+//! Windows that change in whole segments, counting all segments that an ACK acknowledges, as in Linux since 3.18.
 //!
 //! ```text
 //! slow start            cwnd ← min(cwnd + N, ssthresh)     N segments acknowledged; the rest counts on
 //! congestion avoidance  cwnd ← cwnd + 1                    per `interval` segments acknowledged
 //! ```
 //!
-//! A count that reached the interval before this ACK, because the interval has become shorter, is
-//! worth one segment.
+//! A count that had reached the interval before this ACK, because the interval has become shorter, is worth one
+//! segment.
 
 use super::Window;
 
@@ -18,7 +17,7 @@ pub struct WholeSegments {
 }
 
 impl WholeSegments {
-    /// Slow start. Returns the segments that are left when the threshold is reached.
+    /// Grows in slow start. Returns the segments left when the threshold is reached.
     pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
         let cwnd = (window.cwnd + f64::from(acked)).min(window.ssthresh);
         let used = cwnd - window.cwnd;
@@ -26,12 +25,12 @@ impl WholeSegments {
         acked - used as u32
     }
 
-    /// One segment more for each `interval` segments acknowledged.
+    /// Adds one segment for each `interval` segments acknowledged.
     pub fn grow(&mut self, window: &mut Window, interval: u32, acked: u32) {
         self.grow_at(window, acked, |counted| counted >= interval, || interval);
     }
 
-    /// The same where the interval is worked out only if it is reached.
+    /// Grows as [`Self::grow`], computing the interval only if it is reached.
     #[inline(always)]
     pub fn grow_at(
         &mut self,
@@ -60,7 +59,7 @@ impl WholeSegments {
         window.cwnd += f64::from(steps);
     }
 
-    /// Starts to count again.
+    /// Restarts the count.
     pub fn reset(&mut self) {
         self.counted = 0;
     }

@@ -1,27 +1,27 @@
-//! The largest value of a window of time, from three values (K. Nichols' algorithm; Linux: `lib/win_minmax.c`).
+//! Maximum within a window of time, from three values (K. Nichols' algorithm; Linux: `lib/win_minmax.c`).
 //!
-//! Kept are the largest value, the largest after it, and the largest after that. When the largest leaves the window, the
-//! second takes its place. Values that are renewed when a quarter and half of the window have passed keep that from
-//! being one of long ago.
+//! The filter stores the maximum, the largest value after it, and the largest after that. When the maximum leaves the
+//! window, the second takes its place. The values are renewed after a quarter and half of the window, so that the
+//! second is recent.
 
-/// One value, and when it was seen.
+/// A value and its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Seen {
     at: u32,
     value: f64,
 }
 
-/// The largest value of late; 0 before the first. Time is a count, such as that of round trips, which may wrap.
+/// Maximum of recent values; 0 before the first. Time is a count, such as that of round trips, which may wrap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WindowedMax([Seen; 3]);
 
 impl WindowedMax {
-    /// The largest.
+    /// Returns the maximum.
     pub fn get(&self) -> f64 {
         self.0[0].value
     }
 
-    /// Another value, seen at a time no earlier than those before; the window is `length` long. Returns the largest.
+    /// Adds a value at a time no earlier than those before; the window is `length` long. Returns the maximum.
     pub fn update(&mut self, length: u32, at: u32, value: f64) -> f64 {
         let new = Seen { at, value };
         let [first, second, third] = self.0;
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(largest, [9.0, 9.0, 9.0, 9.0, 9.0, 5.0, 4.0]);
     }
 
-    /// Against the definition: never more than the largest of the window, and never less than the latest value.
+    /// Comparison with the definition: at most the maximum of the window, and at least the latest value.
     #[test]
     fn it_lies_between_the_latest_and_the_largest_of_the_window() {
         let mut max = WindowedMax::default();

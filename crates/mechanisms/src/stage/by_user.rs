@@ -1,7 +1,7 @@
-//! What a stage keeps of each user.
+//! Per-user state of a stage.
 
-/// Something of each user that has been seen. A stage that stands at one user sees no other, so that room is
-/// made from the lowest user seen to the highest, and not from the first there is.
+/// State of each user seen. A stage at a single user sees no other, so that storage extends from the lowest user seen
+/// to the highest, not from user 0.
 #[derive(Clone, Debug, Default)]
 pub struct ByUser<T> {
     first: u32,
@@ -9,12 +9,12 @@ pub struct ByUser<T> {
 }
 
 impl<T: Clone> ByUser<T> {
-    /// Nobody has been seen.
+    /// Returns an empty map.
     pub const fn new() -> Self {
         ByUser { first: 0, rows: Vec::new() }
     }
 
-    /// What there is of a user; `make` makes it when it is seen first.
+    /// Returns the state of a user; `make` creates it at the first packet.
     #[inline]
     pub fn of(&mut self, user: u32, make: impl FnOnce() -> T) -> &mut T {
         let place = user.wrapping_sub(self.first) as usize;
@@ -24,31 +24,31 @@ impl<T: Clone> ByUser<T> {
         self.rows[place].as_mut().expect("has been looked at")
     }
 
-    /// What there is of a user, if it has been seen.
+    /// Returns the state of a user, if it has been seen.
     pub fn get(&self, user: u32) -> Option<&T> {
         let place = user.checked_sub(self.first)?;
         self.rows.get(place as usize)?.as_ref()
     }
 
-    /// The same, to be changed.
+    /// Returns the state of a user, mutable, if it has been seen.
     pub fn get_mut(&mut self, user: u32) -> Option<&mut T> {
         let place = user.checked_sub(self.first)?;
         self.rows.get_mut(place as usize)?.as_mut()
     }
 
-    /// Forgets a user.
+    /// Removes the state of a user.
     pub fn take(&mut self, user: u32) -> Option<T> {
         let place = user.checked_sub(self.first)?;
         self.rows.get_mut(place as usize)?.take()
     }
 
-    /// All users that have been seen.
+    /// Iterates over all users seen.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let numbered = self.rows.iter().zip(self.first..);
         numbered.filter_map(|(row, user)| Some((user, row.as_ref()?)))
     }
 
-    /// Bytes taken.
+    /// Returns the memory used, bytes.
     pub const fn state_bytes(&self) -> usize {
         self.rows.len() * size_of::<Option<T>>()
     }

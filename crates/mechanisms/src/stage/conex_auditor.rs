@@ -1,6 +1,6 @@
-//! ConEx auditor: holds senders to what their packets have met, behind the last bottleneck.
-//! M. Mathis and B. Briscoe, RFC 7713 (ConEx: abstract mechanism), sections 3.2 and 5.5, which leaves open what
-//! "sufficient" means. Here it is, for a flow, in bytes on the wire:
+//! ConEx auditor: checks senders' declarations against the congestion of their packets, behind the last bottleneck. M.
+//! Mathis and B. Briscoe, RFC 7713 (ConEx: abstract mechanism), sections 3.2 and 5.5, which does not specify what is
+//! "sufficient". Here it is, for a flow, in bytes on the wire:
 //!
 //! ```text
 //! C, E, L    declared so far, this packet included: credit, marks, losses
@@ -14,47 +14,47 @@
 //! p = (b − s)/s from 0 to 1      b = what is missing of them: the most of those that this packet does not answer
 //! ```
 //!
-//! p is the probability with which a packet is dropped. A packet that declares a loss answers what is missing of
-//! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
-//! declares with every packet for as long as it owes (RFC 7786, section 5.1) is never dropped, however long that
-//! takes it. Nothing but declarations settles a debt. Who declares a share of its losses declares it of what is dropped
-//! here as well, with which it would pay for the rest of R if D did not count. So a sender who declares too little by the
-//! same share for long enough loses everything, but for one who hides so little of its losses that τ and what is spared
-//! of D cover it. That is spared since honest senders would else owe the more the more they lose here.
+//! p is the drop probability of a packet. A packet that declares a loss is exempt from missing losses, one that
+//! declares a mark from missing marks, and any declaration from what is missing of both together: a sender that
+//! declares with every packet while it has a debt (RFC 7786, section 5.1) never loses a packet, however long that
+//! takes. Only declarations reduce a debt. A sender that declares a fixed share of its losses also declares that share
+//! of the auditor's drops, which would pay for the rest of R if D did not count. A sender that declares a constant
+//! share for long enough therefore loses everything, unless the share is so high that τ and the exempt part of D cover
+//! the rest. That part is exempt since otherwise the debt of honest senders would grow with the auditor's drops.
 //!
-//! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
-//! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
-//! again a round trip later.
+//! The slack s and the tolerance τ allow for errors of honest senders: reordered packets, which are missing until they
+//! arrive; packets of unequal size, if a sender counts payload; and declarations that are lost and repeated a round
+//! trip later.
 //!
-//! By what a loss shows depends on where the auditor stands (RFC 7713, section 5.5), as `losses` has it:
+//! The sign of a loss depends on the auditor's position (RFC 7713, section 5.5), as configured by `losses`:
 //!
-//! - behind the last bottleneck, by a `gap` in the sequence that a transport's own numbers have. A packet that comes late
-//!   into it and was sent before its successors was overtaken, not lost; one that was sent after them repairs a loss;
-//! - near the sender, where all that it sends comes by in its order, by a `repeat` of a number;
-//! - at the bottleneck itself, at an end of its link, by what the `queue` drops, whatever headers show;
-//! - before the end of a `tunnel` all of whose packets may be marked, by a mark around what is not ECN-capable: its end
-//!   drops that (RFC 6040).
+//! - behind the last bottleneck, a `gap` in the transport's sequence numbers. A packet that fills it later and was sent
+//!   before its successors was reordered, not lost; one sent after them repairs a loss;
+//! - near the sender, where all packets pass in order, a `repeat` of a number;
+//! - at the bottleneck itself, at an end of its link, a drop by the `queue`, regardless of headers;
+//! - before the end of a `tunnel` in which all packets may be marked, a mark on the outer header of a packet that is
+//!   not ECN-capable, which the tunnel egress drops (RFC 6040).
 //!
-//! Where headers show no sequence, the first two audit marks alone.
+//! If headers show no sequence, the first two audit marks only.
 //!
-//! State appears with the first packet that declares something, and needs no request, so that a new route does no
-//! harm. Until then a flow is one of the undeclared, which share one balance:
+//! State is created by the first packet with a declaration, without signalling, so that a change of route does no harm.
+//! Until then a flow is undeclared, and all undeclared flows share one balance:
 //!
 //! ```text
 //! U ← min(100 s, U + 100 L)    per marked packet of them       p = min(1, U/s)       U ← U − L    per drop
 //! ```
 //!
-//! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
-//! policer that way gains more than a few losses take from it. An honest sender gives credit with its first packets.
+//! with L the packet's size: undeclared congestion costs a hundred times as much, since evading a policer in this way
+//! gains more than a few losses cost. An honest sender gives credit with its first packets.
 //!
-//! Of those among them that no queue can mark (Not-ECT) losses cannot be seen in sequences without state, so that nothing
-//! would ever be held against them: all together they have a slack in each allowance, and the rest is dropped. What
-//! the queue itself drops is seen, and counts as a mark does.
+//! Losses of undeclared packets that no queue can mark (Not-ECT) are not visible in sequences without state, so that
+//! such packets would have no debt: all of them together have a slack in each allowance, and the rest is dropped. Drops
+//! by the queue itself are visible, and count as marks.
 //!
-//! Flows are kept in slots, eight of which may hold a flow. There are more of them as more flows come, up to
-//! `memory`; then a new flow takes the place of the one of its eight that was not seen for longest.
+//! Flows are kept in slots, eight of which may hold a given flow. The number of slots grows with the number of flows,
+//! up to `memory`; then a new flow replaces the least recently seen of its eight.
 //!
-//! Packets outside ConEx, and acknowledgements, are not looked at.
+//! Packets outside ConEx, and acknowledgements, are ignored.
 
 use super::by_user::ByUser;
 use super::slots::{FlowKey, Slots};
@@ -69,32 +69,32 @@ use flow::{AuditedFlow, Balance};
 mod flow;
 
 parameters! {
-    /// Drops packets of senders that declare less congestion than their packets have met.
+    /// Drops packets of senders that declare less congestion than their packets have experienced.
     pub struct ConexAuditorParams {
-        /// a: how long a declaration may take: a round trip of the longest path, queues included.
+        /// a: maximum delay of a declaration: a round trip of the longest path, queues included.
         pub allowance: Span = "500 ms",
-        /// s: what may be missing of a flow's declarations; with twice as much all is dropped.
+        /// s: permitted shortfall of a flow's declarations; at twice that, all its packets are dropped.
         pub slack: Bytes = "6 kB",
-        /// τ: share of what was met that need not be declared.
+        /// τ: share of the congestion that need not be declared.
         pub tolerance: Share = "0.02",
-        /// By what a loss shows.
+        /// Sign of a loss.
         pub losses: LossSign = "gap",
-        /// What flows may be remembered in.
+        /// Maximum memory for flows.
         pub memory: Bytes = "8 MB",
     }
     check ConexAuditorParams::errors;
 }
 
 words! {
-    /// How losses are detected: position of the auditor (RFC 7713, section 5.5).
+    /// Detection of losses, by the position of the auditor (RFC 7713, section 5.5).
     pub enum LossSign {
-        /// Something is missing in the sequence: behind the last bottleneck.
+        /// A gap in the sequence: behind the last bottleneck.
         Gap = "gap",
-        /// Something is sent again: near the sender.
+        /// A retransmission: near the sender.
         Repeat = "repeat",
-        /// The queue of the link at whose end the auditor is drops it.
+        /// A drop by the queue of the link at whose end the auditor is.
         Queue = "queue",
-        /// Something that is not ECN-capable is marked in its tunnel, whose end is next.
+        /// A mark in a tunnel on a packet that is not ECN-capable, in front of the tunnel's end.
         Tunnel = "tunnel",
     }
 }
@@ -117,7 +117,7 @@ impl ConexAuditorParams {
 const MAX_SLACK: u64 = 1_000_000_000;
 const MAX_MEMORY: u64 = 1_000_000_000;
 
-/// By so much the congestion counts that nobody declares, and by so much its debt may exceed the slack.
+/// Factor of undeclared congestion, and of its maximum debt relative to the slack.
 const UNDECLARED: f64 = 100.0;
 
 /// State of one auditor.
@@ -125,24 +125,24 @@ const UNDECLARED: f64 = 100.0;
 pub struct ConexAuditor {
     allowance: Span,
     slack: f64,
-    /// 1 − τ.
+    /// Share 1 − τ that is due.
     due: f64,
     losses: LossSign,
     flows: Slots<AuditedFlow>,
-    /// U.
+    /// Balance U of undeclared flows.
     undeclared: f64,
-    /// Bytes that have passed lately of the undeclared that nobody can mark, and until when they were counted.
+    /// Recent bytes of undeclared packets that cannot be marked, and the end of their counting period.
     unmarkable: (f64, Time),
     users: ByUser<Counts>,
 }
 
-/// What is counted of a user.
+/// Counts of a user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     audited: u64,
     undeclared: u64,
     flows: u64,
-    /// Declared and met, of flows that have declared something.
+    /// Declarations and congestion, of flows with a declaration.
     balance: Balance,
 }
 
@@ -223,7 +223,7 @@ impl Stage for ConexAuditor {
 }
 
 impl ConexAuditor {
-    /// What is known of the flow of a packet, which is something as soon as one has declared anything.
+    /// Returns the state of a packet's flow, which exists from its first declaration on.
     fn flow_of(&mut self, packet: &Passing) -> Option<&mut AuditedFlow> {
         let Declared { loss, mark, credit, .. } = packet.declared;
         let key = FlowKey::of(packet);
@@ -237,14 +237,14 @@ impl ConexAuditor {
         self.flows.find(key)
     }
 
-    /// What becomes of a packet of a flow that has declared something.
+    /// Judges a packet of a flow with a declaration.
     fn judge(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         let flow = self.flows.find(FlowKey::of(packet)).expect("is there");
         let before = flow.balance;
         flow.see(packet, self.allowance, self.losses);
         let passage = match flow.missing(&packet.declared, (self.due, self.slack)) {
             Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
-                // Near the sender it shows when it sends it again.
+                // Near the sender a drop shows when it is retransmitted.
                 if reason == AuditedFlow::LOSSES && self.losses != LossSign::Repeat {
                     flow.punish(packet);
                 }
@@ -258,7 +258,7 @@ impl ConexAuditor {
         passage
     }
 
-    /// What becomes of a packet of a flow that has never declared anything.
+    /// Judges a packet of a flow without any declaration.
     fn judge_undeclared(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         self.users.of(packet.user, Counts::default).undeclared += 1;
         let len = packet.len.as_f64();
@@ -275,13 +275,13 @@ impl ConexAuditor {
         Passage::Drop("nothing declared")
     }
 
-    /// A packet of a flow that has never declared anything has met congestion.
+    /// Adds congestion of a flow without any declaration.
     fn owe_undeclared(&mut self, packet: &Passing) {
         let owed = self.undeclared + UNDECLARED * packet.len.as_f64();
         self.undeclared = owed.min(UNDECLARED * self.slack);
     }
 
-    /// A slack of them passes in each allowance.
+    /// Passes up to one slack of such packets in each allowance.
     fn judge_unmarkable(&mut self, now: Time, len: f64) -> Passage {
         let (passed, last) = self.unmarkable;
         let allowances = now.since(last).as_secs() / self.allowance.as_secs();

@@ -1,10 +1,11 @@
-//! ConEx policer: holds each user to an allowance of congestion, by what its senders declare.
-//! A. Sanhaji, P. Niger, P. Cadro and A.-L. Beylot, "ConEx Performance Evaluation and Application to Video
-//! Streaming", 2015, section III-F, figures 5 and 6; RFC 7713 (ConEx: abstract mechanism), section 5.4.3.
+//! ConEx policer: limits each user to an allowance of congestion, by its senders' declarations. A. Sanhaji, P. Niger,
+//! P. Cadro and A.-L. Beylot, "ConEx Performance Evaluation and Application to Video Streaming", 2015, section III-F,
+//! figures 5 and 6; RFC 7713 (ConEx: abstract mechanism), section 5.4.3.
 //!
-//! A token bucket for each user fills at the congestion that it may cause and is as deep as a burst of it that
-//! it may save up. Only declared packets take out of it: their size, or one where packets are counted, for each
-//! loss (L), mark (E) and credit (C) that they declare. Whoever declares nothing pays nothing, whatever it sends.
+//! Each user has a token bucket, whose fill rate is the congestion that the user may cause and whose depth is the burst
+//! of congestion that it may save up. Only packets with declarations take tokens: their size, or one if packets are
+//! counted, for each loss (L), mark (E) and credit (C) declared. A sender that declares nothing pays nothing, whatever
+//! it sends.
 //!
 //! ```text
 //! a = declarations of this packet · size, less marks that packets had when they came here
@@ -17,24 +18,24 @@
 //! observe   p = 0                                          e = d
 //! ```
 //!
-//! p is the probability with which this packet is dropped, once it has paid, or before (`judged`). Congestion that packets have met
-//! before they came here is that of somebody else: a mark (CE) on arrival pays for a mark declared later, so that
-//! what is charged is the congestion of the rest of the path.
+//! p is the drop probability of this packet, after it has paid, or before (`judged`). Congestion upstream of the
+//! policer is not charged: a CE mark on arrival pays for a mark declared later, so that the charge is the congestion of
+//! the rest of the path.
 //!
-//! Where the sources leave it open, or differ:
+//! Choices where the sources are silent or differ:
 //!
-//! - *What is stopped.* The paper stops all packets of a user, which is the default; one that stops declared
-//!   packets only sees what it may act on without looking at others.
-//! - *What a dropped declaration costs.* Its tokens, since the congestion that it declares is caused already.
-//! - *Which fill decides.* The one that is left once the packet has paid; `judged = "as-found"` looks first and takes
+//! - *Which packets are dropped.* The paper drops all packets of a user, which is the default; a policer that drops
+//!   only packets with declarations needs to look at no others.
+//! - *The cost of a dropped declaration.* Its tokens, since the congestion has already been caused.
+//! - *The decisive fill.* The fill after the packet has paid; `judged = "as-found"` decides first and charges
 //!   afterwards, as token buckets in ns-2 do (`adc/tbf.cc`).
-//! - *How far below empty the bucket goes.* The paper draws it down to where p is 1. That says nothing of strict,
-//!   which stops at 0 and would open again at once; it may owe as much as soft, one depth, so that nobody waits
-//!   longer than d/r after what it declared last.
-//! - *Credit.* The paper counts losses and marks; the RFC whatever is ConEx-marked. Credit costs, by default: if
-//!   it did not, a new flow with credit whenever one is used up would never pay for anything.
-//! - *Packets outside ConEx.* Stopped with the rest of their user, by default, so that nobody who is over its
-//!   allowance evades that by not declaring.
+//! - *The lowest fill.* In the paper's figure the fill falls to the value where p is 1. For strict that value would be
+//!   0, at which the bucket would pass packets again at once; its debt may be as large as for soft, one depth, so that
+//!   users wait at most d/r after their last declaration.
+//! - *Credit.* The paper counts losses and marks; the RFC all ConEx-marked packets. By default credit is charged:
+//!   otherwise new flows with credit, started whenever one is used up, would never pay.
+//! - *Packets outside ConEx.* By default dropped with the other packets of their user, so that not declaring does not
+//!   evade the policer.
 
 use super::by_user::ByUser;
 use super::{Capabilities, Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
@@ -46,41 +47,41 @@ use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
 use crate::{parameters, words};
 
 parameters! {
-    /// Holds users to an allowance of congestion, by what their senders declare.
+    /// Limits users to an allowance of congestion, by their senders' declarations.
     pub struct ConexPolicerParams {
-        /// r: congestion that may be declared in the long run. In packets, each declaration costs one; in
-        /// bits, the packet's size.
+        /// r: fill rate, the congestion that may be declared in the long run. In packets, each declaration costs one;
+        /// in bits, the packet's size.
         pub fill_rate: TokenRate,
-        /// d: what can be saved up, in packets or bytes as the fill rate.
+        /// d: bucket depth, in packets or bytes as the fill rate.
         pub depth: Tokens,
-        /// How the probability of a drop depends on the fill.
+        /// Drop probability as a function of the fill.
         pub curve: PolicerCurve = "mild",
-        /// e: how far below empty the bucket goes. Default: a tenth of the depth if mild, else the depth.
+        /// e: maximum debt of the bucket. Default: a tenth of the depth if mild, else the depth.
         pub floor: Option<Tokens>,
-        /// What is there at first. Default: a full bucket.
+        /// Initial fill. Default: a full bucket.
         pub initial: Option<Tokens>,
-        /// Whose allowance it is.
+        /// Owner of an allowance.
         pub buckets: Buckets = "by-user",
-        /// Which packets of a user are dropped when its bucket is empty.
+        /// Packets of a user that are dropped when its bucket is empty.
         pub drops: Stopped = "all",
-        /// Whether declarations take tokens also where the policer drops them.
+        /// Charge declarations on packets that the policer drops.
         pub charge_dropped: bool = "true",
-        /// Which fill decides about a packet: the one once it has paid, or the one that it finds.
+        /// Fill that decides about a packet: the one after it has paid, or the one that it finds.
         pub judged: Judged = "once-paid",
-        /// Whether credit takes tokens, as losses and marks do.
+        /// Charge credit, as losses and marks are.
         pub charge_credit: bool = "true",
-        /// What becomes of packets outside ConEx.
+        /// Treatment of packets outside ConEx.
         pub not_conex: NotConex = "police",
-        /// With not_conex = "limit": what passes of them in the long run, for each bucket.
+        /// With not_conex = "limit": rate at which they pass, for each bucket.
         pub not_conex_rate: Option<Rate>,
-        /// With not_conex = "limit": what passes of them at once.
+        /// With not_conex = "limit": burst that passes at once.
         pub not_conex_burst: Bytes = "15 kB",
     }
     check ConexPolicerParams::errors;
 }
 
 words! {
-    /// How the probability of a drop depends on the fill.
+    /// Drop probability as a function of the fill.
     pub enum PolicerCurve {
         /// 1 where the bucket is empty, else 0.
         Strict = "strict",
@@ -94,7 +95,7 @@ words! {
 }
 
 words! {
-    /// Whose allowance it is.
+    /// Owner of an allowance.
     pub enum Buckets {
         /// Each user has its own.
         ByUser = "by-user",
@@ -104,33 +105,33 @@ words! {
 }
 
 words! {
-    /// Which packets are dropped.
+    /// Packets that are dropped.
     pub enum Stopped {
-        /// All of them.
+        /// All packets.
         All = "all",
-        /// Those that declare something that costs tokens.
+        /// Packets with a declaration that costs tokens.
         Declared = "declared",
     }
 }
 
 words! {
-    /// Which fill decides about a packet.
+    /// Fill that decides about a packet.
     pub enum Judged {
-        /// The one that is left once it has paid.
+        /// Fill after the packet has paid.
         OncePaid = "once-paid",
-        /// The one that it finds, as in ns-2's token bucket (adc/tbf.cc): look, send or drop, and take.
+        /// Fill that the packet finds, as in ns-2's token bucket (adc/tbf.cc): decide, then charge.
         AsFound = "as-found",
     }
 }
 
 words! {
-    /// What becomes of packets outside ConEx, which cost nothing.
+    /// Treatment of packets outside ConEx, which cost nothing.
     pub enum NotConex {
         /// Dropped with the rest of their user.
         Police = "police",
         /// They pass, and are counted.
         Pass = "pass",
-        /// So much of them passes.
+        /// A limited rate passes.
         Limit = "limit",
         /// Dropped.
         Drop = "drop",
@@ -138,7 +139,7 @@ words! {
 }
 
 impl Buckets {
-    /// Whose account a user's is: its own, or that of the first.
+    /// Returns the account of a user: its own, or the common one.
     pub const fn account_of(self, user: u32) -> u32 {
         match self {
             Buckets::ByUser => user,
@@ -148,7 +149,7 @@ impl Buckets {
 }
 
 impl PolicerCurve {
-    /// Probability of a drop where a bucket of this depth has this fill.
+    /// Returns the drop probability for this fill and depth.
     pub fn probability(self, fill: Credit, depth: Credit) -> f64 {
         let missing = (-fill).ratio(depth);
         match self {
@@ -159,12 +160,12 @@ impl PolicerCurve {
         }
     }
 
-    /// The same at a fill in multiples of the depth; beyond one of them, either way, nothing changes any more.
+    /// Returns the drop probability for a fill in multiples of the depth; it is constant above 1 and below −1.
     pub fn probability_at(self, fill: f64) -> f64 {
         self.probability(Credit::MAX.times(fill.clamp(-1.0, 1.0)), Credit::MAX)
     }
 
-    /// How far below empty a bucket of this depth goes.
+    /// Returns the lowest fill, as a debt, of a bucket of this depth.
     fn floor(self, depth: Tokens) -> Tokens {
         match (self, depth) {
             (PolicerCurve::Mild, Tokens::Packets { thousandths }) => {
@@ -178,7 +179,7 @@ impl PolicerCurve {
     }
 }
 
-/// The share of the depth below empty at which mild drops everything.
+/// Debt, as a share of the depth, at which mild drops everything.
 const MILD: f64 = 0.1;
 
 impl ConexPolicerParams {
@@ -188,7 +189,7 @@ impl ConexPolicerParams {
         TokenBucketParams { fill_rate, depth, floor: Some(floor), initial }
     }
 
-    /// The bucket of packets outside ConEx, if they have one.
+    /// Returns the bucket of packets outside ConEx, if they have one.
     fn limit(&self) -> Option<TokenBucketParams> {
         let of = |rate| TokenBucketParams::of_bytes(rate, self.not_conex_burst);
         self.not_conex_rate.map(of)
@@ -228,22 +229,22 @@ pub struct ConexPolicer {
     counts: ByUser<Counts>,
 }
 
-/// An allowance.
+/// Account of a user.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     bucket: TokenBucket,
-    /// Of packets outside ConEx.
+    /// Bucket of packets outside ConEx.
     limit: Option<TokenBucket>,
-    /// Marks that packets had when they came here, and that have not paid for a declaration yet.
+    /// Marks of arriving packets that have not paid for a declaration yet.
     upstream: Credit,
 }
 
-/// What is counted of a user: packets and bytes of each kind.
+/// Counts of a user: packets and bytes of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     by_kind: [[u64; 2]; NAMES.len()],
     over_allowance: u64,
-    /// In billionths of a token.
+    /// Tokens taken, in billionths of a token.
     taken: u128,
 }
 
@@ -255,7 +256,7 @@ impl Counts {
     }
 }
 
-/// What is counted in packets and bytes.
+/// Kinds of counts in packets and bytes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Conex,
@@ -370,11 +371,11 @@ impl Stage for ConexPolicer {
 }
 
 impl ConexPolicer {
-    /// What it keeps of a user, counts for tables aside.
+    /// State per user without counts for tables, bytes.
     pub const STATE_BYTES_PER_USER: usize = size_of::<Account>();
 
-    /// Counts a packet and lets it pass if it declares nothing, was not marked, and comes from somebody who had
-    /// tokens when it declared last: more can only have come in, so that most packets need no arithmetic.
+    /// Counts and passes a packet that has no declaration, was not marked, and whose user had tokens at the last
+    /// declaration: since then the fill can only have grown, so that most packets need no arithmetic.
     #[inline]
     fn passes_free(&mut self, user: u32, len: Bytes, marked: bool, declared: Declared) -> bool {
         let Declared { conex, loss, mark, credit, .. } = declared;
@@ -404,7 +405,7 @@ impl ConexPolicer {
         count(conex && packet.is_marked(), Kind::Upstream);
     }
 
-    /// What a packet of this size costs that declares one thing.
+    /// Returns the cost of a single declaration on a packet of this size.
     fn size(&self, packet: &Passing) -> Credit {
         match self.counts_packets {
             true => Credit::of_tokens(Tokens::Packets { thousandths: 1000 }),
@@ -412,7 +413,7 @@ impl ConexPolicer {
         }
     }
 
-    /// Charges a packet of a ConEx sender, and says what becomes of it.
+    /// Charges a packet of a ConEx sender, and judges it.
     fn police(&mut self, packet: &Passing, mut draw: impl FnMut() -> f64) -> Passage {
         let (now, size) = (packet.now, self.size(packet));
         let Declared { loss, mark, credit, .. } = packet.declared;
@@ -441,7 +442,7 @@ impl ConexPolicer {
         if dropped { OVER_ALLOWANCE } else { Passage::On }
     }
 
-    /// What becomes of a packet outside ConEx.
+    /// Judges a packet outside ConEx.
     fn pass_outside(&mut self, packet: &Passing, draw: &mut impl FnMut() -> f64) -> Passage {
         let (now, rule) = (packet.now, self.rule);
         match self.not_conex {

@@ -1,4 +1,4 @@
-//! Tests of the ConEx policer: the curves as figure 6 has them, timelines, and laws.
+//! Tests of the ConEx policer: curves of figure 6, timelines, and laws.
 
 use super::*;
 use crate::parameters::Parameters;
@@ -44,12 +44,12 @@ fn packet(ms: u64, declared: Declared) -> Passing {
     Passing { now: at(ms), declared, ..Passing::of_user(0) }
 }
 
-/// Sends a packet; returns whether it passes. The draw is in the middle.
+/// Sends a packet with a draw of one half. Returns whether it passes.
 fn send(policer: &mut ConexPolicer, packet: Passing) -> bool {
     policer.pass(&mut { packet }, || 0.5) == Passage::On
 }
 
-/// While there are tokens, what declares nothing needs no second look; what that leaves is as if there had been one.
+/// While there are tokens, packets without declarations take the fast path, which has the same result as the full one.
 #[test]
 fn most_packets_take_the_fast_path_and_are_counted() {
     let (mut policer, mut other) = (ConexPolicer::new(params(PolicerCurve::Mild)), 0);
@@ -93,7 +93,7 @@ fn count(policer: &ConexPolicer, user: u32, name: &str) -> u64 {
     found.expect("is counted")
 }
 
-/// Figure 6: drop probability over the fill, from −1.5 d to d, at its corners and half-way between them.
+/// Figure 6: drop probability as a function of the fill, from −1.5 d to d, at its corners and half-way between them.
 #[test]
 fn drop_functions_are_those_of_figure_6() {
     for (curve, points) in [
@@ -110,7 +110,7 @@ fn drop_functions_are_those_of_figure_6() {
     }
 }
 
-/// 45 declarations empty the bucket; what the next ones meet is the curve's.
+/// 45 declarations empty the bucket; the next ones follow the curve.
 #[test]
 fn timeline_of_each_curve() {
     for (curve, passed_in_a_row, lowest) in [
@@ -132,7 +132,7 @@ fn timeline_of_each_curve() {
     }
 }
 
-/// The last token lets one more declaration pass if the fill decides that it finds.
+/// The last token passes one more declaration if the fill before charging decides.
 #[test]
 fn the_fill_decides_that_a_packet_leaves_or_the_one_that_it_finds() {
     for (judged, passed_in_a_row) in [(Judged::OncePaid, 44), (Judged::AsFound, 45)] {
@@ -187,7 +187,7 @@ fn in_bytes_a_declaration_costs_the_size_of_its_packet() {
     assert_eq!(count(&policer, 0, "tokens_taken_bytes"), 1_900);
 }
 
-/// What is charged is the congestion of the rest of the path (P2): declared, less what was met before.
+/// The charge is the congestion of the rest of the path (P2): declarations less upstream marks.
 #[test]
 fn a_mark_from_before_pays_for_one_that_is_declared_later() {
     let mut policer = ConexPolicer::new(params(PolicerCurve::Mild));
@@ -206,7 +206,7 @@ fn a_mark_from_before_pays_for_one_that_is_declared_later() {
     assert_eq!(count(&policer, 0, "marked_upstream_packets"), 2);
 }
 
-/// A policer whose users' buckets are empty, and who owe what mild lets them.
+/// Returns a policer whose buckets have reached the lowest fill of mild.
 fn exhausted(params: ConexPolicerParams) -> ConexPolicer {
     let mut policer = ConexPolicer::new(params);
     for _ in 0..200 {
@@ -282,7 +282,7 @@ fn errors_are_reported_together() {
     assert_eq!(validate.expect("holds no packet").0, "depth");
 }
 
-/// Any packet: when, whose, what it declares, whether it was marked before.
+/// Any packets: time, user, declarations, upstream mark.
 fn any_packets() -> impl Strategy<Value = Vec<Passing>> {
     let one = (0..2_000u64, 0..3u32, any::<[bool; 5]>(), 64..1500u64);
     prop::collection::vec(one, 1..300).prop_map(|all| {
@@ -304,7 +304,7 @@ fn any_curve() -> impl Strategy<Value = PolicerCurve> {
 }
 
 proptest! {
-    /// No user is charged more than what came in, what it had, and what it may owe: r t + d + e.
+    /// No user is charged more than the inflow, the initial fill and the permitted debt: r t + d + e.
     #[test]
     fn tokens_taken_never_exceed_what_came_in_the_depth_and_the_floor(
         all in any_packets(), curve in any_curve(), draw in 0.0..1.0f64,
@@ -320,7 +320,7 @@ proptest! {
         }
     }
 
-    /// One that observes drops nothing and writes into no packet; neither does any that is never empty.
+    /// An observing policer drops nothing and writes into no packet; neither does any whose buckets never become empty.
     #[test]
     fn observing_changes_nothing(all in any_packets()) {
         let deep = ConexPolicerParams { depth: packets(1_000), ..params(PolicerCurve::Strict) };
@@ -334,7 +334,7 @@ proptest! {
         }
     }
 
-    /// Users who do the same are treated the same, whatever they do and whoever else is there.
+    /// Users with equal traffic are treated equally, for any traffic and any other users.
     #[test]
     fn equal_users_stay_equal(all in any_packets(), curve in any_curve(), draw in 0.0..1.0f64) {
         let mut policer = ConexPolicer::new(params(curve));
@@ -347,7 +347,7 @@ proptest! {
         prop_assert_eq!(fill(&policer, 3, 1_000_000), fill(&policer, 9, 1_000_000));
     }
 
-    /// Whatever came before, a packet that declares nothing changes no bucket.
+    /// For any history, a packet without declarations changes no bucket.
     #[test]
     fn what_declares_nothing_is_invisible_to_the_bucket(all in any_packets()) {
         let mut policer = ConexPolicer::new(params(PolicerCurve::Soft));

@@ -1,19 +1,19 @@
-//! Congestion reporter: tells a counter further up the way how much of a user's traffic arrives marked here.
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section III-B: an eNodeB reports so to a PDN-GW, which
-//! then knows the congestion of the network between without the help of users' devices.
+//! Congestion reporter: reports to an upstream counter how much of a user's traffic arrives marked. Y. Zhang, I.
+//! Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability in Cellular
+//! Networks", ITC 23, 2011, section III-B: an eNodeB reports to a PDN-GW, which thus knows the congestion of the
+//! network between without support by user devices.
 //!
-//! For each user it counts packets n and bytes v, and those marked, and tells the nearest
-//! mark counter that its packets passed before:
+//! For each user it counts packets n and bytes v, and those marked, and reports to the nearest upstream mark counter on
+//! the packets' path:
 //!
 //! ```text
 //! with each packet:               n ← n + 1,  v ← v + L;  where ECN is CE also n_ce, v_ce
 //! if t − t_report ≥ interval:     a report of n, v, n_ce, v_ce leaves, t_report ← t
 //! ```
 //!
-//! A report is a packet that goes the way that acknowledgements of the user go: it waits, and may be lost. The
-//! paper says "once every RTT or less frequent", and has sequence numbers and lists of what was marked; counts
-//! since the beginning serve the same end here. Nothing is reported while nothing comes.
+//! A report is a packet on the path of the user's acknowledgements: it waits in queues, and may be lost. The paper says
+//! "once every RTT or less frequent", and has sequence numbers and lists of marked packets; cumulative counts serve the
+//! same purpose here. Nothing is reported while no packets arrive.
 
 use super::by_user::ByUser;
 use super::{Capabilities, Ecn, Passage, Passing, Report, Stage};
@@ -23,9 +23,9 @@ use crate::parameters::{ParameterError, too_short};
 use crate::units::{Bytes, LARGEST_PACKET, Span, Time};
 
 parameters! {
-    /// Reports to the nearest mark counter before it what has passed of each user, and what of it was marked.
+    /// Reports each user's packets, and those marked, to the nearest upstream mark counter.
     pub struct CongestionReporterParams {
-        /// The least time between two reports on a user.
+        /// Minimum time between two reports on a user.
         pub interval: Span = "100 ms",
         /// Size of a report on the wire.
         pub report_size: Bytes = "100 B",
@@ -52,10 +52,10 @@ pub struct CongestionReporter {
     users: ByUser<Counted>,
 }
 
-/// What is known of a user.
+/// State of a user.
 #[derive(Clone, Debug, Default)]
 struct Counted {
-    /// When the next report is due; `None` before the first packet.
+    /// Time of the next report; `None` before the first packet.
     due: Option<Time>,
     report: Report,
 }

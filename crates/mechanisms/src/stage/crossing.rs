@@ -1,38 +1,38 @@
-//! What an end of tunnels sees of a packet.
+//! View of a packet at a tunnel end.
 
 use super::{Ecn, Passage, Passing, Tunnel};
 use crate::units::{Bytes, Time};
 
-/// A packet that comes to an end of tunnels: what of it matters there. [`Passing`] has more, which takes time to put
-/// together, and nearly all packets of a mobile network pass two such ends.
+/// Packet at a tunnel end, with the fields that matter there. [`Passing`] has more, which takes time to assemble, and
+/// nearly all packets of a mobile network pass two tunnel ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing {
     /// Time of arrival.
     pub now: Time,
     /// Size on the wire, which changes with the tunnel.
     pub len: Bytes,
-    /// Number of the user whose packet it is, counted from 0.
+    /// Number of the packet's user, from 0.
     pub user: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Number of its connection; 0 where its header does not show that.
+    /// Number of its connection; 0 if its header does not show that.
     pub connection: u32,
-    /// It acknowledges, and carries no data.
+    /// Whether it is an acknowledgement without data.
     pub is_ack: bool,
-    /// It requests a connection.
+    /// Whether it is a connection request.
     pub is_request: bool,
-    /// Its sender declares by the ConEx option that it has met congestion, a loss or a mark.
+    /// Whether its sender declares a loss or a mark by the ConEx option.
     pub declares: bool,
     /// The ECN field, which changes with the tunnel.
     pub ecn: Ecn,
-    /// The header of the tunnel that it is in, which it enters or leaves here.
+    /// Header of the tunnel that it is in, which it enters or leaves here.
     pub tunnel: Option<Tunnel>,
-    /// Address of the nearest end of tunnels in transit, the number of a node; `None` where there is none.
+    /// Address of the nearest tunnel end downstream, the number of a node; `None` if there is none.
     pub tunnel_end: Option<u32>,
 }
 
 impl Crossing {
-    /// Congestion experienced: in its header, or in the inner one if it is in a tunnel.
+    /// Whether it is marked CE: in its header, or in the inner one if it is in a tunnel.
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.ecn == Ecn::Ce || self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::Ce)
@@ -40,7 +40,7 @@ impl Crossing {
 }
 
 impl Passing {
-    /// It crosses an end of tunnels.
+    /// Passes it through a tunnel end.
     pub(super) fn cross(&mut self, end: impl FnOnce(&mut Crossing) -> Passage) -> Passage {
         let &mut Passing {
             now,

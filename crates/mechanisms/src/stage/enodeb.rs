@@ -1,5 +1,4 @@
-//! eNodeB: the end of a mobile network's tunnels, which tells their beginning what congestion their packets have
-//! met.
+//! eNodeB: the end of a mobile network's tunnels, which reports the congestion of their packets to their beginning.
 //!
 //! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
 //! Applicability in Cellular Networks", ITC 23, 2011, section III-B, steps 1 and 3.
@@ -12,17 +11,17 @@
 //! if t − t_report ≥ interval:   a report of the last number and the counters leaves
 //! ```
 //!
-//! Packets of a tunnel are numbered modulo 2¹⁶. Counters run since the tunnel began, modulo 2³², so that a report
-//! that is lost hides nothing; a packet that comes behind later ones is taken back from those dropped before. What was
-//! marked or lost since the report before is listed, as far as there is room. Those dropped before are the difference of
-//! two counts, `missed` and `came_late`. A packet that comes twice is dropped:
-//! it would count twice.
+//! Packets of a tunnel are numbered modulo 2¹⁶. Counters are cumulative since the tunnel's start, modulo 2³², so that a
+//! lost report loses no information; a reordered packet is subtracted from those dropped before. Packets marked or lost
+//! since the last report are listed, as far as there is room. Those dropped before are the difference of two counts,
+//! `missed` and `came_late`. A duplicate packet is dropped, since it would count twice.
 //!
-//! The radio behind it loses packets at random, with probability e each time it tries, n times at most. That is no
-//! congestion, and the eNodeB knows it apart. What a repetition takes of the radio's time is not modelled.
+//! The radio behind the eNodeB loses packets at random, with probability e per attempt, n attempts at most. These
+//! losses are no congestion, and the eNodeB counts them separately. The radio time of retransmissions is not modelled.
 //!
-//! A user has one tunnel here, which its first packet tells of in place of the signalling that sets tunnels up;
-//! packets of another number have none. Packets in no tunnel pass. A report goes the way back to the gateway, where it waits and may be lost.
+//! A user has one tunnel here, which its first packet establishes in place of the tunnel signalling; packets with
+//! another number belong to none. Packets without a tunnel pass. A report takes the reverse path to the gateway, where
+//! it waits in queues and may be lost.
 
 use std::collections::BTreeMap;
 
@@ -44,15 +43,15 @@ use numbers::{Numbers, SequenceStatus};
 mod numbers;
 
 parameters! {
-    /// Ends the tunnels of a PDN gateway, and reports to it what their packets have met.
+    /// Ends the tunnels of a PDN gateway, and reports the congestion of their packets to it.
     pub struct EnodebParams {
-        /// The least time between two reports on a tunnel: a round trip or more.
+        /// Minimum time between two reports on a tunnel: at least a round trip.
         pub interval: Span = "100 ms",
-        /// What becomes of the two ECN fields of a packet at decapsulation; as at the gateway.
+        /// Rules for the two ECN fields at decapsulation; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
-        /// e: probability that the radio loses a packet each time it tries.
+        /// e: loss probability of the radio per attempt.
         pub radio_loss: Probability = "0.0",
-        /// n: how often it tries.
+        /// n: maximum number of attempts.
         pub radio_attempts: Whole<1, 16> = "1",
     }
     check EnodebParams::errors;
@@ -71,32 +70,32 @@ pub struct Enodeb {
     /// Probability that all attempts of the radio fail.
     lost: f64,
     tunnels: ByUser<Row>,
-    /// Its other tunnels, by user and where they begin, if they do in several places.
+    /// Further tunnels, by user and beginning, for users with several.
     further: BTreeMap<(u32, u32), Row>,
     teids: Teids,
-    /// What is counted of users, beside their tunnels.
+    /// Counts of users besides their tunnels.
     others: ByUser<[u64; OTHERS.len()]>,
 }
 
-/// The tunnel of a user that ends here.
+/// Tunnel of a user that ends here.
 #[derive(Clone, Debug)]
 struct Row {
     numbers: Numbers,
     due: Time,
-    /// Packets that came behind later ones, of which they had been taken for dropped.
+    /// Packets that arrived late, after having been counted as dropped.
     late: u64,
     reports: u64,
-    /// What the next report tells, but for what the numbers do.
+    /// Contents of the next report, without the sequence numbers.
     report: TunnelReport,
 }
 
-/// What a packet gets that is not delivered.
+/// Verdict on a packet that is not delivered.
 const FOREIGN: Passage = Passage::Drop(Tunnel::UNKNOWN);
 const TWICE: Passage = Passage::Drop("came twice");
 const MARKED: Passage = Passage::Drop("marked, and not ECN-capable");
 const RADIO: Passage = Passage::Drop("wireless loss");
 
-/// What is counted beside what reports tell.
+/// Counts besides those reported.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     NotInTunnel,
@@ -143,13 +142,13 @@ impl Stage for Enodeb {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    // Where some of the packet is known, what follows from that is left out.
+    // Code for values that the caller already knows is left out.
     #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let Enodeb { others, tunnels, further, teids, .. } = self;
         let user = packet.user;
         let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
-        // Field by field, as it has just been written: the processor would wait where more is read at once.
+        // Field by field, as it has just been written: a wider read would stall the processor.
         let Some(Tunnel { teid, sequence, inner_ecn, re_inserted }) = packet.tunnel else {
             count(Other::NotInTunnel);
             return Passage::On;
@@ -208,13 +207,13 @@ impl Stage for Enodeb {
 }
 
 impl Enodeb {
-    /// It ends tunnels with these numbers.
+    /// Sets the numbers of the tunnels that end here.
     pub(super) fn ends(&mut self, teids: Teids) {
         self.teids = teids;
     }
 }
 
-/// What is counted of a tunnel.
+/// Names of the counts of a tunnel.
 const COUNTED: [&str; 6] =
     ["received", "marked_before", "missed", "came_late", "dropped_here", "reports_sent"];
 
@@ -224,7 +223,7 @@ impl Row {
         Row { numbers: Numbers::default(), due, late: 0, reports: 0, report }
     }
 
-    /// A packet arrives: what is told of it, of those that it has overtaken, and of one that was missing.
+    /// Records an arriving packet, the packets that it has overtaken, and whether it was missing.
     fn arrive(&mut self, sequence: u16, marked: bool) -> SequenceStatus {
         let arrival = self.numbers.arrive(sequence);
         let report = &mut self.report;
@@ -246,7 +245,7 @@ impl Row {
         arrival
     }
 
-    /// What is to be reported of it now.
+    /// Returns the contents of a report now.
     fn reported(&self) -> TunnelReport {
         let numbers = &self.numbers;
         TunnelReport {
@@ -257,7 +256,7 @@ impl Row {
         }
     }
 
-    /// What of it is counted.
+    /// Returns the counts of the tunnel.
     fn counted(&self) -> [u64; COUNTED.len()] {
         let TunnelReport { received, marked_before, dropped_before, dropped_here, .. } =
             self.reported();
@@ -271,7 +270,7 @@ impl Row {
         self.report.list(sequence, Fate::DroppedHere);
     }
 
-    /// The packet goes on, and a report leaves if it is due.
+    /// Passes the packet, with a report if one is due.
     #[inline]
     fn report(&mut self, now: Time, of: (u32, Option<u32>), interval: Span) -> Passage {
         if now < self.due { Passage::On } else { self.report_now(now, of, interval) }

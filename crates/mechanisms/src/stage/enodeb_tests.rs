@@ -12,7 +12,7 @@ fn params() -> EnodebParams {
     }
 }
 
-/// A packet of 1500 B in tunnel 7 of user 3.
+/// Returns a packet of 1500 B in tunnel 7 of user 3.
 fn tunnelled(sequence: u16, outer: Ecn, inner_ecn: Ecn) -> Passing {
     let tunnel = Tunnel { teid: 7, sequence, inner_ecn, re_inserted: Some(false) };
     let (len, tunnel) = (Bytes::new(1544), Some(tunnel));
@@ -109,7 +109,7 @@ fn lists_are_as_long_as_a_packet_has_room_and_counters_count_all() {
     );
 }
 
-/// The user's first packet tells of its tunnel; whoever writes another number into a header has none.
+/// The user's first packet establishes its tunnel; packets with another number are in none.
 #[test]
 fn what_is_in_no_tunnel_of_the_user_or_comes_twice_is_dropped_and_counts_for_nothing() {
     let mut enodeb = Enodeb::new(params());

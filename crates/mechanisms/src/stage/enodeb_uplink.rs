@@ -1,10 +1,10 @@
-//! eNodeB, on the way up: the beginning of the tunnels that what phones send takes to the PDN gateway, which polices
-//! users by what that reports.
+//! eNodeB, uplink: the beginning of the tunnels from UEs to the PDN gateway, which polices users by the gateway's
+//! reports.
 //!
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". The
-//! loop of the [PDN gateway](pdn-gateway.md), turned round: packets enter the network here, so that here they are policed,
-//! numbered and put into the tunnel, and what they have met is reported from the [other end](pdn-gateway-uplink.md).
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability
+//! in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". The loop of
+//! the [PDN gateway](pdn-gateway.md) in the opposite direction: packets enter the network here, so that they are
+//! policed, numbered and encapsulated here, and their congestion is reported by the [other end](pdn-gateway-uplink.md).
 //!
 //! ```text
 //! phone ─► radio ─► eNodeB: police, number, re-insert ─► marks, drops ─► PDN gateway: count, take out ─► server
@@ -12,11 +12,11 @@
 //!                      └───────────────────────── report ◄──────────────────────┘
 //! ```
 //!
-//! A user who walks is in a tunnel of each eNodeB in turn. Those of the k-th of n eNodeBs have the numbers k + 1, k + 1 + n,
-//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. Its buckets, and what it owes, go
-//! with it from eNodeB to eNodeB (RFC 7778, section 4): they are where a packet of its was last. A report on a tunnel that it has left goes
-//! to where that begins, which sends on what is told. With `handover` = "anew" it begins with a full bucket at each, as where
-//! eNodeBs do not tell each other.
+//! A moving user is in a tunnel of one eNodeB after the other. The k-th of n eNodeBs has the tunnels with the numbers
+//! `k + 1`, `k + 1 + n`, `k + 1 + 2n` and so on, as if assigned by the gateway, which distinguishes them. The user's
+//! buckets and its debt move from eNodeB to eNodeB (RFC 7778, section 4): they are where its last packet was. A report
+//! on an earlier tunnel is delivered to that tunnel's beginning, which forwards its contents. With `handover` = "anew"
+//! the user begins with a full bucket at each eNodeB, as if eNodeBs did not communicate.
 
 use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
@@ -30,20 +30,19 @@ use crate::parameters::{ParameterError, Parameters, Tables};
 use crate::units::{Bytes, Time};
 
 parameters! {
-    /// Begins a tunnel to the PDN gateway for what each user sends, and polices by what that reports.
+    /// Begins a tunnel to the PDN gateway for each user's packets, and polices by the gateway's reports.
     pub struct EnodebUplinkParams {
-        /// Buckets that packets have to pass, one after the other: of flows, of users, of all together. None: a
-        /// tunnel alone.
+        /// Policers that packets pass in order: by flow, by user, or for all together. Empty: only a tunnel.
         pub policers: Tables<ReEcnPolicerParams> = "[]",
-        /// Which ECN field the outer header gets; as at the gateway.
+        /// Rules for the outer ECN field; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
-        /// What becomes of a user's buckets when it moves to another eNodeB.
+        /// Buckets of a user that moves to another eNodeB.
         pub handover: Handover = "keep",
-        /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
+        /// Re-insert reported congestion into the tunnel's header, which takes 4 B of every packet.
         pub re_inserts: bool = "true",
-        /// What the tunnel's header says of an inner ConEx option; as at the gateway.
+        /// Copy of an inner ConEx option in the tunnel's header; as at the gateway.
         pub conex_option: ConexOption = "inner",
-        /// Largest packet that the path to the gateway carries.
+        /// Largest packet on the path to the gateway.
         pub mtu: Bytes = "1600 B",
     }
     check EnodebUplinkParams::errors;
@@ -54,7 +53,7 @@ impl EnodebUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the beginning of a downlink tunnel has it.
+    /// Returns the same parameters for the beginning of a downlink tunnel.
     fn as_downlink(&self) -> PdnGatewayParams {
         PdnGatewayParams {
             policers: self.policers.clone(),
@@ -68,7 +67,7 @@ impl EnodebUplinkParams {
         }
     }
 
-    /// A tunnel alone, with the defaults.
+    /// Returns a tunnel without policers, with the defaults.
     pub const fn plain(ecn_rules: EcnRules) -> Self {
         EnodebUplinkParams {
             policers: Tables(Vec::new()),
@@ -84,30 +83,30 @@ impl EnodebUplinkParams {
 /// State of one eNodeB.
 #[derive(Clone, Debug)]
 pub struct EnodebUplink {
-    /// It numbers its tunnels from 1 on.
+    /// Tunnels, numbered locally from 1 on.
     own: PdnGateway,
     teids: Teids,
 }
 
-/// Which numbers of tunnels are whose.
+/// Assignment of tunnel numbers to eNodeBs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Teids {
-    /// Which of the eNodeBs this is, counted from 0,
+    /// Index of this eNodeB, from 0.
     pub place: u32,
-    /// and how many there are.
+    /// Number of eNodeBs.
     pub of: u32,
 }
 
 impl Teids {
-    /// Of a single eNodeB.
+    /// Assignment for a single eNodeB.
     pub const ALONE: Teids = Teids { place: 0, of: 1 };
 
-    /// The number of a tunnel in the network, by the one that it has here.
+    /// Returns the number of a tunnel in the network from its local number.
     const fn outside(self, own: u32) -> u32 {
         (own - 1) * self.of + self.place + 1
     }
 
-    /// The other direction; `None` for those of other eNodeBs.
+    /// Returns the local number of a tunnel; `None` for tunnels of other eNodeBs.
     const fn own(self, outside: u32) -> Option<u32> {
         match outside.checked_sub(1) {
             Some(number) if number % self.of == self.place => Some(number / self.of + 1),
@@ -115,7 +114,7 @@ impl Teids {
         }
     }
 
-    /// At which of the eNodeBs the tunnel of a number begins.
+    /// Returns the index of the eNodeB at which a tunnel begins.
     pub const fn beginning(self, outside: u32) -> u32 {
         outside.wrapping_sub(1) % self.of
     }

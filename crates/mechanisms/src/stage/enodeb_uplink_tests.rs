@@ -22,7 +22,7 @@ fn no_two_enodebs_give_a_number_twice() {
 
 const USER: u32 = 3;
 
-/// A bucket of ten packets into which nearly nothing comes.
+/// A bucket of ten packets with almost no inflow.
 fn enodeb(buckets: BucketScope) -> EnodebUplink {
     let policer = ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1)),
@@ -43,12 +43,12 @@ fn enodeb(buckets: BucketScope) -> EnodebUplink {
     EnodebUplink::new(EnodebUplinkParams { policers, ..EnodebUplinkParams::plain(EcnRules::ReEcn) })
 }
 
-/// The flows of a user.
+/// Whether a flow belongs to a user.
 fn owns(user: u32, flow: u32) -> bool {
     flow / 10 == user
 }
 
-/// How many of so many packets of a user pass.
+/// Sends packets of a user. Returns how many pass.
 fn send(enodeb: &mut EnodebUplink, user: u32, packets: u32) -> usize {
     let own = Passing { tunnel_end: Some(9), flow: 10 * user + 1, ..Passing::of_user(user) };
     let passes = |_: &u32| enodeb.pass(&mut own.clone(), || panic!("drew")) == Passage::On;
@@ -67,7 +67,7 @@ fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
     to.import_user(USER, from.export_user(USER, &|flow| owns(USER, flow)));
 }
 
-/// What it has left at one eNodeB is what it has at the next, and what it has left there at the one before. Who stays has its own.
+/// Its fill moves from one eNodeB to the next and back. A user that does not move has its own.
 #[test]
 fn a_moving_user_keeps_its_bucket_and_gets_no_others() {
     for buckets in [BucketScope::ByUser, BucketScope::ByFlow] {
@@ -81,7 +81,7 @@ fn a_moving_user_keeps_its_bucket_and_gets_no_others() {
     }
 }
 
-/// Of a bucket of all together nobody takes a part along.
+/// No part of a common bucket moves with a user.
 #[test]
 fn a_bucket_of_all_together_stays() {
     let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::Together));
@@ -90,7 +90,7 @@ fn a_bucket_of_all_together_stays() {
     assert_eq!([send(&mut next, USER, 20), send(&mut first, USER + 1, 20)], [10, 4]);
 }
 
-/// What was met is owed wherever it is, and a report on a tunnel that it has left is charged where it is.
+/// The debt moves with the user, and a report on an earlier tunnel is charged where the user is.
 #[test]
 fn debts_move_with_the_user_and_later_reports_follow() {
     let [mut first, mut next] = [(); 2].map(|()| enodeb(BucketScope::ByUser));
@@ -117,7 +117,7 @@ fn debts_move_with_the_user_and_later_reports_follow() {
     assert_eq!(level(&next, "fill"), Some(7_500.0), "a report brings no bucket");
     send(&mut next, USER, 2);
     assert_eq!(level(&next, "owed"), Some(1.0));
-    // A mark that is charged counts for p at once.
+    // A mark that is charged affects p at once.
     assert!(level(&next, "declared_share").is_some_and(|p| p > 0.0));
 }
 

@@ -1,6 +1,6 @@
-//! Mark counter: what users' packets say of congestion where they pass, by packets and by bytes.
-//! Congestion-volume as in B. Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2; what
-//! senders declare as in RFC 7837 (ConEx), and positive packets of re-ECN.
+//! Mark counter: counts congestion signals of users' packets, in packets and in bytes. Congestion-volume as in B.
+//! Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2; declarations as in RFC 7837 (ConEx), and
+//! positive packets of re-ECN.
 //!
 //! It changes nothing. For each user it keeps, in packets n and in bytes v,
 //!
@@ -11,10 +11,10 @@
 //! reported   n, v ← Σ what the latest report of each place says     seen and marked further on
 //! ```
 //!
-//! with L the packet's size on the wire. Reports are those of
-//! congestion reporters further on the way; where a packet passes several of them, each counts it. In front of a bottleneck it sees what senders declare, behind it
-//! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
-//! trip later. ACKs count like any packet.
+//! with L the packet's size on the wire. Reports are those of downstream congestion reporters; if a packet passes
+//! several of them, each counts it. In front of a bottleneck the counter sees the declarations of senders, behind it
+//! the marks of the bottleneck as well; honest senders declare as much as they were marked, a round trip later. ACKs
+//! count like any packet.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ parameters! {
     pub struct MarkCounterParams {}
 }
 
-/// What is counted.
+/// Kinds of counts.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Seen,
@@ -50,7 +50,7 @@ const NAMES: [[&str; 2]; 6] = [
     ["re_echo_packets", "re_echo_bytes"],
 ];
 
-/// Names of what reports say.
+/// Names of the counts in reports.
 const REPORTED: [&str; 5] = [
     "reported_seen_packets",
     "reported_seen_bytes",
@@ -63,7 +63,7 @@ const REPORTED: [&str; 5] = [
 #[derive(Clone, Debug, Default)]
 pub struct MarkCounter {
     users: ByUser<[[u64; 2]; 6]>,
-    /// By user and stage that reports: the latest report, and how many have come.
+    /// Latest report and number of reports, by user and reporting stage.
     reported: BTreeMap<(u32, u32), (Report, u64)>,
 }
 
@@ -167,11 +167,10 @@ mod tests {
         let mut users = Vec::new();
         counter.counts(&mut |user, _, _| users.push(user));
         users.dedup();
-        assert_eq!(users, [1, 3], "whoever sent nothing is not counted");
+        assert_eq!(users, [1, 3], "a user without packets is not counted");
     }
 
-    /// RFC 6789, section 2: 1 GB while 0.2 % of it meets congestion and 3 GB with 0.1 % are a congestion-volume
-    /// of 2 MB and 3 MB.
+    /// RFC 6789, section 2: 1 GB at a congestion of 0.2 % and 3 GB at 0.1 % are congestion-volumes of 2 MB and 3 MB.
     #[test]
     fn congestion_volume_is_what_was_sent_times_the_congestion_it_met() {
         let mut counter = MarkCounter::new(MarkCounterParams {});

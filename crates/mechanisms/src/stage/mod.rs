@@ -1,8 +1,8 @@
-//! Places on a packet's way that are no queue: meters, counters, policers, auditors, tunnel ends.
+//! Stages on a packet's path that are no queues: meters, counters, policers, auditors, tunnel ends.
 //!
-//! A [`Stage`] looks at a packet, may write into it, and says what becomes of it. Where it stands is
-//! the scenario's choice: where a user's packets enter the network or leave it, an instance for each
-//! user, or at either end of a link, one for all that pass there.
+//! A [`Stage`] inspects a packet, may rewrite it, and decides whether it passes. The scenario places it: where a user's
+//! packets enter or leave the network, with an instance for each user, or at either end of a link, with one for all
+//! packets there.
 
 mod by_user;
 pub mod conex_auditor;
@@ -47,37 +47,37 @@ use crate::mechanism::About;
 use crate::parameters::{ParameterError, Parameters, choices};
 use crate::units::{Bytes, Span, Time};
 
-/// What becomes of a packet that has met a stage.
+/// Outcome of a packet at a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage {
-    /// It goes on, as it is now.
+    /// The packet passes, as rewritten.
     On,
-    /// It is dropped, for this reason.
+    /// The packet is dropped, for this reason.
     Drop(&'static str),
-    /// It goes on, and a report leaves in a packet of its own for the stage that [`Capabilities::reports_to`]
+    /// The packet passes, and a report leaves in a packet of its own for the stage that [`Capabilities::reports_to`]
     /// names. Reports are not answered.
     Report(Box<Report>),
 }
 
-/// What a stage is to tunnels: one of their ends.
+/// Role of a stage as an end of tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelEnd {
-    /// They lead up, from eNodeBs to the PDN gateway; else down.
+    /// Whether the tunnels lead up, from eNodeBs to the PDN gateway; otherwise down.
     pub up: bool,
-    /// The rules for their ECN fields.
+    /// Rules for their ECN fields.
     pub ecn_rules: EcnRules,
-    /// Of reports, where they end; they begin where there is none.
+    /// Reporting interval, where tunnels end; `None` where they begin.
     pub interval: Option<Span>,
-    /// What packets are longer by from here on.
+    /// Length added to packets from here on, bytes.
     pub overhead: Bytes,
-    /// Where tunnels begin, the largest packet that the path carries.
+    /// Where tunnels begin: largest packet of the path.
     pub mtu: Option<Bytes>,
-    /// Where tunnels begin, whether their headers say what the inner ConEx option does.
+    /// Where tunnels begin: whether their headers copy the inner ConEx option.
     pub copies_declarations: bool,
 }
 
 impl TunnelEnd {
-    /// Tunnels with these rules end here, and reports leave once in an interval.
+    /// Returns the role of an end at which tunnels with these rules end, with a reporting interval.
     const fn reporting(up: bool, ecn_rules: EcnRules, interval: Span) -> Self {
         TunnelEnd {
             up,
@@ -95,35 +95,34 @@ impl TunnelEnd {
     }
 }
 
-/// What a stage may do, so that whoever runs it prepares that and nothing else.
+/// Capabilities of a stage, so that only what it needs is prepared for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Packets may pass ahead of time, in order and each with the time at which it is there: only if the stage
-    /// neither counts nor drops, so that nobody sees the difference.
+    /// Whether packets may pass ahead of time, in order and each with its arrival time: requires that the stage neither
+    /// counts nor drops, so that no difference is visible.
     pub order_only: bool,
-    /// Packets may pass ahead of time, in order and each with the time at which it is there, until what the
-    /// stage has counted is read next: only if nothing but packets that pass changes it, and nobody looks at it in
-    /// between. Its reports leave at their time.
+    /// Whether packets may pass ahead of time, in order and each with its arrival time, until the next reading of the
+    /// counts: requires that only passing packets change its state, and that it is not read in between. Its reports
+    /// leave at their time.
     pub ahead_of_readings: bool,
-    /// It writes a signal (an activity, a price) into packets.
+    /// Whether it writes a signal (an activity, a price) into packets.
     pub writes_signal: bool,
-    /// It writes anything else into packets: ECN fields, what is declared, a tunnel's header. What it
-    /// writes without saying so here is lost.
+    /// Whether it writes other fields: ECN, declarations, a tunnel's header. Without this capability such writes are
+    /// lost.
     pub writes_header: bool,
-    /// It has [levels](Stage::levels).
+    /// Whether it has [levels](Stage::levels).
     pub has_levels: bool,
-    /// It lets packets pass on the [fast path](Stage::fast_path).
+    /// Whether it has a [fast path](Stage::fast_path).
     pub has_fast_path: bool,
-    /// The kind of stage to which it reports, by name: the nearest that the packet has passed before. A report
-    /// goes there on the flow's path in the other direction, where it waits in queues and may be lost; without
-    /// such a stage, or such a path, none leaves.
+    /// Kind of stage to which it reports, by name: the nearest upstream. A report takes the flow's reverse path, where
+    /// it waits in queues and may be lost; without such a stage, or such a path, none is sent.
     pub reports_to: Option<&'static str>,
-    /// Others report to it.
+    /// Whether it receives reports.
     pub takes_reports: bool,
 }
 
 impl Capabilities {
-    /// Of a stage that looks at packets on time, and writes nothing.
+    /// Capabilities of a stage that sees packets on time, and writes nothing.
     pub const NONE: Capabilities = Capabilities {
         order_only: false,
         ahead_of_readings: false,
@@ -136,130 +135,129 @@ impl Capabilities {
     };
 }
 
-/// A place on a packet's path that is no queue.
+/// A stage on a packet's path that is no queue.
 pub trait Stage: Sized {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// What it may do.
+    /// Capabilities.
     const CAPABILITIES: Capabilities = Capabilities::NONE;
 
-    /// Before the first packet.
+    /// Returns the stage before the first packet.
     fn new(params: Self::Params) -> Self;
 
-    /// What is wrong with the parameters where packets have this size: the key, and why.
+    /// Returns the error of the parameters for packets of this size: the key, and the reason.
     fn validate(params: &Self::Params, packet: Bytes) -> Option<ParameterError> {
         let _ = (params, packet);
         None
     }
 
-    /// It stands in a network, where it is the so-many-th of its kind, counted from 0, and there are so many of each
-    /// kind; before the first packet.
+    /// Initializes the stage in a network, before the first packet: `place` is its index among the stages of its kind,
+    /// from 0, and `count` returns the number of stages of a kind.
     fn init(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
         let _ = (place, count);
     }
 
-    /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
+    /// Returns the parameters of the replicas that packets of a flow visit in rotation; usually one.
     fn replicas(params: &Self::Params) -> Vec<Self::Params> {
         vec![params.clone()]
     }
 
-    /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages,
-    /// which say so in [`Capabilities::has_fast_path`]. To others it does nothing, and they are passed.
+    /// Does the same as [`Stage::pass`] for a packet of which the summary is sufficient, for stages with
+    /// [`Capabilities::has_fast_path`]. For other packets it does nothing, and they take [`Stage::pass`].
     #[inline]
     fn fast_path(&mut self, packet: &PacketSummary) -> FastVerdict {
         let _ = packet;
         FastVerdict::Full
     }
 
-    /// Whether what it has of a user goes with it to another of its kind, with the same parameters, once its packets
-    /// pass that.
+    /// Whether its state of a user moves to another stage of its kind, with the same parameters, when the user's
+    /// packets pass there.
     fn hands_over(params: &Self::Params) -> bool {
         let _ = params;
         false
     }
 
-    /// Lets go of what it has of a user, whose flows are those of which `owns` holds.
+    /// Removes and returns its state of a user; `owns` selects the user's flows.
     fn export_user(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> UserState {
         let _ = (user, owns);
         UserState::default()
     }
 
-    /// Adds what another has released to what it has of a user.
+    /// Adds the state of a user exported by another stage.
     fn import_user(&mut self, user: u32, user_state: UserState) {
         let _ = (user, user_state);
     }
 
-    /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
-    /// in [0, 1).
+    /// Inspects a packet, may rewrite it, and returns the outcome. `draw` returns a random number in [0, 1).
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage;
 
-    /// Does the same as [`Stage::pass`] where tunnels begin or end, with nothing but what matters there.
+    /// Does the same as [`Stage::pass`] where tunnels begin or end, with only the fields that matter there.
     #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let _ = (packet, draw);
         unreachable!("{} is no end of tunnels", Self::ABOUT.name)
     }
 
-    /// A report has arrived.
+    /// Handles a report.
     fn take(&mut self, report: &Report) {
         let _ = report;
     }
 
-    /// What it is to tunnels, if they begin or end here.
+    /// Returns its role as a tunnel end, if tunnels begin or end here.
     fn tunnel_end(params: &Self::Params) -> Option<TunnelEnd> {
         let _ = params;
         None
     }
 
-    /// What stands at the same node for the other direction, if that has to be there: a gateway begins tunnels
-    /// down and ends those up, an eNodeB the other direction.
+    /// Returns the stage required at the same node for the other direction: a gateway begins downlink tunnels and ends
+    /// uplink ones, an eNodeB the other way round.
     fn counterpart(params: &Self::Params) -> Option<StageParams> {
         let _ = params;
         None
     }
 
-    /// The rules of the tunnels in which it has to stand, if it has to.
+    /// Returns the rules of the tunnels that it has to be placed in, if it needs any.
     fn tunnels_by(params: &Self::Params) -> Option<EcnRules> {
         let _ = params;
         None
     }
 
-    /// Whether it asks for what the queue of a link drops, at an end of which it has to stand then.
+    /// Whether it observes the drops of a link's queue, at an end of which it then has to be placed.
     fn observes_drops(params: &Self::Params) -> bool {
         let _ = params;
         false
     }
 
-    /// The queue of the link at an end of which it stands has dropped a packet.
+    /// Handles a drop by the queue of its link.
     fn observe_drop(&mut self, packet: &Passing) {
         let _ = packet;
     }
 
-    /// What it has counted since the beginning: for each user what, and how much of it, which never shrinks.
+    /// Visits its cumulative counts: user, name, and value, which never decreases.
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         let _ = each;
     }
 
-    /// What it remembers of users, flows and tunnels now, in bytes, but for what is only counted. 0 where it works without.
+    /// Returns its state of users, flows and tunnels, without counts, bytes; 0 if it is stateless.
     fn state_bytes(&self) -> usize {
         0
     }
 
-    /// What it has for a user now, if it has seen it: the name and how much, such as the fill of its bucket.
-    /// Sampled for a series.
+    /// Visits its levels of a user, if the user has been seen: name and value, such as the fill of a bucket. Sampled
+    /// for a series.
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let _ = (user, now, each);
     }
 }
 
-/// One line per stage.
+/// Declares the stages, one line each.
 macro_rules! stages {
     ($($name:ident($params:ident);)+) => {
-        /// A stage on a packet's path.
+        /// A stage of any kind.
         #[derive(Clone, Debug)]
         pub enum AnyStage {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
@@ -273,7 +271,7 @@ macro_rules! stages {
         }
 
         impl StageParams {
-            /// Its name in scenario files.
+            /// Returns its name in scenario files.
             pub const fn name(&self) -> &'static str {
                 match self { $(StageParams::$name(_) => $name::ABOUT.name,)+ }
             }
@@ -324,7 +322,7 @@ macro_rules! stages {
         }
 
         impl AnyStage {
-            /// The stage of these parameters, before the first packet.
+            /// Returns the stage of these parameters, before the first packet.
             pub fn new(params: StageParams) -> Self {
                 match params { $(StageParams::$name(params) => AnyStage::$name($name::new(params)),)+ }
             }
@@ -391,7 +389,7 @@ macro_rules! stages {
 }
 
 impl StageParams {
-    /// See [`Capabilities::order_only`]. Reports come and go at their time.
+    /// See [`Capabilities::order_only`]. Requires that no reports are involved.
     pub const fn order_only(&self) -> bool {
         let own = self.capabilities();
         own.order_only && own.reports_to.is_none() && !own.takes_reports
@@ -422,13 +420,13 @@ impl StageParams {
         self.capabilities().writes_header
     }
 
-    /// Whether tunnels end there, so that one that begins further up the path leads there.
+    /// Whether tunnels end there, so that tunnels that begin upstream lead there.
     pub fn ends_tunnels(&self) -> bool {
         self.tunnel_end().is_some_and(|end| !end.begins())
     }
 }
 
-/// A function of its own for each kind: in one for all, what a single kind needs would be computed for every packet.
+/// A separate function for each kind: in a common one, the needs of a single kind would be computed for every packet.
 #[inline(never)]
 fn pass<S: Stage>(stage: &mut S, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
     stage.pass(packet, draw)

@@ -1,53 +1,53 @@
-//! What a stage sees of a packet, and what it may write into it.
+//! View of a packet at a stage, with the fields that the stage may rewrite.
 
 use super::Tunnel;
 use crate::units::{Bytes, Time};
 
-/// A packet that passes a stage. What may be written says so: the signal by stages with
-/// [`writes_signal`](super::Capabilities::writes_signal), all else by those with
+/// Packet at a stage. Rewritable fields say so: the signal by stages with
+/// [`writes_signal`](super::Capabilities::writes_signal), all others by those with
 /// [`writes_header`](super::Capabilities::writes_header).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passing {
     /// Time of arrival.
     pub now: Time,
-    /// Size on the wire; may be written: what a tunnel's header adds. At most 65,535 B.
+    /// Size on the wire; rewritable by the length of a tunnel's header. At most 65,535 B.
     pub len: Bytes,
-    /// Number of the user whose packet it is, counted from 0.
+    /// Number of the packet's user, from 0.
     pub user: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Where it stands among those of its connection; `None` where its header does not show that.
+    /// Position within its connection; `None` if its header does not show that.
     pub sequence: Option<Sequence>,
-    /// It acknowledges, and carries no data.
+    /// Whether it is an acknowledgement without data.
     pub is_ack: bool,
-    /// It requests a connection.
+    /// Whether it is a connection request.
     pub is_request: bool,
-    /// The ECN field; may be written: a mark.
+    /// ECN field; rewritable by a mark.
     pub ecn: Ecn,
-    /// The header of the tunnel that it is in; may be written, also that it enters or leaves one.
+    /// Header of its tunnel; rewritable, including entering or leaving a tunnel.
     pub tunnel: Option<Tunnel>,
-    /// Address of the nearest end of tunnels in transit, the number of a node; `None` where there is none.
+    /// Address of the nearest tunnel end downstream, the number of a node; `None` if there is none.
     pub tunnel_end: Option<u32>,
-    /// What its sender declares; may be written, as by a proxy that declares for it.
+    /// Declarations of its sender; rewritable, as by a proxy that declares for the sender.
     pub declared: Declared,
-    /// Activity or price that it carries; may be written. 0 if it carries none.
+    /// Activity or price that it carries; rewritable. 0 if none.
     pub signal: f32,
 }
 
 impl Passing {
-    /// Congestion experienced: in its header, or in the inner one if it is in a tunnel.
+    /// Whether it is marked CE: in its header, or in the inner one if it is in a tunnel.
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.ecn == Ecn::Ce || self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::Ce)
     }
 
-    /// The end of its tunnel drops it, if that goes by RFC 6040: it is marked, and its sender could not be told.
+    /// Whether its tunnel egress drops it under RFC 6040: it is marked, and its sender is not ECN-capable.
     pub fn is_lost_with_its_tunnel(&self) -> bool {
         self.ecn == Ecn::Ce && self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::NotEct)
     }
 
-    /// What it says in a network with re-ECN: table I of A. Sanhaji et al., "ConEx Performance Evaluation and
-    /// Application to Video Streaming". ECT(1) without the RE bit is also what senders of RFC 9331 set (L4S).
+    /// Returns its meaning in re-ECN: table I of A. Sanhaji et al., "ConEx Performance Evaluation and Application to
+    /// Video Streaming". ECT(1) without the RE bit is also set by senders of RFC 9331 (L4S).
     #[inline]
     pub const fn re_ecn(&self) -> ReEcn {
         match (self.ecn, self.declared.re) {
@@ -60,14 +60,14 @@ impl Passing {
         }
     }
 
-    /// All of it that can be seen at a summary.
+    /// Returns its summary.
     #[cfg(test)]
     pub(crate) const fn summary(&self) -> PacketSummary {
         let &Passing { now, len, user, ecn, declared, .. } = self;
         PacketSummary { now, len, user, ecn, declared }
     }
 
-    /// A full packet at the beginning that says this.
+    /// Returns a full packet with this meaning, at time zero.
     pub(crate) fn in_re_ecn(says: ReEcn) -> Self {
         let (ecn, re) = match says {
             ReEcn::Outside => (Ecn::Ect0, false),
@@ -81,7 +81,7 @@ impl Passing {
         Passing { ecn, declared, ..Passing::of_user(0) }
     }
 
-    /// A full packet at the beginning, which says nothing.
+    /// Returns a full packet without declarations, at time zero.
     pub(crate) const fn of_user(user: u32) -> Self {
         Passing {
             now: Time::ZERO,
@@ -100,40 +100,40 @@ impl Passing {
     }
 }
 
-/// What can be seen of a packet in no tunnel without a look at its connection, or at the signal that it carries.
+/// Fields of a packet outside of tunnels that need no access to its connection or to the signal that it carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacketSummary {
     /// Time of arrival.
     pub now: Time,
     /// Size on the wire.
     pub len: Bytes,
-    /// Number of the user whose packet it is, counted from 0.
+    /// Number of the packet's user, from 0.
     pub user: u32,
     /// The ECN field.
     pub ecn: Ecn,
-    /// What its sender declares.
+    /// Declarations of its sender.
     pub declared: Declared,
 }
 
-/// What becomes of a packet on the fast path, from its summary alone.
+/// Outcome of a packet on the fast path, from its summary alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FastVerdict {
-    /// Nothing yet: the stage has to see the whole packet.
+    /// Undecided: the stage needs the whole packet.
     Full,
-    /// It goes on as it is.
+    /// The packet passes unchanged.
     Pass,
-    /// It goes on with this signal.
+    /// The packet passes with this signal.
     Signal(f32),
 }
 
-/// Where a packet stands among those of its connection, as an open transport header shows.
+/// Position of a packet within its connection, as a visible transport header shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence {
-    /// Which connection of its flow.
+    /// Number of the connection within its flow.
     pub connection: u32,
-    /// Its number, in packets.
+    /// Number of the packet.
     pub number: u64,
-    /// When it was sent (TSval).
+    /// Send time (TSval).
     pub sent: Time,
 }
 
@@ -143,18 +143,18 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotEct,
-    /// ECN-capable: the sender answers to marks in proportion to their share (RFC 9331).
+    /// ECN-capable with ECT(1): the sender reacts to marks in proportion to their share (RFC 9331).
     Ect1,
-    /// ECN-capable.
+    /// ECN-capable with ECT(0).
     Ect0,
     /// Congestion experienced.
     Ce,
 }
 
-/// What a sender declares of the congestion it has met.
+/// Congestion declared by a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// ConEx: the sender takes part (X of RFC 7837).
+    /// ConEx: the sender is ConEx-capable (X of RFC 7837).
     pub conex: bool,
     /// ConEx: a loss (L).
     pub loss: bool,
@@ -162,22 +162,22 @@ pub struct Declared {
     pub mark: bool,
     /// ConEx: credit (C).
     pub credit: bool,
-    /// Re-ECN: the RE bit, which says something together with the ECN field: [`Passing::re_ecn`].
+    /// Re-ECN: the RE bit, which has a meaning together with the ECN field: [`Passing::re_ecn`].
     pub re: bool,
 }
 
-/// What a packet says in a network with re-ECN.
+/// Meaning of a packet in re-ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReEcn {
-    /// Its sender does not take part.
+    /// The sender does not use re-ECN.
     Outside,
-    /// Takes part, and has nothing to declare.
+    /// The sender uses re-ECN, and declares nothing.
     Neutral,
     /// Declares a mark or a loss.
     Positive,
-    /// Was marked in transit.
+    /// Marked in transit.
     Negative,
-    /// Declares, and was marked in transit; or a packet of ECN of today that was marked, which looks the same.
+    /// Declares, and was marked in transit; or a marked packet of classic ECN, which looks the same.
     Cancelled,
     /// Credit.
     Credit,

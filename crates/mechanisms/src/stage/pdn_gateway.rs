@@ -1,8 +1,8 @@
-//! PDN gateway: the beginning of a mobile network's tunnels, which polices users by what the tunnels' ends report.
+//! PDN gateway: the beginning of a mobile network's tunnels, which polices users by the reports of the tunnels' ends.
 //!
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section III-B, steps 1, 4 and 5: the loop of re-ECN, from here to
-//! the eNodeB and back, while servers and phones stay as they are.
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability
+//! in Cellular Networks", ITC 23, 2011, section III-B, steps 1, 4 and 5: the loop of re-ECN, from here to the eNodeB
+//! and back, without changes to servers and UEs.
 //!
 //! ```text
 //! with each report:   owed ← owed + Δmarked_before + Δdropped_before   (+ Δdropped_here with radio = "congestion")
@@ -11,22 +11,24 @@
 //!                     while owed > 0: it is re-inserted that congestion was met, owed ← owed − 1
 //! ```
 //!
-//! So `owed` turns what was met into positive packets, as a sender's re-ECN does; the policers are those of
-//! [re-ECN](re-ecn-policer.md), which read them. Packets are policed before they are numbered: what is dropped here is
-//! missing from no tunnel. What a packet's own sender declares buys nothing here, and stays as it is in the inner header.
+//! `owed` turns congestion into positive packets, as a sender's re-ECN does; the policers are those of
+//! [re-ECN](re-ecn-policer.md), which read them. Packets are policed before they are numbered, so that drops here are
+//! missing from no tunnel. Declarations of a packet's own sender have no effect here, and stay unchanged in the inner
+//! header.
 //!
-//! Whether nodes between see that, too, is a choice. RFC 7837 (section 7) advises against copying the ConEx option outwards; RFC 7778 (section
-//! 3.2.1) asks for it. With `conex_option` = "copied" a packet whose sender declares a loss or a mark says so where congestion is re-inserted, so
-//! that it is no longer than without; what is owed waits for the next packet. On the way out the copy is ignored.
+//! Nodes between may see those declarations as well. RFC 7837 (section 7) advises against copying the ConEx option
+//! outwards; RFC 7778 (section 3.2.1) asks for it. With `conex_option` = "copied", a packet whose sender declares a
+//! loss or a mark says so in the field for re-inserted congestion, without additional length; the debt waits for the
+//! next packet. At decapsulation the copy is ignored.
 //!
-//! A report is believed if it comes from the tunnel's end, tells of no packet that was never sent, accounts for
-//! each packet up to its last number, and no counter of it goes back. All others are counted by reason, and change
-//! nothing. Whoever can send in the eNodeB's name can tell what it likes: the addresses have to be guarded.
+//! A report is accepted if it comes from the tunnel's end, does not report packets that were never sent, accounts for
+//! each packet up to its last number, and no counter decreases. All others are counted by reason, and have no effect.
+//! An attacker that can send with the eNodeB's address can forge reports: the addresses have to be protected.
 //!
-//! When a user's packets go to another eNodeB, they take another tunnel. Its bucket stays with it (RFC 7778, section 4);
-//! with `handover` = "anew" it gets a new one with each, as where gateways do not tell each other.
+//! A user whose packets go to another eNodeB uses another tunnel. Its bucket moves with it (RFC 7778, section 4); with
+//! `handover` = "anew" it gets a new one with each, as if gateways did not communicate.
 //!
-//! Reports are on a tunnel, so that marks are laid on its flows by their share of packets.
+//! Reports are per tunnel, so that marks are distributed to its flows by their share of packets.
 
 use core::mem::take;
 
@@ -46,33 +48,32 @@ use ledger::{Refusal, ReportedCounts, TunnelLedger};
 mod ledger;
 
 parameters! {
-    /// Begins a tunnel to the eNodeB of each user, and polices by what that reports.
+    /// Begins a tunnel to the eNodeB of each user, and polices by the eNodeB's reports.
     pub struct PdnGatewayParams {
-        /// Buckets that packets have to pass, one after the other: of flows, of users, of all together. None: a
-        /// tunnel alone.
+        /// Policers that packets pass in order: by flow, by user, or for all together. Empty: only a tunnel.
         pub policers: Tables<ReEcnPolicerParams> = "[]",
-        /// Which ECN field the outer header gets; as at the eNodeB.
+        /// Rules for the outer ECN field; as at the eNodeB.
         pub ecn_rules: EcnRules = "re-ecn",
-        /// What the radio behind an eNodeB loses.
+        /// Treatment of losses on the radio behind an eNodeB.
         pub radio: Radio = "apart",
-        /// What becomes of a user's buckets when it moves to another eNodeB.
+        /// Buckets of a user that moves to another eNodeB.
         pub handover: Handover = "keep",
-        /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
+        /// Re-insert reported congestion into the tunnel's header, which takes 4 B of every packet.
         pub re_inserts: bool = "true",
-        /// What the tunnel's header says of an inner ConEx option.
+        /// Copy of an inner ConEx option in the tunnel's header.
         pub conex_option: ConexOption = "inner",
-        /// Largest packet that the path to the eNodeB carries.
+        /// Largest packet on the path to the eNodeB.
         pub mtu: Bytes = "1600 B",
     }
     check PdnGatewayParams::errors;
 }
 
 words! {
-    /// What the radio behind an eNodeB loses.
+    /// Treatment of losses on the radio behind an eNodeB.
     pub enum Radio {
-        /// It is no congestion, and no user is charged for it.
+        /// They are no congestion, and are not charged.
         Apart = "apart",
-        /// It counts as congestion.
+        /// They count as congestion.
         Congestion = "congestion",
     }
 }
@@ -82,17 +83,17 @@ words! {
     pub enum ConexOption {
         /// In the inner header alone (RFC 7837, section 7).
         Inner = "inner",
-        /// In the tunnel's header as well, for nodes that look no further (RFC 7778, section 3.2.1).
+        /// In the tunnel's header as well, for nodes that read only that (RFC 7778, section 3.2.1).
         Copied = "copied",
     }
 }
 
 words! {
-    /// What becomes of a user's buckets when it moves.
+    /// Buckets of a user that moves.
     pub enum Handover {
-        /// They move with it.
+        /// The buckets move with the user.
         Keep = "keep",
-        /// It gets new ones, at each eNodeB others.
+        /// The user gets new buckets at each eNodeB.
         Anew = "anew",
     }
 }
@@ -112,12 +113,12 @@ impl PdnGatewayParams {
         errors
     }
 
-    /// Whether the tunnel's header says what the inner ConEx option does.
+    /// Whether the tunnel's header copies the inner ConEx option.
     fn copies(&self) -> bool {
         self.conex_option == ConexOption::Copied
     }
 
-    /// A packet of this size does not fit the path once it is in the tunnel.
+    /// Returns an error if a packet of this size does not fit the path once it is in the tunnel.
     fn too_small_for(&self, packet: Bytes) -> Option<ParameterError> {
         let overhead = Tunnel::overhead(self.re_inserts);
         let (inside, mtu) = (packet + overhead, self.mtu);
@@ -144,29 +145,29 @@ pub struct PdnGateway {
     re_inserts: bool,
     copies: bool,
     policers: Vec<ReEcnPolicer>,
-    /// TEID 1 is the first of them.
+    /// Tunnels; TEID 1 is the first of them.
     tunnels: Vec<TunnelLedger>,
     users: ByUser<User>,
 }
 
-/// What is known of a user.
+/// State of a user.
 #[derive(Clone, Debug, Default)]
 struct User {
-    /// Where it is, and its tunnel to there; none has the number 0.
+    /// Address of its eNodeB, and its tunnel there; no tunnel has the number 0.
     here: (u32, u32),
-    /// The same, and all places where it has been: address of the eNodeB, and its tunnel to there.
+    /// Addresses of all its eNodeBs so far, and its tunnels there.
     tunnels: Vec<(u32, u32)>,
-    /// Congestion that its packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
+    /// Congestion of its packets that is not re-inserted yet; negative if some of it was revoked.
     owed: i64,
-    /// The same, not yet told to the policers.
+    /// Congestion of its packets that is not charged to the policers yet.
     charged: i64,
-    /// Packets that were reported to be dropped, and those of them that came later.
+    /// Packets that were reported as dropped, and those of them that arrived later.
     dropped: [u64; 2],
     counts: [u64; COUNTS.len()],
     refused: [u64; Refusal::ALL.len()],
 }
 
-/// What is counted of a user.
+/// Counts of a user.
 #[derive(Clone, Copy, Debug)]
 enum Count {
     Entered,
@@ -250,7 +251,7 @@ impl Stage for PdnGateway {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    // Where little is known of the packet, as where little of it matters, what does not is left out.
+    // Code for fields that the caller does not have, or that do not matter, is left out.
     #[inline(always)]
     fn cross(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
         if packet.tunnel.is_some() {
@@ -355,7 +356,7 @@ impl PdnGateway {
     }
 }
 
-/// Where the tunnel of this number is.
+/// Returns the index of the tunnel with this number.
 const fn place(teid: u32) -> usize {
     teid as usize - 1
 }
@@ -365,7 +366,7 @@ impl User {
         self.counts[what as usize] += 1;
     }
 
-    /// The tunnel to an eNodeB, which is begun if there is none.
+    /// Returns the tunnel to an eNodeB, creating it if there is none.
     #[inline]
     fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<TunnelLedger>) -> u32 {
         match self.here {
@@ -389,7 +390,7 @@ impl User {
         self.here.1
     }
 
-    /// A packet as policers see it: it declares what is owed, and nothing else.
+    /// Returns the packet as policers see it: it declares only the debt.
     fn as_policed(&mut self, packet: &Crossing, handover: Handover, teid: u32) -> Policed {
         let &Crossing { now, len, user, flow, connection, is_request, .. } = packet;
         let positive = !is_request && self.charged > 0;
@@ -405,7 +406,7 @@ impl User {
         Policed { now, len, user, flow, connection, is_request, says }
     }
 
-    /// Whether congestion is re-inserted into the packet that leaves now.
+    /// Whether congestion is re-inserted into the packet that is sent now.
     fn re_insert(&mut self) -> bool {
         let owes = self.owed > 0;
         if owes {
@@ -415,7 +416,7 @@ impl User {
         owes
     }
 
-    /// What reports have told of all its tunnels: packets received, marked before, lost here.
+    /// Returns the totals of reports on all its tunnels: packets received, marked before, lost here.
     fn reported(&self, tunnels: &[TunnelLedger]) -> [u64; 3] {
         let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {

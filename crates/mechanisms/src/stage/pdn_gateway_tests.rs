@@ -21,7 +21,7 @@ fn params() -> PdnGatewayParams {
     }
 }
 
-/// A bucket of `depth` packets into which nearly nothing comes, which positive packets empty.
+/// A bucket of `depth` packets with almost no inflow, which positive packets empty.
 fn bucket(depth: u64) -> ReEcnPolicerParams {
     ReEcnPolicerParams {
         fill_rate: TokenRate::Packets { thousandths_per_sec: 1 },
@@ -48,7 +48,7 @@ fn pass(gateway: &mut PdnGateway, packet: &mut Passing) -> Passage {
     gateway.pass(packet, || panic!("drew"))
 }
 
-/// Sends so many packets, and returns how many the policers have dropped.
+/// Sends packets. Returns the number dropped by the policers.
 fn send(gateway: &mut PdnGateway, packets: u32) -> u32 {
     (0..packets).filter(|_| pass(gateway, &mut packet()) != Passage::On).count() as u32
 }
@@ -77,7 +77,7 @@ fn reported(tunnel: TunnelReport) -> Report {
     Report { user: USER, tunnel: Some(Box::new(tunnel)), ..Report::default() }
 }
 
-/// A report on the first so many packets of the first tunnel.
+/// Returns a report on the first packets of the first tunnel.
 fn tunnel_report(received: u32, marked_before: u32, dropped_before: u32) -> TunnelReport {
     TunnelReport {
         from: END,
@@ -112,7 +112,7 @@ fn a_packet_gets_a_header_a_number_and_what_its_own_says_stays_inside() {
     );
 }
 
-/// RFC 7837, section 7: whatever a tunnel's header says, the inner option is what it was.
+/// RFC 7837, section 7: the inner option stays unchanged, for any tunnel header.
 #[test]
 fn n6_the_inner_conex_option_is_neither_copied_nor_overwritten() {
     let declared = Declared { conex: true, mark: true, ..Declared::default() };
@@ -127,8 +127,8 @@ fn n6_the_inner_conex_option_is_neither_copied_nor_overwritten() {
     assert_eq!(own, Passing { declared, ..packet() });
 }
 
-/// RFC 7778, section 3.2.1, where that is asked for: who declares a loss or a mark says so in the tunnel's header, too, and what is
-/// owed is said by others. Nothing grows, and the eNodeB takes no notice.
+/// RFC 7778, section 3.2.1, if configured: a packet that declares a loss or a mark also says so in the tunnel's header,
+/// and other packets carry the debt. No packet becomes longer, and the eNodeB ignores the copy.
 #[test]
 fn n6_a_copy_of_the_conex_option_is_made_where_that_is_asked_for() {
     let nothing = Declared { conex: true, ..Declared::default() };
@@ -152,7 +152,7 @@ fn n6_a_copy_of_the_conex_option_is_made_where_that_is_asked_for() {
             end.pass(&mut own, || 1.0);
             assert_eq!(own, Passing { declared, ..packet() });
         }
-        assert_eq!(count(&gateway, "re_inserted"), 0, "it is the sender who has said it");
+        assert_eq!(count(&gateway, "re_inserted"), 0, "declared by the sender, not by the gateway");
     }
     let owed = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
     let mut gateway = PdnGateway::new(owed);
@@ -195,7 +195,7 @@ fn what_is_reported_is_re_inserted_once_and_the_policer_takes_it_for_positive() 
     assert!((level(&gateway, "fill") - 3.0).abs() < 0.01, "{}", level(&gateway, "fill"));
 }
 
-/// What senders write themselves, also that they write the re-inserted mark, is worth nothing.
+/// Headers written by senders, including the re-inserted mark, have no effect.
 #[test]
 fn a_user_that_declares_or_builds_its_own_tunnel_changes_no_bucket() {
     let policers = Tables(vec![bucket(10)]);
@@ -218,7 +218,7 @@ fn a_user_that_declares_or_builds_its_own_tunnel_changes_no_bucket() {
 fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucket() {
     let policers = Tables(vec![bucket(10)]);
     let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
-    // The next number to be sent is 2, and all of them have been used once.
+    // The next number is 2, and all numbers have been used once.
     send(&mut gateway, 65_538);
     let good = TunnelReport { last_sequence: 1, ..tunnel_report(65_530, 2, 8) };
     gateway.take(&reported(good.clone()));
@@ -238,15 +238,15 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
         ("reports_from_strangers", TunnelReport { from: END + 1, ..good() }),
         ("reports_replayed", good()),
         ("reports_old", TunnelReport { last_sequence: 0, ..tunnel_report(65_529, 2, 8) }),
-        // It tells of a number that was never sent,
+        // It reports a number that was never sent,
         ("reports_forged", TunnelReport { last_sequence: 3, ..tunnel_report(65_532, 2, 8) }),
-        // leaves some out, invents some,
+        // omits or invents packets,
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_530, 2, 8) }),
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 2, 9) }),
-        // has more marks than packets, or takes marks back.
+        // has more marks than packets, or revokes marks.
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 4, 8) }),
         ("reports_forged", TunnelReport { last_sequence: 2, ..tunnel_report(65_531, 1, 8) }),
-        // It is of the time before the numbers began again.
+        // It predates the wrap of the numbers.
         ("reports_forged", TunnelReport { last_sequence: 1, ..tunnel_report(2, 0, 0) }),
     ];
     for (number, (reason, report)) in cases.into_iter().enumerate() {
@@ -258,7 +258,8 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
     assert_eq!(count(&gateway, "reports"), 1);
 }
 
-/// However many share a customer's tunnel: its bucket lets pass as many packets, and marks are held against all of them.
+/// For any number of users behind a customer's tunnel: its bucket passes the same number of packets, and marks are
+/// charged to all of them.
 #[test]
 fn many_users_behind_one_tunnel_have_one_bucket() {
     let passed = |flows: u32| {
@@ -274,8 +275,8 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
     assert_eq!([2, 10, 40].map(passed), [alone; 3]);
 }
 
-/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has its own.
-/// The other's packets are taken for positive by no report on this tunnel.
+/// Congestion of one user takes tokens from all if they share a bucket, and from no other if each has its own. A report
+/// on one tunnel makes no packets of other users positive.
 #[test]
 fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
     let left = |buckets| {
@@ -295,8 +296,8 @@ fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
     assert_eq!(left(BucketScope::ByUser), (10, 10));
 }
 
-/// Reports are on the tunnel, and its flows pay by their share of packets: the one that sends three of four has met three of
-/// four marks.
+/// Reports are per tunnel, and its flows are charged by their share of packets: the one that sends three of four
+/// packets is charged three of four marks.
 #[test]
 fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
     let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(100) }]);
@@ -319,7 +320,7 @@ fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
     }
 }
 
-/// Each flow's bucket is its own: one that it empties leaves the other's as it was.
+/// Each flow has its own bucket: emptying it leaves the other's unchanged.
 #[test]
 fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
     let policers = Tables(vec![ReEcnPolicerParams { buckets: BucketScope::ByFlow, ..bucket(10) }]);
@@ -332,7 +333,7 @@ fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
     assert!((0..10).all(|_| passes(2)));
 }
 
-/// A tunnel of another user is none of its, wherever it leads.
+/// A report on another user's tunnel is not attributed to this user.
 #[test]
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());
@@ -355,7 +356,7 @@ fn a_user_that_moves_keeps_its_bucket_or_gets_another_by_handover() {
         let passage = pass(&mut gateway, &mut moved);
         assert_eq!(passage == Passage::On, handover == Handover::Anew);
         assert!((level(&gateway, "fill") - wanted).abs() < 0.01, "{}", level(&gateway, "fill"));
-        // What it left behind is still report of, and charged.
+        // Packets in the previous tunnel are still reported, and charged.
         gateway.take(&reported(tunnel_report(19, 11, 1)));
         assert!((level(&gateway, "owed") - 2.0).abs() < 1e-9);
         assert_eq!((count(&gateway, "handovers"), gateway.tunnels.len()), (1, 2));
@@ -393,12 +394,12 @@ fn enodeb(radio_loss: f64) -> Enodeb {
     })
 }
 
-/// What happens to a packet between the two ends, and to the report that it causes.
+/// Fate of a packet between the two ends, and of the report that it causes.
 #[derive(Clone, Copy, Debug)]
 struct Fortune {
     lost: bool,
     marked: bool,
-    /// It arrives behind so many that were sent after it.
+    /// Number of later packets that overtake it.
     held_back: usize,
     report_lost: bool,
 }
@@ -411,8 +412,8 @@ fn fortune() -> impl Strategy<Value = Fortune> {
 }
 
 proptest! {
-    /// Whatever is lost, marked or overtaken on the way, whichever reports are lost, and wherever numbers wrap: what
-    /// the gateway was report is what happened, up to the packet that the last report was on.
+    /// For any losses, marks and reordering, any lost reports, and any wrap of the numbers: the gateway's counts equal
+    /// the actual ones, up to the packet that the last report covers.
     #[test]
     fn reports_and_truth_agree_after_every_loss_pattern(
         before in prop_oneof![Just(0u32), 65_400..65_540u32],
@@ -435,7 +436,7 @@ proptest! {
             let packet = send(&mut gateway);
             arrive(&mut gateway, packet, true);
         }
-        // Arrivals, by the moment at which they are there.
+        // Arrivals, ordered by time.
         let mut in_transit = Vec::new();
         for (number, fortune) in fortunes.iter().enumerate() {
             let mut packet = send(&mut gateway);
@@ -451,7 +452,7 @@ proptest! {
             let packet = Passing { now: packet.now + Span::from_secs(1 + *there as u64), ..*packet };
             arrive(&mut gateway, packet, fortunes[*number].report_lost);
         }
-        // The last two arrive, and so does the report on the last: the first of all that arrive causes none.
+        // The last two arrive, and so does the report on the last: the first arrival causes no report.
         for seconds in [9_998, 9_999] {
             let last = send(&mut gateway);
             let last = Passing { now: last.now + Span::from_secs(seconds), ..last };
@@ -471,7 +472,7 @@ proptest! {
     }
 }
 
-/// What is lost on the radio is report apart, and charged only where that is said.
+/// Losses on the radio are reported separately, and charged only if configured.
 #[test]
 fn wireless_loss_is_no_congestion_unless_it_is_said_to_be() {
     for (radio, owed) in [(Radio::Apart, 0.0), (Radio::Congestion, 5.0)] {

@@ -1,11 +1,11 @@
-//! PDN gateway, on the way up: the end of the tunnels that begin at eNodeBs, which tells those what congestion their
-//! packets have met.
+//! PDN gateway, uplink: the end of the tunnels that begin at eNodeBs, which reports the congestion of their packets to
+//! the eNodeBs.
 //!
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". What
-//! the [eNodeB](enodeb.md) does for downloads, turned round: it counts what was marked or is missing, takes packets out by the
-//! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it. A user who walks has a
-//! tunnel from each eNodeB where it has been, each with counters of its own.
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability
+//! in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". The
+//! counterpart of the [eNodeB](enodeb.md) for uploads: it counts marked and missing packets, decapsulates by the same
+//! rules, and reports to the [eNodeB](enodeb-uplink.md) at which their tunnel began. It has no radio. A moving user has
+//! a tunnel from each eNodeB so far, each with its own counters.
 //!
 //! ```text
 //! with each packet:   received + 1;   marked_before + 1 where inner or outer ECN is CE
@@ -24,18 +24,18 @@ use crate::parameters::{ParameterError, Parameters};
 use crate::units::{Probability, Span, Whole};
 
 parameters! {
-    /// Ends the tunnels of what phones send, and reports to their eNodeBs what packets have met.
+    /// Ends the uplink tunnels of UEs, and reports the congestion of their packets to their eNodeBs.
     pub struct PdnGatewayUplinkParams {
-        /// The least time between two reports on a tunnel: a round trip or more.
+        /// Minimum time between two reports on a tunnel: at least a round trip.
         pub interval: Span = "100 ms",
-        /// What becomes of the two ECN fields of a packet at decapsulation; as at the eNodeB.
+        /// Rules for the two ECN fields at decapsulation; as at the eNodeB.
         pub ecn_rules: EcnRules = "re-ecn",
     }
     check PdnGatewayUplinkParams::errors;
 }
 
 impl PdnGatewayUplinkParams {
-    /// With the defaults.
+    /// Returns the parameters with the defaults.
     pub const fn plain(ecn_rules: EcnRules) -> Self {
         PdnGatewayUplinkParams { interval: Span::from_millis(100), ecn_rules }
     }
@@ -44,7 +44,7 @@ impl PdnGatewayUplinkParams {
         Parameters::errors(&self.as_downlink())
     }
 
-    /// The same, as the end of a downlink tunnel has it.
+    /// Returns the same parameters for the end of a downlink tunnel.
     fn as_downlink(&self) -> EnodebParams {
         let PdnGatewayUplinkParams { interval, ecn_rules } = *self;
         let (radio_loss, radio_attempts) = (Probability(0.0), Whole(1));

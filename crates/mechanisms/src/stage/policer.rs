@@ -1,5 +1,5 @@
-//! Policer: a token bucket for each user, which drops what exceeds a rate and a burst. The single token bucket is that of
-//! RFC 2697 without its excess burst; with a peak rate, a packet has to conform to both buckets of RFC 2698, as with
+//! Policer: a token bucket for each user, which drops packets above a rate and a burst. The single token bucket is that
+//! of RFC 2697 without its excess burst; with a peak rate, a packet has to conform to both buckets of RFC 2698, as with
 //! Linux's `tc ... police rate burst peakrate`.
 //!
 //! ```text
@@ -22,23 +22,23 @@ use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
 use crate::units::{Bytes, Rate, Time};
 
 parameters! {
-    /// Drops what exceeds a rate and a burst: a plain token bucket for each user.
+    /// Drops packets above a rate and a burst: a plain token bucket for each user.
     pub struct PolicerParams {
-        /// R: rate that passes in the long run, headers included.
+        /// R: rate, headers included.
         pub rate: Rate,
-        /// B: bytes that pass at once, the depth of the bucket.
+        /// B: burst, the depth of the bucket.
         pub burst: Bytes = "100 kB",
         /// P: rate that is never exceeded for longer than peak_burst. Default: none.
         pub peak_rate: Option<Rate>,
-        /// M: bytes that pass at once above the peak rate.
+        /// M: burst above the peak rate.
         pub peak_burst: Bytes = "3 kB",
-        /// Whose bucket it is.
+        /// Owner of a bucket.
         pub buckets: Buckets = "by-user",
     }
     check PolicerParams::errors;
 }
 
-/// Name of a rate, and of what passes at once above it, where they are given wrong.
+/// Keys of a rate and of its burst, for errors.
 const KEYS: [[&str; 2]; 2] = [["rate", "burst"], ["peak_rate", "peak_burst"]];
 
 impl PolicerParams {
@@ -62,7 +62,7 @@ impl PolicerParams {
     }
 }
 
-/// Buckets of a user: of the rate, and of the peak rate.
+/// Buckets of a user: for the rate, and for the peak rate.
 #[derive(Clone, Copy, Debug)]
 struct Account([Option<TokenBucket>; 2]);
 
@@ -72,7 +72,7 @@ pub struct Policer {
     buckets: Buckets,
     rules: [Option<BucketRule>; 2],
     accounts: ByUser<Account>,
-    /// By user: packets and bytes that conform.
+    /// Conforming packets and bytes, by user.
     conforming: ByUser<[u64; 2]>,
 }
 
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Packets of 1500 B that pass of those sent by a user at these times, in microseconds.
+    /// Returns the number of packets of 1500 B that pass, of those sent by a user at these times in microseconds.
     fn passed(policer: &mut Policer, user: u32, at_us: impl IntoIterator<Item = u64>) -> usize {
         let times = at_us.into_iter().map(|us| Time::ZERO + Span::from_micros(us));
         let passes = |now| {
@@ -192,12 +192,12 @@ mod tests {
         assert_eq!(passed(&mut policer, 1, [0; 7]) + passed(&mut policer, 2, [0; 7]), 10);
     }
 
-    /// A packet that one bucket stops takes nothing from the other.
+    /// A packet that does not conform to one bucket takes nothing from the other.
     #[test]
     fn a_packet_conforms_to_rate_and_peak_rate() {
         let mut policer = Policer::new(params(Some(MBPS(24))));
         assert_eq!(passed(&mut policer, 1, [0; 30]), 2, "3 kB above the peak rate");
-        // 48 Mb/s: the peak rate lets half of it pass until the burst is used up.
+        // 48 Mb/s: the peak rate passes half of it until the burst is used up.
         assert_eq!(passed(&mut policer, 1, (1..=32).map(|n| 250 * n)), 16);
         assert_eq!(passed(&mut policer, 1, (33..=432).map(|n| 250 * n)), 100, "then the rate");
     }

@@ -1,15 +1,14 @@
-//! Random marker: marks ECN-capable packets with the same probability whatever the load, as a link whose
-//! congestion nothing on this way changes.
+//! Random marker: marks ECN-capable packets with a constant probability, as a link whose congestion is independent of
+//! the users on this path.
 //!
-//! M. Mathis et al., "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3), 1997,
-//! judge senders by such losses; with marks instead the packets arrive as well:
+//! M. Mathis et al., "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3), 1997, analyse
+//! senders under such losses; with marks the packets also arrive:
 //!
 //! ```text
 //! with probability p:   ECN ← CE      where ECN is ECT(0) or ECT(1)
 //! ```
 //!
-//! Each packet has a draw of its own, so that marks come in no pattern. Packets that are not ECN-capable
-//! pass as they are.
+//! Each packet has an independent draw, so that marks have no pattern. Packets that are not ECN-capable pass unchanged.
 
 use super::{Capabilities, Ecn, Passage, Passing, Stage};
 use crate::mechanism::About;
@@ -27,7 +26,7 @@ parameters! {
 /// State of one marker: none.
 #[derive(Clone, Debug)]
 pub struct RandomMarker {
-    /// p.
+    /// Marking probability p.
     probability: f64,
 }
 

@@ -1,6 +1,6 @@
-//! Re-ECN dropper: takes packets from flows that have declared less than they were marked, behind the last queue.
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section II.
+//! Re-ECN dropper: drops packets of flows that have declared less than they were marked, behind the last queue. Y.
+//! Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability in
+//! Cellular Networks", ITC 23, 2011, section II.
 //!
 //! ```text
 //! b ← b + s    positive packets and credit        s = size on the wire
@@ -9,25 +9,25 @@
 //! where b < 0  packets that declare nothing are dropped
 //! ```
 //!
-//! Flows whose balance b is zero or positive lose nothing: who is slower than it need be is left alone. Where the paper
-//! leaves it open:
+//! Flows whose balance b is zero or positive lose nothing: excess declarations are not penalized. Choices where the
+//! paper is silent:
 //!
-//! - *Declarations pass* also where b < 0, since they bring it back to zero.
-//! - *What is dropped does not count.* Its receiver never sees the mark, so that nobody could declare it.
-//! - *Before the first declaration* a flow is one of the undeclared, which share one debt:
+//! - *Declarations pass* even if b < 0, since they increase it.
+//! - *Dropped packets do not count.* Their receiver never sees the mark, so that no sender could declare it.
+//! - *Before the first declaration* a flow is undeclared, and all undeclared flows share one debt:
 //!
 //! ```text
 //! d ← min(10 MB, d + 100 s)    per marked packet of them       where d > 0: dropped, d ← d − s
 //! ```
 //!
-//! So marks that nobody declares cost a hundred times as much as they are, and a new flow for every few
-//! packets gains nothing. An honest sender gives credit with its first packet.
+//! Undeclared marks thus cost a hundred times as much, and starting a new flow for every few packets gains nothing. An
+//! honest sender gives credit with its first packet.
 //!
-//! A flow takes sixteen bytes, in slots as those of the ConEx auditor: eight of them may hold it, there are more as more
-//! flows come, up to `memory`, and then the one not seen for longest is forgotten. Who has been forgotten begins at zero,
-//! with its next declaration; after a pause honest senders give credit anew.
+//! A flow takes sixteen bytes, in slots as those of the ConEx auditor: eight of them may hold it, their number grows
+//! with the number of flows, up to `memory`, and then the least recently seen flow is removed. A removed flow starts at
+//! zero with its next declaration; after a pause honest senders give credit again.
 //!
-//! Packets outside re-ECN, and acknowledgements, are not looked at.
+//! Packets outside re-ECN, and acknowledgements, are ignored.
 
 use super::by_user::ByUser;
 use super::slots::{FlowKey, Remembered, Slots};
@@ -38,9 +38,9 @@ use crate::parameters::ParameterError;
 use crate::units::{Bytes, Time};
 
 parameters! {
-    /// Drops packets of flows that have declared less by re-ECN than they were marked.
+    /// Drops packets of flows whose re-ECN declarations are fewer than their marks.
     pub struct ReEcnDropperParams {
-        /// What flows may be remembered in.
+        /// Maximum memory for flows.
         pub memory: Bytes = "16 MB",
     }
     check ReEcnDropperParams::errors;
@@ -57,7 +57,7 @@ impl ReEcnDropperParams {
 
 const MAX_MEMORY: u64 = 1_000_000_000;
 
-/// By so much marks count that nobody declares, and so much of them is owed at most.
+/// Factor of undeclared marks, and their maximum debt.
 const UNDECLARED: u64 = 100;
 const MOST_UNDECLARED: u64 = 10_000_000;
 
@@ -65,18 +65,18 @@ const MOST_UNDECLARED: u64 = 10_000_000;
 #[derive(Clone, Debug)]
 pub struct ReEcnDropper {
     flows: Slots<Flow>,
-    /// d.
+    /// Debt d of undeclared flows.
     undeclared: u64,
     users: ByUser<Counts>,
 }
 
-/// A flow that has declared something.
+/// Flow with a declaration.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     key: FlowKey,
-    /// b.
+    /// Balance b.
     balance: i32,
-    /// When its last packet was here [ms].
+    /// Arrival time of its last packet, ms.
     seen_ms: u32,
 }
 
@@ -90,7 +90,7 @@ impl Remembered for Flow {
     }
 }
 
-/// What is counted of a user.
+/// Counts of a user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     positive: u64,
@@ -136,7 +136,7 @@ impl Stage for ReEcnDropper {
                     self.flows.add(Flow { key, balance: 0, seen_ms: 0 });
                     counts.flows += 1;
                 }
-                // Also a packet of ECN of today that was marked.
+                // Includes marked packets of classic ECN.
                 ReEcn::Cancelled => return Passage::On,
                 _ => return self.judge_undeclared(packet, says),
             }
@@ -185,12 +185,12 @@ impl Stage for ReEcnDropper {
 }
 
 impl ReEcnDropper {
-    /// The share that is dropped of so many packets in a row that declare nothing, from a flow with this balance,
-    /// in packets (−1 at least, since what is dropped does not count): by the code that drops.
+    /// Returns the share dropped of consecutive packets without declarations, from a flow with this balance in packets
+    /// (at least −1, since dropped packets do not count), computed by the dropper's code.
     pub fn dropped_share(balance: i64, packets: u32) -> f64 {
         let mut dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(MAX_MEMORY) });
         let mut passes = |says| dropper.pass(&mut Passing::in_re_ecn(says), || 0.0) == Passage::On;
-        // From one credit on, since a flow is known by what it declares; marks take it away again.
+        // It starts with one credit, since a flow is created by a declaration; marks take it away again.
         passes(ReEcn::Credit);
         let more = if balance > 0 { ReEcn::Positive } else { ReEcn::Negative };
         for _ in 0..(balance - 1).unsigned_abs() {
@@ -200,7 +200,7 @@ impl ReEcnDropper {
         dropped as f64 / f64::from(packets)
     }
 
-    /// What becomes of a packet of a flow that has never declared anything.
+    /// Judges a packet of a flow without any declaration.
     fn judge_undeclared(&mut self, packet: &Passing, says: ReEcn) -> Passage {
         let len = packet.len.get();
         self.users.of(packet.user, Counts::default).undeclared += len;

@@ -59,7 +59,8 @@ fn what_is_outside_passes_marked_or_not() {
     assert_eq!(dropper.pass(&mut { ack }, || panic!("drew")), Passage::On);
 }
 
-/// Who declares nothing loses nearly all from the first mark on; a new flow for every ten packets does not help.
+/// A flow without declarations loses nearly all packets from the first mark on; a new flow for every ten packets does
+/// not help.
 #[test]
 fn a_sender_that_declares_nothing_loses_a_hundred_packets_for_each_mark() {
     for flows in [1, 1_000] {
@@ -82,7 +83,7 @@ fn a_dropper_remembers_sixteen_bytes_of_a_flow() {
     assert_eq!(size_of::<Option<Flow>>(), 16);
 }
 
-/// A million flows that declare once come and go, beside an honest one that goes on.
+/// A million flows that declare once, besides an honest one that continues.
 #[test]
 fn a_million_identities_fit_and_an_honest_flow_stays_known() {
     let mut dropper = dropper();
@@ -101,8 +102,8 @@ fn a_million_identities_fit_and_an_honest_flow_stays_known() {
 }
 
 proptest! {
-    /// An honest sender, with credit for what is in flight, loses nothing whatever is marked, and at the end, when
-    /// everything is declared, its balance is its credit.
+    /// An honest sender, with credit for its data in flight, loses nothing for any marks; at the end, when everything
+    /// is declared, its balance is its credit.
     #[test]
     fn an_honest_flow_loses_nothing_and_its_balance_is_its_credit(
         marks in prop::collection::vec(any::<bool>(), 1..300),
@@ -115,7 +116,7 @@ proptest! {
         let (mut met, mut owed) = (std::collections::VecDeque::from(vec![false; window]), 0);
         let quiet = vec![false; 2 * window + marks.len()];
         for marked in marks.into_iter().chain(quiet) {
-            // What was met a window ago is known now.
+            // Marks of one window ago are known now.
             if met.pop_front() == Some(true) {
                 owed += 1;
             }

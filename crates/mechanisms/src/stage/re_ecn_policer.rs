@@ -1,6 +1,6 @@
-//! Re-ECN policer: holds flows or users to the rate that TCP would have at the congestion that they declare.
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section II.
+//! Re-ECN policer: limits flows or users to TCP's rate at the congestion that they declare. Y. Zhang, I. Johansson, H.
+//! Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability in Cellular Networks", ITC
+//! 23, 2011, section II.
 //!
 //! ```text
 //! B = k s/(T √p)      k ≤ √(3/2), s = mean packet size, T = round-trip time, p = 1/N
@@ -13,30 +13,32 @@
 //!                sanction = "probability"     it is dropped with p_l = (B_i − B)/B_i, B_i = the rate that comes
 //! ```
 //!
-//! A packet that is dropped takes nothing; with p_l one that passes an empty bucket owes its size, up to D. The paper has both kinds of tokens, in one paragraph: the update, which it
-//! gives as an equation, takes each packet's size out of the bucket; a sentence before says that positive packets alone
-//! consume tokens. The first holds a flow to a rate that falls as it declares more, the second to an amount of
-//! congestion, whatever its rate. With "positive" tokens p_l compares positive volume with r.
+//! A dropped packet takes nothing; with p_l, a packet that passes an empty bucket adds its size to the debt, up to D.
+//! The paper has both kinds of tokens in one paragraph: its update equation takes each packet's size out of the bucket,
+//! while an earlier sentence says that only positive packets consume tokens. The first limits a flow to a rate that
+//! decreases with its declarations, the second to an amount of congestion at any rate. With "positive" tokens p_l
+//! compares positive volume with r.
 //!
-//! Where the paper leaves it open:
+//! Choices where the paper is silent:
 //!
-//! - *Before anything is declared* p is not known and B has no bound: r is what comes in then, and never more. So
-//!   who declares nothing has r, whether it takes part or not.
-//! - *What p counts* is events: a positive packet begins one, and those within a round trip after it belong to it. TCP
-//!   answers once a round trip, however much of that was marked, and its formula holds for this p (RFC 5348, section
-//!   5.2). With signals = "each" every positive packet counts, as the paper's words have it: then slow start, in
-//!   which a queue marks half a window, is held against a flow for minutes.
-//! - *The first N* is at least that at which the rate that comes would be allowed (RFC 5348, section 6.3.1), since slow
-//!   start meets its first mark much earlier than TCP at that rate meets the next. What it may be is bounded by r.
-//! - *The moving average of p* is one of N, as in the paper's own letters: it remembers 1/w declarations, however rare
-//!   they are. Packets since the last one count as soon as they are more than N, so that whoever stops to
-//!   declare is believed little by little.
-//! - *Credit* declares nothing that was met: it does not count for p, but takes "positive" tokens.
-//! - *T* is configured, or measured of each flow, from its connection's request to its first data, or both: then it
-//!   cannot be made shorter than what is configured. Measured alone it is not known of who has requested nothing, and as
-//!   short as it likes of who does not wait for an answer: B has no bound then but r, as before anything is declared.
+//! - *Before the first declaration* p is not known and B is unbounded: the fill rate is r, its maximum. A sender that
+//!   declares nothing thus gets r, whether it uses re-ECN or not.
+//! - *p counts events*: a positive packet begins an event, and those within a round trip after it belong to it. TCP
+//!   reacts once a round trip, however many packets were marked, and its formula holds for this p (RFC 5348, section
+//!   5.2). With signals = "each" every positive packet counts, as in the paper's text: then slow start, in which a
+//!   queue marks half a window, limits a flow for minutes.
+//! - *The first N* is at least the one at which the arrival rate would be allowed (RFC 5348, section 6.3.1), since the
+//!   first mark of slow start comes much earlier than TCP's mean interval at that rate. Its effect is bounded by r.
+//! - *The moving average of p* is one of N, as in the paper's notation: it covers 1/w declarations, however rare they
+//!   are. Packets since the last declaration count as soon as they exceed N, so that the allowance of a sender that
+//!   stops declaring grows gradually.
+//! - *Credit* declares no congestion: it does not count for p, but takes "positive" tokens.
+//! - *T* is configured, or measured for each flow, from its connection request to its first data, or both: then the
+//!   configured value is a lower bound. With measurement alone it is unknown for flows without a request, and a sender
+//!   that does not wait for the answer can make it arbitrarily short: then only r bounds B, as before the first
+//!   declaration.
 //!
-//! Acknowledgements are not looked at.
+//! Acknowledgements are ignored.
 
 use super::by_user::ByUser;
 use super::slots::{FlowKey, Slots};
@@ -52,52 +54,52 @@ use account::{Account, AccountRules};
 mod account;
 
 parameters! {
-    /// Holds flows or users to the rate that TCP would have at the congestion that they declare by re-ECN.
+    /// Limits flows or users to TCP's rate at the congestion that they declare by re-ECN.
     pub struct ReEcnPolicerParams {
         /// r: largest fill rate of a bucket.
         pub fill_rate: TokenRate,
-        /// D: what can be saved up.
+        /// D: bucket depth.
         pub depth: Tokens,
-        /// b_start: what is there at first. Default: a full bucket.
+        /// b_start: initial fill. Default: a full bucket.
         pub initial: Option<Tokens>,
-        /// Which packets share a bucket.
+        /// Packets that share a bucket.
         pub buckets: BucketScope = "by-flow",
-        /// What takes tokens.
+        /// Packets that take tokens.
         pub tokens: Taken = "data",
-        /// What becomes of packets that find the bucket empty.
+        /// Treatment of packets that find the bucket empty.
         pub sanction: Sanction = "probability",
         /// k: at most √(3/2), which is TCP's.
         pub k: Factor = "1.224744871391589",
-        /// T: round-trip time of the owner of a bucket, with tokens = "data" and unless it is measured.
+        /// T: round-trip time of a bucket's owner, with tokens = "data", unless it is measured.
         pub round_trip: Option<Span>,
-        /// Measure T of each flow, from its request to its first data, and take it where it is longer than round_trip.
+        /// Measure T of each flow, from its request to its first data, and use it if it is longer than round_trip.
         pub measures: bool = "false",
-        /// What counts for p.
+        /// Packets that count for p.
         pub signals: Signals = "events",
         /// w: weight of a new sample in N.
         pub weight: Share = "0.125",
-        /// What becomes of packets outside re-ECN.
+        /// Treatment of packets outside re-ECN.
         pub outside: Outside = "police",
-        /// With buckets = "by-flow": what flows may be remembered in.
+        /// With buckets = "by-flow": maximum memory for flows.
         pub memory: Bytes = "64 MB",
     }
     check ReEcnPolicerParams::errors;
 }
 
 words! {
-    /// Which packets share a bucket.
+    /// Packets that share a bucket.
     pub enum BucketScope {
         /// Each flow.
         ByFlow = "by-flow",
         /// Each user, for all its flows together.
         ByUser = "by-user",
-        /// All that pass here: a group of users.
+        /// All users at this stage.
         Together = "together",
     }
 }
 
 words! {
-    /// What takes tokens.
+    /// Packets that take tokens.
     pub enum Taken {
         /// Each packet; the fill rate falls as more is declared.
         Data = "data",
@@ -107,7 +109,7 @@ words! {
 }
 
 words! {
-    /// What becomes of packets that find the bucket empty.
+    /// Treatment of packets that find the bucket empty.
     pub enum Sanction {
         /// They are dropped.
         Discard = "discard",
@@ -117,7 +119,7 @@ words! {
 }
 
 words! {
-    /// What counts for p.
+    /// Packets that count for p.
     pub enum Signals {
         /// Positive packets that are a round trip apart.
         Events = "events",
@@ -127,11 +129,11 @@ words! {
 }
 
 words! {
-    /// What becomes of packets outside re-ECN.
+    /// Treatment of packets outside re-ECN.
     pub enum Outside {
-        /// As of those that declare nothing.
+        /// Policed as senders that declare nothing.
         Police = "police",
-        /// They pass, and take nothing.
+        /// They pass without charge.
         Pass = "pass",
         /// They are dropped.
         Drop = "drop",
@@ -140,21 +142,21 @@ words! {
 
 /// √(3/2): TCP's constant with an acknowledgement for each packet.
 const MOST_K: f64 = 1.224_744_871_391_589;
-/// 1.2247449 stands for it.
+/// Tolerance for rounded values such as 1.2247449.
 const ROUNDED: f64 = 1e-6;
 const MAX_MEMORY: u64 = 1_000_000_000;
 
-/// B [B/s]: what TCP has with packets of `size_bytes` and a round trip of `round_trip_s`, where a share p of
-/// them is marked. k ≤ √(3/2).
+/// Returns B [B/s]: TCP's rate with packets of `size_bytes`, a round trip of `round_trip_s` and a share p of marked
+/// packets. k ≤ √(3/2).
 pub fn tcp_fair_bytes_per_sec(k: f64, size_bytes: f64, round_trip_s: f64, p: f64) -> f64 {
     k * size_bytes / (round_trip_s * libm::sqrt(p))
 }
 
-/// So short that B is above any r.
+/// Round trip so short that B is above any r, s.
 const NO_TIME_S: f64 = 1e-12;
 
 impl ReEcnPolicerParams {
-    /// The T of whoever none is measured of, and the shortest that is [s].
+    /// Returns T if none is measured, and the lower bound of measured ones, s.
     fn least_round_trip_s(&self) -> f64 {
         let unknown = if self.measures { NO_TIME_S } else { 0.0 };
         self.round_trip.map_or(unknown, Span::as_secs)
@@ -228,7 +230,7 @@ pub struct ReEcnPolicer {
     counts: ByUser<Counts>,
 }
 
-/// The buckets.
+/// Buckets.
 #[derive(Clone, Debug)]
 enum Accounts {
     ByFlow(Slots<Account>),
@@ -240,7 +242,7 @@ enum Accounts {
 #[derive(Debug)]
 pub struct Carried(Vec<Account>);
 
-/// A packet, as far as a policer looks at it; it is no acknowledgement.
+/// Packet with the fields that a policer uses; no acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Policed {
     /// Time of arrival.
@@ -251,11 +253,11 @@ pub struct Policed {
     pub user: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Number of its connection; 0 where its header does not show that.
+    /// Number of its connection; 0 if its header does not show that.
     pub connection: u32,
-    /// It requests a connection.
+    /// Whether it is a connection request.
     pub is_request: bool,
-    /// What it says.
+    /// Its meaning in re-ECN.
     pub says: ReEcn,
 }
 
@@ -271,19 +273,19 @@ impl Policed {
     }
 }
 
-/// What is counted of a user.
+/// Counts of a user.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     positive: [u64; 2],
     credit: [u64; 2],
     all: [u64; 2],
     outside: [u64; 2],
-    /// When its first packet came, and when the first was dropped.
+    /// Times of its first packet, and of the first drop.
     first: Time,
     sanctioned: Option<Time>,
-    /// The bucket seen last, as it was left, where it is not its own.
+    /// Bucket seen last, if it is not the user's own.
     left: Option<Account>,
-    /// Where it is: tokens per second that come in until its next packet.
+    /// If it is the user's own: its fill rate until the next packet, tokens per second.
     fill_rate_now: Option<u64>,
 }
 
@@ -361,7 +363,7 @@ impl Stage for ReEcnPolicer {
     }
 }
 
-/// Names of what is counted: packets, bytes.
+/// Names of the counts: packets, bytes.
 const NAMES: [[&str; 2]; 4] = [
     ["policed_packets", "policed_bytes"],
     ["positive_packets", "positive_bytes"],
@@ -435,8 +437,8 @@ impl ReEcnPolicer {
         if !dropped {
             account.charge(packet, law);
         }
-        // What comes in from now on is known. Worked out at the next packet, whose verdict waits for it, it would
-        // take as long as a root and two divisions do; here nothing waits.
+        // The fill rate from now on is known. Computing it at the next packet would delay the verdict by a root and two
+        // divisions; here nothing waits for it.
         match by_user {
             true => counts.fill_rate_now = Some(account.fill_rate_now(law)),
             false => counts.left = Some(*account),
@@ -448,8 +450,9 @@ impl ReEcnPolicer {
         Passage::On
     }
 
-    /// By how many bytes a bucket's fill changes, from half of the depth, with a packet of `len` that comes `elapsed`
-    /// after the last, where a share `p` is positive, and this one if `positive`: by the code that polices.
+    /// Returns the change of a bucket's fill in bytes, from half of the depth, by a packet of `len` that arrives
+    /// `elapsed` after the last, if a share `p` is positive, and this one if `positive`; computed by the policer's
+    /// code.
     pub fn change_bytes(
         params: &ReEcnPolicerParams,
         len: Bytes,
@@ -462,7 +465,7 @@ impl ReEcnPolicer {
         Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
     }
 
-    /// Lets go of the buckets of a user, whose flows are those of which `owns` holds. A bucket of all together stays.
+    /// Removes and returns the buckets of a user; `owns` selects its flows. A common bucket stays.
     pub fn hand_out(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Carried {
         if let Some(counts) = self.counts.get_mut(user) {
             (counts.left, counts.fill_rate_now) = (None, None);
@@ -474,7 +477,7 @@ impl ReEcnPolicer {
         })
     }
 
-    /// A user has come with the buckets that it had at a policer with the same parameters.
+    /// Adds the buckets that a user had at a policer with the same parameters.
     pub fn take_in(&mut self, user: u32, Carried(buckets): Carried) {
         for bucket in buckets {
             match &mut self.accounts {

@@ -10,7 +10,7 @@ const P: f64 = 0.01;
 const ROUND_TRIP: Span = Span::from_millis(100);
 const PACKET: f64 = 1500.0;
 
-/// T = 100 ms, ten packets deep, and more coming in than anybody is allowed.
+/// T = 100 ms, ten packets deep, and a fill rate above all allowances.
 fn params() -> ReEcnPolicerParams {
     ReEcnPolicerParams {
         fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000_000)),
@@ -37,13 +37,13 @@ fn packet(seconds: f64, says: ReEcn) -> Passing {
     Passing { now: at(seconds), ..Passing::in_re_ecn(says) }
 }
 
-/// Sends a packet; returns whether it passes, whatever is drawn.
+/// Sends a packet. Returns whether it passes for any draw.
 fn send(policer: &mut ReEcnPolicer, packet: Passing) -> bool {
     policer.pass(&mut { packet }, || panic!("drew")) == Passage::On
 }
 
-/// A sender that sends at a rate [B/s] and declares each n-th packet: the share that is lost, from some time on,
-/// when what is known of it has settled.
+/// Returns the share dropped of a sender at a rate [B/s] that declares each n-th packet, after its measurements have
+/// settled.
 fn lost_share(params: ReEcnPolicerParams, bytes_per_sec: f64, n: u64) -> f64 {
     let mut policer = ReEcnPolicer::new(params);
     let (mut lost, mut all, mut seed) = (0, 0, 1_u64);
@@ -107,8 +107,8 @@ fn a_packet_takes_its_size_and_brings_what_came_in_since_the_last() {
     }
 }
 
-/// By hand. B₁ = √1.5 · 1500/0.1 = 18,371 B/s is what comes in with N = 1, √N times as much with another; the first packet
-/// of all is the first event, n packets after the last one N ← N + (n − N)/8, and before that as soon as n > N.
+/// By hand. The fill rate is B₁ = √1.5 · 1500/0.1 = 18,371 B/s with N = 1, √N times as much with another N; the very
+/// first packet is the first event, n packets after the last event N ← N + (n − N)/8, and before that as soon as n > N.
 #[test]
 fn a_bucket_in_time_as_its_owner_declares_and_is_silent() {
     let fill_rate = TokenRate::Bits(Rate::from_bps(1_200_000));
@@ -118,15 +118,15 @@ fn a_bucket_in_time_as_its_owner_declares_and_is_silent() {
     let (positive, neutral) = (ReEcn::Positive, ReEcn::Neutral);
     for (seconds, says, fill, interval) in [
         (0.0, positive, 18_500.0, 1.0),
-        // 918.6 B have come in; what is declared within a round trip is the same event.
+        // The inflow is 918.6 B; declarations within a round trip are the same event.
         (0.05, positive, 17_918.6, 1.0),
-        // 2755.7 B. Two packets without an event are more than N.
+        // 2755.7 B. Two packets without an event exceed N.
         (0.2, neutral, 19_174.2, 1.125),
-        // 1948.6 B, at √1.125 times as much. Three packets after the one before comes the next event.
+        // 1948.6 B, at √1.125 times the rate. The next event comes three packets after the previous one.
         (0.3, positive, 19_622.8, 1.25),
-        // 205.4 B, at √1.25 times as much.
+        // 205.4 B, at √1.25 times the rate.
         (0.31, neutral, 18_328.2, 1.25),
-        // More than there is room for.
+        // More than the depth.
         (2.0, neutral, 28_500.0, 1.34375),
     ] {
         assert!(send(&mut policer, packet(seconds, says)));
@@ -149,7 +149,7 @@ fn an_unresponsive_sender_at_twice_what_is_allowed_loses_half() {
     }
 }
 
-/// Whoever declares nothing, outside re-ECN or not, has the fill rate, and never more.
+/// A sender that declares nothing, outside re-ECN or not, gets exactly the fill rate.
 #[test]
 fn a_sender_that_declares_nothing_has_what_comes_in() {
     let rate = TokenRate::Bits(Rate::from_bps(1_200_000));
@@ -162,7 +162,7 @@ fn a_sender_that_declares_nothing_has_what_comes_in() {
     }
 }
 
-/// The rate is B's as long as declarations come, and rises little by little to the fill rate when they do not.
+/// The rate is B's as long as declarations come, and rises gradually to the fill rate when they do not.
 #[test]
 fn a_sender_that_stops_to_declare_is_believed_little_by_little() {
     let fill_rate = TokenRate::Bits(Rate::from_bps(8_000_000));
@@ -185,7 +185,7 @@ fn a_sender_that_stops_to_declare_is_believed_little_by_little() {
     assert_eq!(after(100_000), 8e6);
 }
 
-/// TCP answers once a round trip: what is declared within one is one event, if not each counts.
+/// TCP reacts once a round trip: declarations within one are one event; otherwise each counts.
 #[test]
 fn what_is_declared_within_a_round_trip_is_one_event() {
     for (signals, want) in [(Signals::Events, 0.01), (Signals::Each, 0.05)] {
@@ -200,7 +200,7 @@ fn what_is_declared_within_a_round_trip_is_one_event() {
     }
 }
 
-/// The paper's sentence: only positive packets use tokens; credit does as well.
+/// As in the paper's sentence, only positive packets use tokens; credit does as well.
 #[test]
 fn positive_packets_and_credit_alone_take_positive_tokens() {
     let packets = |n: u64| Tokens::Packets { thousandths: 1000 * n };
@@ -226,7 +226,7 @@ fn positive_packets_and_credit_alone_take_positive_tokens() {
     assert!(!send(&mut policer, packet(0.0, ReEcn::Neutral)), "nothing is left for anybody");
 }
 
-/// A flow's request and its first data tell its round trip; a shorter one than configured is not believed.
+/// A flow's request and its first data give its round trip; the configured one is a lower bound.
 #[test]
 fn a_round_trip_is_measured_from_request_to_data() {
     for (data_at, want_s) in [(0.3, 0.3), (0.001, 0.1)] {
@@ -242,7 +242,7 @@ fn a_round_trip_is_measured_from_request_to_data() {
     }
 }
 
-/// Until data has answered a request nothing but r bounds what comes in, whatever is declared, and no more passes.
+/// Until data has answered a request, only r bounds the fill rate, for any declarations, and no more passes.
 #[test]
 fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
     let alone = ReEcnPolicerParams { round_trip: None, measures: true, ..params() };
@@ -300,7 +300,7 @@ fn a_policer_remembers_56_bytes_of_a_flow() {
     assert_eq!(size_of::<Option<Account>>(), 56);
 }
 
-/// A million flows come once each, beside an honest one that goes on.
+/// A million flows with a packet each, besides an honest one that continues.
 #[test]
 fn a_million_identities_fit_and_an_honest_flow_stays_known() {
     let mut policer = ReEcnPolicer::new(params());
@@ -323,7 +323,7 @@ fn a_million_identities_fit_and_an_honest_flow_stays_known() {
 }
 
 proptest! {
-    /// Whatever is declared, and whenever, no more passes than the depth and what comes in at most.
+    /// For any declarations, no more passes than the depth and the maximum inflow.
     #[test]
     fn no_more_passes_than_the_depth_and_what_comes_in(
         steps in prop::collection::vec((0..30_u32, 0..6_usize), 1..400),

@@ -1,49 +1,48 @@
-//! What one stage tells another, in a packet of its own.
+//! Reports from one stage to another, in packets of their own.
 
 use crate::units::Bytes;
 
-/// What a stage has counted of a user since the beginning, so that a report that is lost in transit hides
-/// nothing once another arrives.
+/// Cumulative counts of a stage for a user, so that a lost report loses no information once another arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Number of the user.
     pub user: u32,
-    /// Number of the stage that reports, which whoever runs the stages knows.
+    /// Number of the reporting stage in its network.
     pub from: u32,
-    /// Which report of this stage on this user it is, from 1: one that arrives behind a later one is old.
+    /// Number of this report of the stage on the user, from 1: one that arrives after a later one is stale.
     pub number: u64,
     /// Size of its packet on the wire, at most 65,535 B.
     pub len: Bytes,
-    /// What has passed: packets and bytes.
+    /// Packets and bytes seen.
     pub seen: [u64; 2],
-    /// Of these, marked.
+    /// Packets and bytes marked.
     pub marked: [u64; 2],
-    /// What the end of a tunnel tells its beginning.
+    /// Report of a tunnel's end to its beginning.
     pub tunnel: Option<Box<TunnelReport>>,
 }
 
-/// What the end of a tunnel has seen since the tunnel began. Counters are modulo 2³².
+/// Cumulative counts at the end of a tunnel, modulo 2³².
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Address of the end that reports: the number of its node.
     pub from: u32,
-    /// The tunnel.
+    /// Tunnel (TEID).
     pub teid: u32,
-    /// Number of the latest packet that arrived, by the order in which they were sent.
+    /// Number of the latest packet that arrived, in the order of sending.
     pub last_sequence: u16,
     /// Packets that arrived.
     pub received: u32,
-    /// Of these, marked before they arrived, in the inner or the outer header.
+    /// Packets marked before they arrived, in the inner or the outer header.
     pub marked_before: u32,
     /// Packets up to the latest that did not arrive.
     pub dropped_before: u32,
-    /// Packets that arrived and that this end has lost, on the radio behind it.
+    /// Packets that arrived and were lost on the radio behind this end.
     pub dropped_here: u32,
-    /// What became of packets since the report before, as far as there is room: number and fate.
+    /// Fates of packets since the last report, as far as there is room: number and fate.
     pub entries: Vec<(u16, Fate)>,
 }
 
-/// What became of a packet that was not delivered as it was sent.
+/// Fate of a packet that was not delivered unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Marked before it arrived.
@@ -55,11 +54,11 @@ pub enum Fate {
 }
 
 impl TunnelReport {
-    /// So many entries fit into a packet of 1500 B.
+    /// Maximum number of entries in a packet of 1500 B.
     pub const MAX_ENTRIES: usize = 350;
 
-    /// Size of its packet: IPv4, UDP, an echo request of GTP-U with its number, and a private extension with the
-    /// counters and the entries.
+    /// Returns the size of its packet: IPv4, UDP, a GTP-U echo request with its number, and a private extension with
+    /// the counters and the entries.
     pub const fn len(&self) -> Bytes {
         const FIXED: usize = 20 + 8 + 12 + 31;
         Bytes::new((FIXED + 4 * self.entries.len()) as u64)

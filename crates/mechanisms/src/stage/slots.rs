@@ -1,84 +1,85 @@
-//! Where stages remember flows: in as much memory as there is, and no more.
+//! Bounded memory for the flows of a stage.
 
 use core::num::NonZeroU64;
 
 use super::Passing;
 use crate::units::Bytes;
 
-/// Which flow: its number, and its connection where headers show one.
+/// Key of a flow: its number, and its connection if headers show one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKey(NonZeroU64);
 
 impl FlowKey {
-    /// That of a packet.
+    /// Returns the key of a packet's flow.
     pub fn of(packet: &Passing) -> Self {
         let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
         FlowKey::new(packet.flow, connection)
     }
 
-    /// That of a flow, and a connection of it; 0 where headers show none.
+    /// Returns the key of a flow and a connection of it; 0 if headers show none.
     pub fn new(flow: u32, connection: u32) -> Self {
         let both = u64::from(flow) << 32 | u64::from(connection);
         FlowKey(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
     }
 
-    /// The number of its flow.
+    /// Returns the number of the flow.
     pub const fn flow(self) -> u32 {
         (self.0.get() >> 32) as u32 & !(1 << 31)
     }
 
-    /// Spread over all bits.
+    /// Returns a hash over all bits.
     const fn hash(self) -> u64 {
         let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ mixed >> 32
     }
 }
 
-/// What is remembered of a flow.
+/// State of a flow.
 pub trait Remembered: Copy {
-    /// Whose it is.
+    /// Returns the key of the flow.
     fn key(&self) -> FlowKey;
 
-    /// A time at which the flow was seen last, in any unit.
+    /// Returns the time at which the flow was last seen, in any unit.
     fn seen(&self) -> u64;
 }
 
-/// A flow may be in any of so many slots.
+/// Number of slots that may hold a given flow.
 const ASSOCIATIVITY: usize = 8;
 
-/// Slots that the same flows share.
+/// Slots shared by the same flows.
 type Set<T> = [Option<T>; ASSOCIATIVITY];
 
-/// Slots of flows, in sets; a flow's key says which set.
+/// Slots of flows, in sets; a flow's key selects its set.
 #[derive(Clone, Debug)]
 pub struct Slots<T> {
-    /// A power of two of them.
+    /// Sets, a power of two.
     sets: Vec<Set<T>>,
     most: usize,
 }
 
 impl<T: Remembered> Slots<T> {
-    /// What one set takes.
+    /// Size of one set, bytes.
     pub const LEAST_BYTES: u64 = size_of::<Set<T>>() as u64;
 
-    /// Room for flows in at most so many bytes; less of it until there are as many flows.
+    /// Returns storage of at most `memory` bytes, which grows with the number of flows.
     ///
     /// # Panics
-    /// If that is less than [`Self::LEAST_BYTES`].
+    ///
+    /// If `memory` is below [`Self::LEAST_BYTES`].
     pub fn new(memory: Bytes) -> Self {
         let fit = memory.get() / Self::LEAST_BYTES;
         let most = 1 << fit.checked_ilog2().expect("room for a set");
         Slots { sets: vec![[None; ASSOCIATIVITY]], most }
     }
 
-    /// The flow, if it is remembered.
+    /// Returns the flow, if it is stored.
     #[inline]
     pub fn find(&mut self, key: FlowKey) -> Option<&mut T> {
         let place = self.place(key);
         self.sets[place].iter_mut().flatten().find(|flow| flow.key() == key)
     }
 
-    /// Remembers a flow; if there is no room, in the place of one that was not seen for longest.
+    /// Adds a flow; if there is no room, it replaces the least recently seen one of its set.
     pub fn add(&mut self, flow: T) -> &mut T {
         while self.sets.len() < self.most && self.set_of(flow.key()).iter().all(Option::is_some) {
             self.grow();
@@ -88,13 +89,13 @@ impl<T: Remembered> Slots<T> {
         oldest.expect("a set has slots").insert(flow)
     }
 
-    /// Forgets the flows of which this holds, and returns what was remembered of them.
+    /// Removes and returns the flows selected by `is_one`.
     pub fn take_those(&mut self, is_one: impl Fn(FlowKey) -> bool) -> Vec<T> {
         let slots = self.sets.iter_mut().flatten();
         slots.filter_map(|slot| slot.take_if(|flow| is_one(flow.key()))).collect()
     }
 
-    /// Bytes taken.
+    /// Returns the memory used, bytes.
     pub const fn state_bytes(&self) -> usize {
         self.sets.capacity() * size_of::<Set<T>>()
     }
@@ -108,8 +109,8 @@ impl<T: Remembered> Slots<T> {
         &mut self.sets[place]
     }
 
-    /// Twice as many sets. The flows of one go to two of them, in their order, so that each has room. It is done in place:
-    /// two copies side by side would take half as much again as what flows may be remembered in.
+    /// Doubles the number of sets. The flows of one set are divided among two, in order, so that each has room. In
+    /// place: a second copy would exceed the memory limit by half.
     #[cold]
     fn grow(&mut self) {
         let before = self.sets.len();
@@ -174,7 +175,7 @@ mod tests {
         assert!((0..100).all(|number| slots.find(flow(number).key).is_some() == (number % 3 != 0)));
     }
 
-    /// Where all flows are as they were when twice as many sets were made beside the others.
+    /// The resulting places equal those of copying to twice as many sets.
     #[test]
     fn room_is_made_in_place_as_it_would_be_by_copying() {
         let mut slots: Slots<Flow> = Slots::new(Bytes::new(1_000_000));

@@ -1,61 +1,61 @@
-//! What the two ends of a mobile network's tunnel have in common: its header, and what becomes of ECN fields.
+//! Common parts of both ends of a mobile network's tunnel: its header, and the rules for ECN fields.
 
 use super::Ecn;
 use crate::units::Bytes;
 use crate::words;
 
-/// What the header of a tunnel says (GTP-U, 3GPP TS 29.281), and the inner header's ECN field. The outer one
-/// is [`Passing::ecn`](super::Passing::ecn).
+/// Fields of a tunnel's header (GTP-U, 3GPP TS 29.281), and the inner header's ECN field. The outer one is
+/// [`Passing::ecn`](super::Passing::ecn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunnel {
-    /// Which tunnel (TEID).
+    /// Tunnel endpoint identifier (TEID).
     pub teid: u32,
     /// Number of the packet in its tunnel, modulo 2¹⁶.
     pub sequence: u16,
     /// ECN field of the user's packet.
     pub inner_ecn: Ecn,
-    /// Whether congestion that an earlier packet of the user has met was written into this one's header, for the
-    /// nodes between to see; `None` where there is no room for it.
+    /// Whether congestion of an earlier packet of the user was written into this header, for the nodes between to see;
+    /// `None` without a field for it.
     pub re_inserted: Option<bool>,
 }
 
-/// IPv4, UDP, and GTP-U with a sequence number.
+/// Length of IPv4, UDP, and GTP-U with a sequence number.
 const HEADERS: Bytes = Bytes::new(20 + 8 + 12);
-/// The extension header into which congestion is re-inserted.
+/// Length of the extension header for re-inserted congestion.
 const EXTENSION: Bytes = Bytes::new(4);
 
 impl Tunnel {
-    /// Why a packet is dropped at the end of tunnels that knows none of its number.
+    /// Drop reason for a packet with an unknown tunnel number.
     pub const UNKNOWN: &'static str = "no such tunnel";
 
-    /// What a packet is longer by in a tunnel with or without room for re-inserting.
+    /// Returns the length added in a tunnel, with or without the field for re-insertion.
     pub fn overhead(has_room: bool) -> Bytes {
         if has_room { HEADERS + EXTENSION } else { HEADERS }
     }
 
-    /// The size of a packet that leaves a tunnel.
+    /// Returns the size of a packet after decapsulation.
     pub fn without(len: Bytes, has_room: bool) -> Bytes {
         Bytes::new(len.get() - Self::overhead(has_room).get())
     }
 }
 
 words! {
-    /// ECN fields at encapsulation and decapsulation.
+    /// Rules for ECN fields at encapsulation and decapsulation.
     pub enum EcnRules {
-        /// As today: the outer field is the inner one, a mark on what is not ECN-capable is a loss (RFC 6040, RFC
+        /// The outer field copies the inner one; a mark on a packet that is not ECN-capable is a loss (RFC 6040, RFC
         /// 9601).
         Rfc6040 = "rfc6040",
-        /// As in "Metering Re-ECN", section III: all that is in the tunnel may be marked, and what is not
-        /// ECN-capable stays as it was.
+        /// As in "Metering Re-ECN", section III: all packets in the tunnel may be marked, and packets that are not
+        /// ECN-capable stay unchanged.
         ReEcn = "re-ecn",
-        /// As in RFC 7713, section 5.5: all that is in the tunnel may be marked, and a mark on what is not ECN-capable is
-        /// a loss, which shows before its end.
+        /// As in RFC 7713, section 5.5: all packets in the tunnel may be marked, and a mark on a packet that is not
+        /// ECN-capable is a loss, visible in front of the tunnel's end.
         Rfc7713 = "rfc7713",
     }
 }
 
 impl EcnRules {
-    /// The outer field of a packet that enters.
+    /// Returns the outer field at encapsulation.
     pub const fn encapsulate(self, inner: Ecn) -> Ecn {
         match (self, inner) {
             (EcnRules::ReEcn | EcnRules::Rfc7713, Ecn::NotEct) => Ecn::Ect0,
@@ -63,7 +63,7 @@ impl EcnRules {
         }
     }
 
-    /// The field of the packet that leaves; `None` if it is dropped.
+    /// Returns the field after decapsulation; `None` if the packet is dropped.
     pub const fn decapsulate(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
         match (inner, outer) {
             (Ecn::NotEct, Ecn::Ce) if !matches!(self, EcnRules::ReEcn) => None,
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// RFC 7713, section 5.5: the outer field is capable whatever the inner one is, and the end is that of RFC 6040.
+    /// RFC 7713, section 5.5: the outer field is always ECN-capable, and decapsulation is that of RFC 6040.
     #[test]
     fn rfc_7713_marks_everything_in_a_tunnel_and_loses_what_is_not_capable() {
         for inner in ALL {
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// "Metering Re-ECN", section III, step 1: capable in the tunnel; what is not capable is left intact.
+    /// "Metering Re-ECN", section III, step 1: ECN-capable in the tunnel; packets that are not ECN-capable stay intact.
     #[test]
     fn re_ecn_marks_everything_in_a_tunnel_and_nothing_outside() {
         for inner in ALL {

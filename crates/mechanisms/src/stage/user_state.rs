@@ -1,13 +1,13 @@
-//! What a user takes with it from one stage to another of its kind.
+//! State of a user that moves from one stage to another of its kind.
 
 use super::re_ecn_policer::Carried;
 
-/// All that a stage has of a user, but for what it has counted and what is of one place alone.
+/// State of a user at a stage, without counts and without what is specific to one place.
 #[derive(Debug, Default)]
 pub struct UserState {
-    /// Congestion that its packets have met and that is not yet re-inserted.
+    /// Congestion of its packets that is not re-inserted yet.
     pub(super) owed: i64,
-    /// The same, not yet told to the policers.
+    /// Congestion of its packets that is not charged to the policers yet.
     pub(super) charged: i64,
     /// Its buckets at each of the policers.
     pub(super) buckets: Vec<Carried>,

@@ -1,4 +1,4 @@
-//! Expressions over whole numbers.
+//! Integer expressions.
 //!
 //! ```text
 //! or          x or y                      and         x and y          not    not x
@@ -11,17 +11,17 @@ use std::fmt;
 
 use super::words::Word;
 
-/// A value.
+/// Value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A whole number; truth is 1, falsehood 0.
+    /// An integer; 1 for true, 0 for false.
     Number(i64),
-    /// Text, which is only good for being shown.
+    /// Text, used for messages only.
     Text(String),
 }
 
 impl Value {
-    /// Whether it counts as true.
+    /// Whether the value counts as true.
     pub fn holds(&self) -> bool {
         match self {
             Value::Number(number) => *number != 0,
@@ -58,15 +58,15 @@ pub enum Expression {
     Call(String, Vec<Expression>),
 }
 
-/// Operators of two sides by how tightly they bind, loosest first.
+/// Binary operators by precedence, lowest first.
 const LEVELS: [&[&str]; 6] =
     [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
-/// Expressions within expressions.
+/// Maximum nesting depth of expressions.
 const DEEPEST: usize = 64;
 
 impl Expression {
-    /// What is set by `name = value`, `name += value` and so on.
+    /// Returns the expression assigned by `name = value`, `name += value` and so on.
     pub fn updated(name: &str, operator: &'static str, value: Expression) -> Self {
         let sign = match operator {
             "+=" => "+",
@@ -77,7 +77,7 @@ impl Expression {
         Expression::Two(sign, Box::new(Expression::Name(name.to_owned())), Box::new(value))
     }
 
-    /// Calls back for every name that it asks for.
+    /// Calls `found` for each name in the expression.
     pub fn names<'a>(&'a self, found: &mut impl FnMut(&'a str)) {
         match self {
             Expression::Value(_) => {}
@@ -95,10 +95,11 @@ impl Expression {
         }
     }
 
-    /// Works it out.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// A name that stands for nothing, or arithmetic without a result.
+    ///
+    /// Fails on an undefined name, and on arithmetic without a result.
     pub fn value(&self, find: &impl Fn(&str) -> Option<Value>) -> Result<Value, String> {
         let truth = |holds: bool| Ok(Value::Number(i64::from(holds)));
         match self {
@@ -178,7 +179,7 @@ fn arithmetic(sign: &str, left: i64, right: i64) -> Result<i64, String> {
     result.ok_or_else(|| format!("{left} {sign} {right} is too large"))
 }
 
-/// Reads expressions from words.
+/// Parser of expressions from words.
 pub struct Reader<'a> {
     words: &'a [Word],
     depth: usize,
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
         Reader { words, depth: 0 }
     }
 
-    /// Words not yet read.
+    /// Returns the number of words not yet read.
     pub fn left(&self) -> usize {
         self.words.len()
     }
@@ -324,7 +325,7 @@ impl<'a> Reader<'a> {
                 let mut inside = self.arguments()?;
                 match (inside.len(), inside.pop()) {
                     (1, Some(only)) => Ok(only),
-                    // A tuple, which is only good for being shown.
+                    // A tuple, used for messages only.
                     _ => Ok(Expression::Value(Value::Text("...".to_owned()))),
                 }
             }
@@ -332,7 +333,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// After an opening parenthesis, up to the closing one.
+    /// Parses arguments after an opening parenthesis, up to the closing one.
     fn arguments(&mut self) -> Result<Vec<Expression>, String> {
         let mut arguments = Vec::new();
         while self.take_sign(&[")"]).is_none() {

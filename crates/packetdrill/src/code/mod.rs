@@ -1,5 +1,4 @@
-//! The Python in a script, as far as scripts use it: assertions about the fields of `tcp_info`, and names
-//! for numbers.
+//! The subset of Python used in scripts: assertions about the fields of `tcp_info`, and assignments of integers.
 //!
 //! ```text
 //! assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd
@@ -17,7 +16,7 @@ pub use expression::Value;
 use expression::{Expression, Reader};
 use words::Word;
 
-/// Words of a statement; what is longer would nest too deeply.
+/// Maximum number of words of a statement, which bounds the nesting depth.
 const LONGEST: usize = 500;
 
 /// A block of code.
@@ -35,21 +34,21 @@ struct Statement {
 
 #[derive(Clone, Debug, PartialEq)]
 enum What {
-    /// With its text.
+    /// An assertion and its source text.
     Assert(Expression, String),
     Set(String, Expression),
-    /// An expression for its own sake, such as `print(cwnd)`.
+    /// An expression statement without effect, such as `print(cwnd)`.
     Nothing,
 }
 
-/// Why a block came to its end early.
+/// Reason why a block ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Line within the block, from 0.
     pub line: usize,
-    /// What is wrong.
+    /// Error message.
     pub message: String,
-    /// A name is unknown, or the code is more than is understood here: no assertion has failed.
+    /// A name is undefined, or the code is outside the supported subset; no assertion has failed.
     pub beyond: bool,
 }
 
@@ -59,14 +58,15 @@ impl Failure {
     }
 }
 
-/// Names and what they stand for.
+/// Values by name.
 pub type Names = BTreeMap<String, Value>;
 
 impl Code {
-    /// Reads a block.
+    /// Parses a block.
     ///
     /// # Errors
-    /// The first statement that is more than assertions and names.
+    ///
+    /// Fails on the first statement that is neither an assertion nor an assignment.
     pub fn parse(text: &str) -> Result<Code, Failure> {
         let mut statements = Vec::new();
         for (line, words) in words::statements(text)? {
@@ -75,7 +75,7 @@ impl Code {
         Ok(Code { statements })
     }
 
-    /// Names that it reads, and does not set itself before.
+    /// Returns the names that the block reads without setting them before.
     pub fn unknown_names<'a>(&'a self, known: &Names) -> Vec<&'a str> {
         let (mut set, mut unknown): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         for statement in &self.statements {
@@ -95,7 +95,7 @@ impl Code {
         unknown
     }
 
-    /// Names that it sets.
+    /// Returns the names that the block sets.
     pub fn names_set(&self) -> impl Iterator<Item = &str> {
         self.statements.iter().filter_map(|statement| match &statement.what {
             What::Set(name, _) => Some(name.as_str()),
@@ -103,10 +103,11 @@ impl Code {
         })
     }
 
-    /// Runs it. What it sets stays in `own`; what `given` says is found behind that.
+    /// Runs the block. Names that it sets are stored in `own`, which take precedence over `given`.
     ///
     /// # Errors
-    /// The first assertion that does not hold.
+    ///
+    /// Fails on the first assertion that does not hold.
     pub fn run(&self, own: &mut Names, given: &Names) -> Result<(), Failure> {
         for Statement { line, what } in &self.statements {
             let fail = |message: String, beyond| Failure { line: *line, message, beyond };

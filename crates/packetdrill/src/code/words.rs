@@ -1,4 +1,4 @@
-//! The words of Python statements.
+//! Lexer of Python statements.
 
 use super::Failure;
 
@@ -11,14 +11,14 @@ pub enum Word {
     Sign(&'static str),
 }
 
-/// Longest first.
+/// Operators and punctuation, longest first.
 const SIGNS: [&str; 27] = [
     "==", "!=", "<=", ">=", "+=", "-=", "*=", "//", "<<", ">>", "(", ")", "<", ">", "=", "+", "-",
     "*", "/", "%", "&", "|", "^", "~", ",", "[", "]",
 ];
 
-/// Statements end with a line or a semicolon, unless within parentheses or after a backslash. Each with
-/// its line, from 0.
+/// Splits the text into statements, each with its line, from 0. A statement ends with a line or a semicolon, except
+/// within parentheses or after a backslash.
 pub fn statements(text: &str) -> Result<Vec<(usize, Vec<Word>)>, Failure> {
     let mut statements = vec![(0, Vec::new())];
     let (mut line, mut open) = (0, 0_i32);
@@ -91,7 +91,7 @@ fn word(text: &str, line: usize) -> Result<(Word, &str), Failure> {
     }
 }
 
-/// The words as somebody would have written them.
+/// Returns the words as conventionally formatted source text.
 pub fn written(words: &[Word]) -> String {
     let mut text = String::new();
     for (i, word) in words.iter().enumerate() {

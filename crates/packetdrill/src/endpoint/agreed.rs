@@ -1,4 +1,4 @@
-//! What the two ends agree on in the handshake.
+//! Connection parameters negotiated in the handshake.
 
 use tidegate_scenario::plan::TcpPlan;
 use tidegate_simulator::host::handshake::Mode;
@@ -8,29 +8,29 @@ use super::Settings;
 use super::marks::options_of;
 use crate::script::{ScriptPacket, TcpOption};
 
-/// What a host offers on a network of 1500-byte packets (IPv4).
+/// MSS that a host offers on a network of 1500-byte packets (IPv4), bytes.
 const OFFERED_MSS: u16 = 1460;
-/// RFC 9293, section 3.7.1: where the peer says nothing.
+/// MSS if the peer sends no option (RFC 9293, section 3.7.1), bytes.
 const DEFAULT_MSS: u16 = 536;
-/// The smallest that Linux takes (`tcp_min_snd_mss`), with its headers.
+/// Smallest MSS that Linux accepts (`tcp_min_snd_mss` without headers), bytes.
 const LEAST_MSS: u16 = 48 - 40;
 const TIMESTAMP_BYTES: u16 = 12;
 
-/// What is agreed.
+/// Negotiated parameters.
 #[derive(Clone, Debug)]
 pub struct Agreed {
-    /// Largest payload of the host's segments.
+    /// Largest payload of the host's segments, bytes.
     pub mss: u16,
     pub sack: bool,
     pub timestamps: bool,
-    /// How marks are told of.
+    /// ECN feedback mode.
     pub ecn: Mode,
-    /// Window scales, of the host and of the peer; `None` for none.
+    /// Window scales of the host and of the peer; `None` without window scaling.
     pub shifts: Option<(u8, u8)>,
 }
 
 impl Agreed {
-    /// What a host with these settings asks for.
+    /// Returns the parameters that a host with these settings requests.
     pub fn none(settings: &Settings) -> Self {
         Agreed {
             mss: OFFERED_MSS,
@@ -41,7 +41,7 @@ impl Agreed {
         }
     }
 
-    /// What a host agrees on with a peer whose packet has the flag SYN.
+    /// Returns the parameters after a packet of the peer with the flag SYN.
     pub fn with(settings: &Settings, peer: &ScriptPacket, ecn: Mode) -> Self {
         let options = peer.options.as_deref().unwrap_or_default();
         let mut agreed =
@@ -64,7 +64,7 @@ impl Agreed {
         agreed
     }
 
-    /// The options of the host's packets with the flag SYN, in Linux's order.
+    /// Returns the options of the host's packets with the flag SYN, in Linux's order.
     pub fn offer(&self, ts: TcpOption, received: Option<ReceivedBytes>) -> Vec<TcpOption> {
         let received = received.map_or(Vec::new(), |received| options_of(&received, false));
         let mut options = vec![TcpOption::Mss(OFFERED_MSS)];
@@ -88,7 +88,7 @@ impl Agreed {
         options
     }
 
-    /// The simulator's TCP with all this: profile `linux`.
+    /// Returns the simulator's TCP configuration with these parameters: profile `linux`.
     pub fn tcp(&self, settings: &Settings) -> Result<TcpPlan, String> {
         let mut overrides = vec![
             ("tcp.congestion_control", settings.congestion_control.clone()),

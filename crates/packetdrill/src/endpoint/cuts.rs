@@ -1,27 +1,27 @@
-//! Where a stream of bytes is cut into segments: the simulator numbers segments, packets number bytes.
+//! Division of a byte stream into segments: the simulator numbers segments, packets number bytes.
 
-/// The ends of segments, ascending, in bytes from the start of the stream.
+/// Ends of the segments, ascending, in bytes from the start of the stream.
 #[derive(Clone, Debug, Default)]
 pub struct Cuts {
     ends: Vec<u64>,
 }
 
-/// A stream that a script cuts in another place when it sends it again.
+/// Error: a script divides a stream at other bytes when it retransmits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resegmented;
 
 impl Cuts {
-    /// Segments there are.
+    /// Returns the number of segments.
     pub fn count(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// The end of the last segment.
+    /// Returns the end of the last segment.
     pub fn end(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Where the first `segments` end, as far as there are so many.
+    /// Returns the end of the first `segments` segments, or of all if there are fewer.
     pub fn end_of(&self, segments: u64) -> u64 {
         match usize::try_from(segments).ok().and_then(|n| n.checked_sub(1)) {
             None => 0,
@@ -29,36 +29,37 @@ impl Cuts {
         }
     }
 
-    /// Bytes of a segment.
+    /// Returns the length of a segment, bytes.
     pub fn len_of(&self, segment: u64) -> u64 {
         self.end_of(segment + 1) - self.end_of(segment)
     }
 
-    /// Segments that end by `byte`.
+    /// Returns the number of segments that end at or before `byte`.
     pub fn whole_by(&self, byte: u64) -> u64 {
         self.ends.partition_point(|end| *end <= byte) as u64
     }
 
-    /// The segments that lie within `start..end` bytes as a whole.
+    /// Returns the range of segments that lie completely within the bytes `start..end`.
     pub fn within(&self, start: u64, end: u64) -> (u64, u64) {
         let first =
             if start == 0 { 0 } else { self.ends.partition_point(|end| *end < start) as u64 + 1 };
         (first, self.whole_by(end))
     }
 
-    /// Another segment, of so many bytes.
+    /// Appends a segment of `bytes` bytes.
     pub fn push(&mut self, bytes: u64) {
         self.ends.push(self.end() + bytes);
     }
 
-    /// The segments that `start..end` bytes are. What is missing before them is cut into pieces of the
-    /// same length.
+    /// Returns the range of segments that consists of the bytes `start..end`. Missing bytes before them are divided
+    /// into segments of the same length.
     ///
     /// # Errors
-    /// If they do not begin and end where segments do.
+    ///
+    /// Fails if the bytes do not begin and end at segment boundaries.
     pub fn covering(&mut self, start: u64, end: u64) -> Result<(u64, u64), Resegmented> {
         let step = end.saturating_sub(start).max(1);
-        // A gap that would take so many pieces is no gap but another connection's number.
+        // A gap of more segments than this is a sequence number of another connection.
         if start.saturating_sub(self.end()) / step > 100_000 {
             return Err(Resegmented);
         }

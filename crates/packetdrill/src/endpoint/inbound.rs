@@ -1,4 +1,4 @@
-//! What arrives at the host: from packets to segments.
+//! Arrival of packets at the host: conversion of packets to segments.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::handshake::{Cause, Mode};
@@ -11,18 +11,19 @@ use super::marks::{ace_of, codepoint};
 use super::{Endpoint, State};
 use crate::script::{ScriptPacket, TcpOption};
 
-/// No round trip is measured as shorter.
+/// Lower bound of measured round-trip times.
 const SHORTEST_TRIP: Span = Span::from_micros(1);
-/// So many requests are repeated at even intervals (`tcp_syn_linear_timeouts`).
+/// Number of SYN retransmissions at linear intervals (`tcp_syn_linear_timeouts`).
 const EVEN_REQUESTS: u32 = 4;
-/// So many SACK blocks of an acknowledgement are read.
+/// Maximum number of SACK blocks read from an acknowledgement.
 const MOST_BLOCKS: usize = 3;
 
 impl Endpoint {
-    /// A packet arrives.
+    /// Processes a packet that arrives.
     ///
     /// # Errors
-    /// Why the simulated host cannot know what to do with it.
+    ///
+    /// Fails with the reason why the simulated host cannot process the packet.
     pub fn arrive(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         if packet.flags.rst {
             (self.state, self.host) = (State::Closed, None);
@@ -42,13 +43,13 @@ impl Endpoint {
             (State::Requested, true, true) => self.on_answer(packet),
             (State::Answered, false, true) => self.on_last_of_handshake(packet),
             (State::Open, false, true) => self.on_packet(packet),
-            // Again: the answer was lost.
+            // A repeated SYN: the SYN-ACK was lost.
             (State::Answered, true, false) => {
                 self.agree_on_request(packet);
                 self.send_request(Cause::Request);
                 Ok(())
             }
-            // Again: the acknowledgement was (RFC 9293, section 3.10.7.4).
+            // A repeated SYN-ACK: the ACK was lost (RFC 9293, section 3.10.7.4).
             (State::Open, true, true) => {
                 self.agree_on_repeated_answer(packet);
                 self.send_own_ack();
@@ -83,7 +84,7 @@ impl Endpoint {
                 if counts { ace_of(&packet.flags) } else { Ace::NONE },
                 codepoint(packet),
             );
-            // Until it is known that the peer knows it.
+            // Off until the peer is known to support the option.
             host.send_options(OptionPlan::Off);
         }
         self.hand_over();
@@ -96,7 +97,7 @@ impl Endpoint {
         }
         let agreed = self.agree_on_answer(packet);
         self.peer_isn = packet.seq;
-        // What was asked for is known to be agreed only now; the request itself is not sent again.
+        // The parameters are final only now; the SYN itself is not retransmitted.
         self.open_host(agreed)?;
         if let Some(host) = &mut self.host {
             host.take_sent();
@@ -113,7 +114,7 @@ impl Endpoint {
             return Err("an acknowledgement of another answer".to_owned());
         }
         self.agree_on_last_of_handshake(packet);
-        // Its flags are no counter yet.
+        // Its flags are not a counter yet.
         self.ts_is_newer = false;
         self.establish(packet);
         self.on_packet(packet)
@@ -133,7 +134,7 @@ impl Endpoint {
         self.out.largest_window = self.out.window;
     }
 
-    /// When something was sent at the latest that is answered now.
+    /// Returns the latest sending time of a packet that is acknowledged now.
     fn at_latest(&self) -> Time {
         Time::from_nanos(self.now.as_nanos().saturating_sub(SHORTEST_TRIP.as_nanos()))
     }
@@ -146,7 +147,7 @@ impl Endpoint {
         self.note_marks(packet);
         self.receive(packet)?;
         let ack = packet.ack.unwrap_or_default().wrapping_sub(self.seq_of(0));
-        // Sequence numbers wrap; what is acknowledged lies near what was sent.
+        // Sequence numbers wrap; an acknowledged byte is close to the sent ones.
         let sent = self.out.cuts.end();
         let acked = if ack > u32::MAX / 2 { 0 } else { u64::from(ack) };
         if acked > sent {
@@ -172,7 +173,7 @@ impl Endpoint {
         let (count, unacked) = (self.out.cuts.count(), host.info().unacked);
         let advances = reported.next + u64::from(unacked) > count;
         if unacked == 0 {
-            // What a window lets go that was closed is written after a pause.
+            // Written data held back by the peer's window is sent after idle time.
             host.at(self.now).send();
         }
         // RFC 5681, section 2: an acknowledgement with data or another window is no duplicate.
@@ -200,7 +201,7 @@ impl Endpoint {
         Ok(Some(blocks.iter().map(segments).filter(|(first, last)| first < last).collect()))
     }
 
-    /// When the packet was sent whose timestamp this one echoes.
+    /// Returns the sending time of the packet whose timestamp this one echoes.
     fn echoed(&self, packet: &ScriptPacket) -> Option<Time> {
         match option(packet, is_timestamps) {
             Some(TcpOption::Timestamps { ecr, .. }) if self.agreed.timestamps => {
@@ -210,7 +211,7 @@ impl Endpoint {
         }
     }
 
-    /// Payload and the end of the peer's stream, which is a byte as well.
+    /// Receives payload and FIN, which counts as a byte.
     fn receive(&mut self, packet: &ScriptPacket) -> Result<(), String> {
         let bytes = u64::from(packet.len) + u64::from(packet.flags.fin);
         if bytes == 0 {
@@ -231,7 +232,8 @@ impl Endpoint {
         }
         for (start, end, pushed) in parts {
             let segments = self.back.covering(start, end);
-            let (first, last) = segments.map_err(|_| "segments that are cut anew".to_owned())?;
+            let (first, last) =
+                segments.map_err(|_| "retransmitted segments with other boundaries".to_owned())?;
             for number in first..last {
                 self.receive_segment(number, pushed && number + 1 == last, packet);
             }
@@ -242,7 +244,7 @@ impl Endpoint {
     fn receive_segment(&mut self, number: u64, pushed: bool, packet: &ScriptPacket) {
         let arrival = SegmentArrival {
             number,
-            // The receiver asks for the length only of what is short of a segment of its own.
+            // The receiver reads the length only if it is less than a full segment.
             bytes: self.back.len_of(number).min(u64::from(self.agreed.mss)) as u16,
             stamp: self.now,
             pushed,

@@ -1,5 +1,5 @@
-//! What the host's packets say of congestion marks, and what it makes of those of the peer: the flags AE, CWR
-//! and ECE, in the handshake and afterwards, and the option of accurate ECN (RFC 9768).
+//! ECN feedback of the host and of the peer: the flags AE, CWR and ECE, in the handshake and afterwards, and the option
+//! of accurate ECN (RFC 9768).
 
 use tidegate_simulator::host::handshake::{Answer, Cause, Client, Mode, Server};
 use tidegate_simulator::host::{
@@ -10,19 +10,19 @@ use super::agreed::Agreed;
 use super::{Endpoint, Settings, State};
 use crate::script::{ByteCounter, EcnField, Flags, ScriptPacket, TcpOption};
 
-/// What answers have in the option: nothing has arrived. Linux begins with ECT(1).
+/// Counters of the option in a SYN-ACK, before any payload. Linux puts ECT(1) first.
 const NOTHING_RECEIVED: ReceivedBytes =
     ReceivedBytes { ect_1_first: true, fields: 3, counters: [1, 0, 1] };
 
-/// The handshake, as far as marks are concerned.
+/// ECN state of the handshake.
 #[derive(Debug)]
 pub(super) struct MarkFeedback {
     client: Client,
     server: Server,
     outcome: HandshakeOutcome,
-    /// A request or an answer has left.
+    /// Whether a SYN or SYN-ACK has been sent.
     asked_or_answered: bool,
-    /// The next packet is the ACK of an answer with this ECN field, and tells of it.
+    /// ECN field of the SYN-ACK that the next packet acknowledges and reports.
     reflects: Option<Codepoint>,
 }
 
@@ -38,20 +38,20 @@ impl MarkFeedback {
     }
 }
 
-/// The three flags of a packet.
+/// Returns the three flags of a packet.
 pub(super) fn ace_of(flags: &Flags) -> Ace {
     let bits = [(flags.ae, 4), (flags.cwr, 2), (flags.ece, 1)];
     let bits = bits.iter().filter(|(set, _)| *set).map(|(_, bit)| bit).sum();
     flags.ace.map_or(Ace::new(bits), |ace| Ace::new(u32::from(ace)))
 }
 
-/// Other flags with these.
+/// Returns `flags` with these three flags.
 pub(super) fn with_ace(flags: Flags, ace: Ace) -> Flags {
     let bit = |bit: u8| ace.get() & bit != 0;
     Flags { ae: bit(4), cwr: flags.cwr || bit(2), ece: bit(1), ..flags }
 }
 
-/// The ECN field of a packet that arrives.
+/// Returns the ECN field of a packet that arrives.
 pub(super) fn codepoint(packet: &ScriptPacket) -> Codepoint {
     match packet.ecn {
         None | Some(EcnField::NotEct) => Codepoint::NotEct,
@@ -61,7 +61,7 @@ pub(super) fn codepoint(packet: &ScriptPacket) -> Codepoint {
     }
 }
 
-/// The option of a packet that arrives.
+/// Returns the option of a packet that arrives.
 pub(super) fn received(packet: &ScriptPacket) -> Option<ReceivedBytes> {
     let counters = packet.options.iter().flatten().find_map(|option| match option {
         TcpOption::AccEcn(counters) => Some(counters),
@@ -75,8 +75,8 @@ pub(super) fn received(packet: &ScriptPacket) -> Option<ReceivedBytes> {
     })
 }
 
-/// The option as a script has it, and the padding behind it: what is over four bytes takes the place of what
-/// SACK blocks are padded with.
+/// Returns the option in a script's notation, and the padding after it: bytes beyond a multiple of four replace padding
+/// of the SACK blocks.
 pub(super) fn options_of(received: &ReceivedBytes, before_blocks: bool) -> Vec<TcpOption> {
     let [ect_0, ce, ect_1] = received.counters;
     let (ect_0, ect_1) = ((ByteCounter::Ect0, ect_0), (ByteCounter::Ect1, ect_1));
@@ -95,7 +95,7 @@ pub(super) fn options_of(received: &ReceivedBytes, before_blocks: bool) -> Vec<T
 }
 
 impl Endpoint {
-    /// What a request asks for, of what the host is set to agree to.
+    /// Returns the ECN request of a SYN, limited to the modes that the host is configured to accept.
     fn heard(&self, packet: &ScriptPacket) -> Ace {
         let ace = ace_of(&packet.flags);
         let asks_classic = ace.get() & Ace::CLASSIC_REQUEST.get() == Ace::CLASSIC_REQUEST.get();
@@ -106,19 +106,19 @@ impl Endpoint {
         }
     }
 
-    /// A request arrives. Returns how marks are told of from now on.
+    /// Processes a SYN. Returns the ECN feedback mode of the connection.
     pub(super) fn agree_on_request(&mut self, packet: &ScriptPacket) -> Mode {
         let heard = self.heard(packet);
         self.marks.server.on_request(heard, codepoint(packet));
         self.marks.server.mode()
     }
 
-    /// Whether no request and no answer has left.
+    /// Whether neither a SYN nor a SYN-ACK has been sent.
     pub(super) fn marks_nothing_sent(&self) -> bool {
         !self.marks.asked_or_answered
     }
 
-    /// The flags of a request, or of an answer, and the option of that.
+    /// Returns the flags of a SYN or a SYN-ACK, and the option of a SYN-ACK.
     pub(super) fn ask_or_answer(&mut self, cause: Cause) -> (Ace, Option<ReceivedBytes>) {
         self.marks.asked_or_answered = true;
         if self.state == State::Requested {
@@ -134,7 +134,7 @@ impl Endpoint {
         (ace, option.then_some(NOTHING_RECEIVED))
     }
 
-    /// The answer to the host's request arrives. Returns what is agreed.
+    /// Processes the SYN-ACK. Returns the negotiated parameters.
     pub(super) fn agree_on_answer(&mut self, packet: &ScriptPacket) -> Agreed {
         let ace = ace_of(&packet.flags);
         self.marks.outcome = match self.settings.ecn_asks {
@@ -156,7 +156,7 @@ impl Endpoint {
         agreed
     }
 
-    /// The first packet after the handshake arrives.
+    /// Processes the first packet after the handshake.
     pub(super) fn agree_on_last_of_handshake(&mut self, packet: &ScriptPacket) {
         let blocks = packet.options.iter().flatten().any(|o| matches!(o, TcpOption::Sack(_)));
         let plain = packet.len == 0 && !blocks;
@@ -166,33 +166,33 @@ impl Endpoint {
             self.marks.server.on_acknowledged(ace, Codepoint::NotEct, plain, checks);
     }
 
-    /// The peer answers again what has been agreed: the ACK tells of the last answer (RFC 9768, section 3.1.5).
+    /// Processes a repeated SYN-ACK: the ACK reports its ECN field (RFC 9768, section 3.1.5).
     pub(super) fn agree_on_repeated_answer(&mut self, packet: &ScriptPacket) {
         if self.counts_marks() {
             self.marks.reflects = Some(codepoint(packet));
         }
     }
 
-    /// How the handshake has ended for the host's sender.
+    /// Returns the outcome of the handshake for the host's sender.
     pub(super) fn outcome(&self) -> HandshakeOutcome {
-        // What a client is told of its request counts nowhere.
+        // A client does not count the feedback on its SYN.
         HandshakeOutcome {
             marked: self.marks.outcome.marked && !self.requested,
             ..self.marks.outcome
         }
     }
 
-    /// Whether marks are counted.
+    /// Whether the connection uses accurate ECN.
     pub(super) fn counts_marks(&self) -> bool {
         self.marks.outcome.mode == Mode::Accurate
     }
 
-    /// Whether the host's packets are ECN-capable, but for those of the handshake.
+    /// Whether all packets of the host after the handshake are ECN-capable.
     pub(super) fn all_are_capable(&self) -> bool {
         self.counts_marks() && self.marks.outcome.capable
     }
 
-    /// A packet arrives: what it says of marks is for whoever reads its ACK, its own mark for the counters.
+    /// Passes the option and, without payload, the ECN field of an arriving packet to the simulated host.
     pub(super) fn note_marks(&mut self, packet: &ScriptPacket) {
         let Some(host) = &mut self.host else { return };
         if self.marks.outcome.mode != Mode::Accurate {
@@ -204,12 +204,12 @@ impl Endpoint {
         if let Some(received) = received(packet) {
             host.note_option(&received);
         }
-        // As Linux, which sends the option only to those that send it.
+        // As in Linux, which sends the option only to peers that send it.
         let seen = host.has_seen_option();
         host.send_options(if seen { self.settings.accurate_option } else { OptionPlan::Off });
     }
 
-    /// With which packets the option goes from now on.
+    /// Sets the packets that carry the option from now on.
     pub fn set_accurate_option(&mut self, when: OptionPlan) {
         self.settings.accurate_option = when;
         if let Some(host) = &mut self.host {
@@ -217,7 +217,7 @@ impl Endpoint {
         }
     }
 
-    /// What an ACK of the peer says of marks.
+    /// Returns the ECN feedback in an ACK of the peer.
     pub(super) fn heard_marks(&self, packet: &ScriptPacket) -> AckMarks {
         match self.marks.outcome.mode {
             Mode::None => AckMarks::default(),
@@ -228,7 +228,7 @@ impl Endpoint {
         }
     }
 
-    /// What a packet that leaves says of marks. It acknowledges.
+    /// Returns the ECN feedback of a packet that is sent and acknowledges.
     pub(super) fn say_marks(&mut self) -> AckMarks {
         let reported =
             self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_in_transit());
@@ -236,8 +236,8 @@ impl Endpoint {
         self.reflected(reported.unwrap_or(echo))
     }
 
-    /// The same, or what is said of an answer instead; nothing once the connection is over (Linux, which then
-    /// keeps no counters).
+    /// Returns `marks`, or the feedback on a SYN-ACK instead; the flags are zero once the connection is over (Linux
+    /// then keeps no counters).
     pub(super) fn reflected(&mut self, marks: AckMarks) -> AckMarks {
         let Some(reflected) = self.marks.reflects.take() else {
             let ace = if self.counts_marks() && self.is_over() { Ace::NONE } else { marks.ace };

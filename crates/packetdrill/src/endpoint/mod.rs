@@ -1,9 +1,8 @@
-//! The host under test: the simulator's end host in a packet's terms.
+//! The host under test: the simulator's end host with a packet interface.
 //!
-//! [`Host`] numbers segments and knows neither handshake options nor windows that the peer offers. What
-//! stands between is here, and nothing of TCP's congestion control: bytes and segments ([`Cuts`]), the
-//! handshake and what is agreed in it, the peer's window and probes for it, Nagle's rule, the flags PSH
-//! and FIN.
+//! [`Host`] numbers segments and models neither handshake options nor the peer's advertised window. This module adds
+//! them, without any congestion control: the mapping of bytes to segments ([`Cuts`]), the handshake and the negotiated
+//! parameters, the peer's window and window probes, Nagle's algorithm, the flags PSH and FIN.
 
 mod agreed;
 mod cuts;
@@ -27,19 +26,19 @@ use pacing::WritePacing;
 use pushes::{Bounds, Pushes};
 pub use settings::{Settings, accurate_option};
 
-/// No window probe is later after the one before.
+/// Maximum interval between window probes.
 const LONGEST_PROBE: Span = Span::from_secs(120);
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is none.
+    /// No connection.
     Closed,
-    /// One may be requested.
+    /// Waits for a SYN.
     Listening,
-    /// The host has requested one.
+    /// The host has sent a SYN.
     Requested,
-    /// The host has answered a request.
+    /// The host has sent a SYN-ACK.
     Answered,
     /// Established.
     Open,
@@ -48,9 +47,9 @@ pub enum State {
 /// A packet that the host sent.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// When.
+    /// Sending time.
     pub at: Time,
-    /// In a script's terms.
+    /// The packet in a script's notation.
     pub packet: ScriptPacket,
 }
 
@@ -62,63 +61,63 @@ pub struct Endpoint {
     host: Option<Host>,
     agreed: Agreed,
     marks: MarkFeedback,
-    /// The host has requested the connection.
+    /// Whether the host sent the SYN.
     requested: bool,
-    /// When the request or the answer was sent last.
+    /// Time of the last transmission of the SYN or SYN-ACK.
     requested_at: Time,
-    /// First sequence numbers.
+    /// Initial sequence numbers.
     local_isn: u32,
     peer_isn: u32,
-    /// What the host sends, and what it receives.
+    /// Data that the host sends, and data that it receives.
     out: Outgoing,
     back: Cuts,
-    /// Bytes that the application has taken.
+    /// Number of bytes read by the application.
     taken: u64,
     peer_closed: bool,
-    /// The timestamp to echo.
+    /// Timestamp to echo.
     ts_recent: u32,
-    /// The last packet had a later one than those before.
+    /// Whether the last packet had a later timestamp than those before.
     ts_is_newer: bool,
-    /// When the packets were sent that carry a script's timestamps.
+    /// Sending times of the packets, by the script's timestamp.
     ts_sent: BTreeMap<u32, Time>,
     probe: Option<Probe>,
-    /// When new data may leave, where that is paced.
+    /// Pacing of new data, if enabled.
     pacing: Option<WritePacing>,
-    /// The end of the peer's stream is acknowledged by then.
+    /// Deadline of the acknowledgement of the peer's FIN.
     ack_by: Option<Time>,
-    /// Congestion is echoed.
+    /// Whether ECE is set in acknowledgements.
     echoes: bool,
     outbox: VecDeque<Live>,
 }
 
-/// The stream of bytes that the host sends. Its end (FIN) is a byte.
+/// Byte stream that the host sends. FIN counts as a byte.
 #[derive(Debug, Default)]
 struct Outgoing {
-    /// Segments sent.
+    /// Sent segments.
     cuts: Cuts,
-    /// In which piece each of them left first, and the piece that is next.
+    /// Burst of the first transmission of each segment, and the current burst.
     pieces: Vec<u64>,
     piece: u64,
-    /// The segment that was sent again just before, at the same moment.
+    /// Segment retransmitted immediately before, at the same time.
     last_again: Option<u64>,
-    /// Where it is pushed.
+    /// Ends of the segments with PSH.
     pushes: Pushes,
-    /// Bytes that the application has written.
+    /// Number of bytes written by the application.
     written: u64,
-    /// Of them, those that TCP has been given.
+    /// Number of these bytes passed to TCP.
     given: u64,
-    /// Where the stream ends, if it does.
+    /// End of the stream, once it is closed.
     fin: Option<u64>,
-    /// The peer's window: its right edge in bytes, and how large it was told last.
+    /// The peer's window: its right edge in bytes, and its last advertised size.
     window_end: u64,
     window: u64,
-    /// The largest there has been.
+    /// Largest window advertised so far.
     largest_window: u64,
-    /// Small segments need not wait for each other.
+    /// Whether Nagle's algorithm is off.
     no_delay: bool,
 }
 
-/// A probe for a window that was closed.
+/// Timer of probes for a closed window.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     at: Time,
@@ -126,7 +125,7 @@ struct Probe {
 }
 
 impl Endpoint {
-    /// A closed one.
+    /// Creates a closed endpoint.
     pub fn new(settings: Settings) -> Self {
         Endpoint {
             agreed: Agreed::none(&settings),
@@ -154,30 +153,30 @@ impl Endpoint {
         }
     }
 
-    /// How far the connection is.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Requests are answered from now on.
+    /// Accepts connections from now on.
     pub fn listen(&mut self) {
         self.state = State::Listening;
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn at(&mut self, now: Time) -> &mut Self {
         self.now = self.now.max(now);
         self
     }
 
-    /// When it wants to be woken.
+    /// Returns the time of the next wake-up.
     pub fn next_wake(&self) -> Option<Time> {
         let host = self.host.as_ref().and_then(Host::next_wake);
         let probe = self.probe.map(|probe| probe.at);
         host.into_iter().chain(probe).chain(self.ack_by).chain(self.pace_at()).min()
     }
 
-    /// Sets the clock to the next wake-up and lets it happen.
+    /// Sets the clock to the next wake-up and processes it.
     pub fn wake(&mut self) {
         let Some(at) = self.next_wake() else { return };
         self.now = self.now.max(at);
@@ -195,68 +194,68 @@ impl Endpoint {
         self.hand_over();
     }
 
-    /// Takes the first packet that was sent and not yet taken.
+    /// Takes the first sent packet that has not been taken.
     pub fn take_sent(&mut self) -> Option<Live> {
         self.outbox.pop_front()
     }
 
-    /// A packet that was sent is the one that a script gives this timestamp.
+    /// Associates a timestamp of the script with the packet sent at `sent`.
     pub fn note_timestamp(&mut self, script: u32, sent: Time) {
         self.ts_sent.insert(script, sent);
     }
 
-    /// The script gives the host's first packet this sequence number.
+    /// Sets the initial sequence number that the script gives the host.
     pub fn set_isn(&mut self, isn: u32) {
         self.local_isn = isn;
     }
 
-    /// From now on the host's interface takes no segment.
+    /// Makes the host's interface reject segments from now on.
     pub fn refuse_segments(&mut self) {
         if let Some(host) = &mut self.host {
             host.refuse_segments();
         }
     }
 
-    /// The state of the sender, once there is a connection.
+    /// Returns the state of the sender of an established connection.
     pub fn info(&self) -> Option<SenderInfo> {
         self.host.as_ref().filter(|_| self.state == State::Open).map(Host::info)
     }
 
-    /// Largest payload of a segment.
+    /// Returns the largest payload of a segment.
     pub fn mss(&self) -> u16 {
         self.agreed.mss
     }
 
-    /// Bytes that have arrived in order and that the application has not taken.
+    /// Returns the number of bytes received in order and not yet read by the application.
     pub fn readable(&self) -> u64 {
         let arrived = self.host.as_ref().map_or(0, |host| self.back.end_of(host.expects()));
         arrived - u64::from(self.peer_closed && arrived == self.back.end()) - self.taken
     }
 
-    /// The application takes so many.
+    /// Reads `bytes` bytes in the application.
     pub fn read(&mut self, bytes: u64) {
         self.taken += bytes;
     }
 
-    /// Whether both ends have closed, and the peer knows that the host has.
+    /// Whether both ends have closed, and the host's FIN is acknowledged.
     fn is_over(&self) -> bool {
         let reported = self.info().is_some_and(|info| info.unacked == 0);
         let all_sent = self.out.given == self.out.written && self.out.cuts.end() == self.out.given;
         self.peer_closed && self.out.fin.is_some() && all_sent && reported
     }
 
-    /// Whether the peer will send no more, and everything has been taken.
+    /// Whether the peer has closed, and the application has read all data.
     pub fn is_read_to_the_end(&self) -> bool {
         self.peer_closed && self.readable() == 0
     }
 
-    /// Small segments leave at once (`TCP_NODELAY`).
+    /// Disables Nagle's algorithm (`TCP_NODELAY`).
     pub fn set_no_delay(&mut self) {
         self.out.no_delay = true;
         self.send_written();
     }
 
-    /// The application writes so many bytes.
+    /// Writes `bytes` bytes from the application.
     pub fn write(&mut self, bytes: u64) {
         let bounds = self.bounds();
         let written = self.out.written;
@@ -265,7 +264,7 @@ impl Endpoint {
         self.send_written();
     }
 
-    /// What bounds the buffers of a write, and what leaves while it goes on.
+    /// Returns the bounds of the buffers of a write, and of the data sent during the write.
     fn bounds(&self) -> Bounds {
         let (mss, sent) = (u64::from(self.agreed.mss), self.out.cuts.end());
         let (room, half) = self.info().map_or((0, 0), |info| {
@@ -280,7 +279,7 @@ impl Endpoint {
         }
     }
 
-    /// The application has nothing more to say.
+    /// Closes the stream of the application.
     pub fn close(&mut self) {
         if self.state == State::Listening {
             self.state = State::Closed;

@@ -1,4 +1,4 @@
-//! What the host sends: from segments to packets.
+//! Packets sent by the host: conversion of segments to packets.
 
 use tidegate_mechanisms::units::Span;
 use tidegate_simulator::host::handshake::Cause;
@@ -8,16 +8,17 @@ use super::marks::{options_of, with_ace};
 use super::{Endpoint, LONGEST_PROBE, Live, Outgoing, Probe, State};
 use crate::script::{EcnField, Flags, PacketDirection, ScriptPacket, TcpOption};
 
-/// How long an acknowledgement waits for company.
+/// Maximum delay of a FIN's acknowledgement, in which the host's own FIN can carry it.
 const ACK_DELAY: Span = Span::from_millis(40);
-/// The window field: scripts seldom look at it, and the simulated host offers more than anybody sends.
+/// The window field: scripts seldom check it, and the simulated host offers more than any script sends.
 const OFFERED_WINDOW: u16 = u16::MAX;
 
 impl Endpoint {
-    /// Requests a connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// Why the simulated host cannot do what the settings ask for.
+    ///
+    /// Fails with the reason why the simulated host does not support the settings.
     pub fn connect(&mut self) -> Result<(), String> {
         (self.state, self.requested) = (State::Requested, true);
         let agreed = self.agreed.clone();
@@ -26,9 +27,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Gives TCP what the application has written, as far as the peer's window lets it go. A segment that is
-    /// not full waits while another such is under way (Nagle, with Minshall's amendment, as in Linux); the first
-    /// `acked` segments no longer are.
+    /// Passes written data to TCP within the peer's window. A segment that is not full waits while another such segment
+    /// is in flight (Nagle, with Minshall's amendment, as in Linux); the first `acked` segments are acknowledged.
     pub(super) fn give(&mut self, acked: u64) {
         if self.pacing.is_some() {
             return;
@@ -53,8 +53,8 @@ impl Endpoint {
         out.given = out.written;
     }
 
-    /// How far the stream may go by the peer's window: whole segments alone, so that the window's last few
-    /// bytes stay unused.
+    /// Returns the end of the data allowed by the peer's window, in whole segments: the last few bytes of the window
+    /// stay unused.
     pub(super) fn may_give(&self) -> u64 {
         let out = &self.out;
         if out.window_end >= out.written {
@@ -64,14 +64,14 @@ impl Endpoint {
         sent + out.window_end.saturating_sub(sent) / mss * mss
     }
 
-    /// Makes packets of what has left the host, and lets more leave where that is due.
+    /// Converts the segments sent by the host to packets, and sends paced data that is due.
     pub(super) fn hand_over(&mut self) {
         self.hand_over_now();
         self.pace();
         self.watch_window();
     }
 
-    /// Makes packets of what has left the host.
+    /// Converts the segments sent by the host to packets.
     pub(super) fn hand_over_now(&mut self) {
         let Some(host) = &mut self.host else { return };
         let sent = host.take_sent();
@@ -80,7 +80,7 @@ impl Endpoint {
         while let Some(packet) = sent.next() {
             match packet {
                 Sent::Request => {
-                    // The first answer is to the request, those that follow come of its timeouts.
+                    // The first SYN-ACK answers the SYN, the following ones are caused by its retransmission timer.
                     let first = self.marks_nothing_sent();
                     self.send_request(if first { Cause::Request } else { Cause::Timeout });
                 }
@@ -94,8 +94,8 @@ impl Endpoint {
                 }
                 Sent::Ack { next, marks, blocks, .. } => {
                     self.echoes = marks.ace != Ace::NONE && !self.counts_marks();
-                    // What is sent at the same moment carries the acknowledgement. That of the peer's end
-                    // waits for the host's own end (Linux, `tcp_fin`).
+                    // Data sent at the same time carries the acknowledgement. The acknowledgement of the peer's FIN
+                    // waits for the host's own FIN (Linux, `tcp_fin`).
                     let ends = self.peer_closed && next == self.back.count();
                     if ends && self.out.fin.is_none() {
                         self.ack_by = Some(self.now + ACK_DELAY);
@@ -109,7 +109,7 @@ impl Endpoint {
     }
 
     fn emit(&mut self, packet: ScriptPacket) {
-        // Whatever is sent acknowledges.
+        // Every sent packet acknowledges.
         self.ack_by = None;
         self.outbox.push_back(Live { at: self.now, packet });
     }
@@ -138,13 +138,13 @@ impl Endpoint {
         }
     }
 
-    /// The next sequence number expected of the peer.
+    /// Returns the next sequence number expected from the peer.
     fn expected(&self) -> u32 {
         let arrived = self.host.as_ref().map_or(0, |host| self.back.end_of(host.expects()));
         self.peer_isn.wrapping_add(1).wrapping_add(arrived as u32)
     }
 
-    /// Sends the request, or the answer to one.
+    /// Sends the SYN or the SYN-ACK.
     pub(super) fn send_request(&mut self, cause: Cause) {
         let answers = self.state == State::Answered;
         let (ace, received) = self.ask_or_answer(cause);
@@ -177,7 +177,7 @@ impl Endpoint {
         self.local_isn.wrapping_add(1).wrapping_add(byte as u32)
     }
 
-    /// Acknowledges, for a reason that the host's receiver has not.
+    /// Sends an acknowledgement that the host's receiver did not request.
     pub(super) fn send_own_ack(&mut self) {
         let marks = self.say_marks();
         self.send_ack(marks, &Blocks::new());
@@ -203,8 +203,7 @@ impl Endpoint {
         self.emit(packet);
     }
 
-    /// Sets the timer for a probe where the peer's window is all that keeps the host from sending
-    /// (RFC 9293, section 3.8.6.1).
+    /// Sets the window probe timer if only the peer's window keeps the host from sending (RFC 9293, section 3.8.6.1).
     fn watch_window(&mut self) {
         let info = self.info().filter(|info| info.unacked == 0);
         let stuck = info
@@ -232,18 +231,16 @@ impl Endpoint {
 }
 
 impl Outgoing {
-    /// Takes note of a segment that leaves, of which `next` is the one after it at the same moment. Returns
-    /// whether it is pushed.
+    /// Records a segment that is sent, where `next` is the following one at the same time. Returns whether it has PSH.
     ///
-    /// Linux pushes the last byte of some buffers ([`super::pushes`]), and the last segment of what leaves as one
-    /// piece for the interface to cut (since 5.4). When it is sent again, so does what was one piece and is
-    /// one still.
+    /// Linux sets PSH on the last byte of some buffers ([`super::pushes`]), and on the last segment of a burst that the
+    /// interface segments (since 5.4). A retransmitted burst is treated alike if it is still one burst.
     fn note(&mut self, number: u64, bytes: u64, pushed: bool, next: Option<u64>) -> bool {
         let again = number < self.cuts.count();
         if !again {
             self.cuts.push(bytes);
             self.pieces.push(self.piece);
-            // What leaves next at the same moment belongs to the same piece, unless this was its last.
+            // The next segment at the same time belongs to the same burst, unless this was its last.
             self.piece += u64::from(pushed || next.is_none());
         }
         if self.pushes.contains(self.cuts.end_of(number + 1)) {

@@ -1,5 +1,5 @@
-//! WritePacing, where a script gives the host's interface the queue `fq`: each piece of new data leaves when the
-//! one before it would be through at the sender's rate (Linux, `tcp_update_skb_after_send`).
+//! Pacing by the queue `fq` of the host's interface: each burst of new data is sent when the previous one has been
+//! transmitted at the sender's rate (Linux, `tcp_update_skb_after_send`).
 //!
 //! ```text
 //! rate   = gain · max(cwnd, in flight) · MSS / srtt      gain 2 below half of ssthresh, else 1.2
@@ -7,31 +7,31 @@
 //! next   = departure + len/rate − min(time idle before, len/rate / 2)     from the tenth segment on
 //! ```
 //!
-//! Linux hands up to two pieces over in advance, with their times; here each is sent at its time.
+//! Linux passes up to two bursts on in advance, with their times; here each is sent at its time.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::SenderInfo;
 
 use super::{Endpoint, State};
 
-/// Segments that leave at once at the start of a connection.
+/// Number of segments sent without pacing at the start of a connection.
 const UNPACED: u64 = 10;
-/// The largest piece.
+/// Maximum size of a burst, bytes.
 const MOST_BYTES: u64 = 65_536;
 
-/// When the next piece may leave.
+/// Departure time of the next burst.
 #[derive(Clone, Copy, Debug)]
 pub struct WritePacing {
     next: Time,
 }
 
 impl WritePacing {
-    /// At once, at first.
+    /// Creates pacing whose first burst is sent immediately.
     pub fn new() -> Self {
         WritePacing { next: Time::ZERO }
     }
 
-    /// A piece of so many bytes leaves now.
+    /// Records a burst of `bytes` bytes sent now.
     fn on_sent(&mut self, now: Time, bytes: u64, bytes_per_s: u64, segments_sent: u64) {
         let idle = now.since(self.next).as_nanos();
         self.next = self.next.max(now);
@@ -42,7 +42,7 @@ impl WritePacing {
     }
 }
 
-/// In bytes per second; 0 where nothing is known of the round trip.
+/// Returns the pacing rate, bytes/s; 0 without a round-trip time.
 fn rate(info: &SenderInfo, mss: u64) -> u64 {
     let Some(srtt) = info.srtt else { return 0 };
     let slow_start = info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh / 2);
@@ -53,7 +53,7 @@ fn rate(info: &SenderInfo, mss: u64) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Segments of a piece.
+/// Returns the number of segments in a burst.
 fn piece(info: &SenderInfo, rate: u64, mss: u64, least: u32) -> u64 {
     let near = info.min_rtt.map_or(u64::MAX, |rtt| (rtt.as_nanos() / 1000) >> 9);
     let more = if near < 32 { MOST_BYTES >> near } else { 0 };
@@ -62,16 +62,16 @@ fn piece(info: &SenderInfo, rate: u64, mss: u64, least: u32) -> u64 {
 }
 
 impl Endpoint {
-    /// When the next piece is due, if one waits for its time alone.
+    /// Returns the time of the next burst if it waits for pacing only.
     pub(super) fn pace_at(&self) -> Option<Time> {
         let out = &self.out;
         let waits = out.given == out.cuts.end() && self.may_give() > out.given;
         let pacing = self.pacing.filter(|_| waits && self.state == State::Open)?;
-        // What is due already waits for the congestion window.
+        // A burst that is due waits for the congestion window.
         Some(pacing.next).filter(|next| *next > self.now)
     }
 
-    /// Sends the pieces that are due.
+    /// Sends the bursts that are due.
     pub(super) fn pace(&mut self) {
         while let (Some(pacing), Some(info)) = (self.pacing, self.info()) {
             let sent = self.out.cuts.end();
@@ -108,7 +108,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// 10 ms of data: the time idle before is taken off, up to half of it.
+    /// A burst of 10 ms: idle time before it is subtracted, up to half the burst.
     #[test]
     fn a_piece_holds_the_next_up_by_its_length() {
         for (idle_ms, next_ms) in [(0, 110), (2, 108), (50, 105)] {

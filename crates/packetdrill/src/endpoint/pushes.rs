@@ -1,5 +1,5 @@
-//! Which bytes of what an application writes are pushed (PSH): as Linux fills its buffers
-//! (`tcp_sendmsg_locked`, `forced_push`).
+//! Positions of PSH in the data that an application writes, which follow from Linux's buffers (`tcp_sendmsg_locked`,
+//! `forced_push`).
 //!
 //! ```text
 //! buffer   as many full segments as fit into half of the largest window that the peer has offered
@@ -7,47 +7,47 @@
 //!          written since the last push
 //! ```
 //!
-//! While a write goes on, segments leave from the first buffer as far as the window lets them, and what room
-//! that makes is filled before another buffer is begun.
+//! During a write, segments are sent from the first buffer within the window, and the freed space is filled before
+//! another buffer is begun.
 
 use std::collections::BTreeSet;
 
-/// No buffer is larger than what an interface cuts into segments.
+/// Maximum size of a buffer that an interface segments, bytes.
 const MOST_BYTES: u64 = 65_535;
 
-/// What bounds a write, in bytes.
+/// Bounds of a write, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Payload of a full segment.
     pub mss: u64,
-    /// The largest window that the peer has offered.
+    /// Largest window that the peer has advertised.
     pub largest_window: u64,
-    /// What has left so far, from the start of the stream.
+    /// End of the data sent so far, from the start of the stream.
     pub sent: u64,
-    /// How far the stream may go now.
+    /// End of the data that may be sent now.
     pub may_go: u64,
-    /// What leaves as one piece.
+    /// Size of a burst.
     pub piece: u64,
 }
 
-/// Where the stream is pushed.
+/// Positions of PSH in the stream.
 #[derive(Debug, Default)]
 pub struct Pushes {
-    /// Ends of buffers that are.
+    /// Ends of buffers with PSH.
     ends: BTreeSet<u64>,
-    /// Where the last buffer begins.
+    /// Start of the last buffer.
     start: u64,
-    /// What had been written at the last push.
+    /// End of the data written at the last PSH.
     pushed: u64,
 }
 
 impl Pushes {
-    /// Whether a segment that ends here is pushed.
+    /// Whether a segment with this end has PSH.
     pub fn contains(&self, end: u64) -> bool {
         self.ends.contains(&end)
     }
 
-    /// The application writes on from `at` to `end`.
+    /// Writes the bytes from `at` to `end`.
     pub fn write(&mut self, mut at: u64, end: u64, bounds: Bounds) {
         let Bounds { mss, largest_window, mut sent, may_go, piece } = bounds;
         let half = largest_window / 2;
@@ -55,7 +55,7 @@ impl Pushes {
         self.start = self.start.max(sent);
         let mut forced = false;
         if at > self.start && at - self.start < buffer {
-            // The last buffer is filled up, and its push is put off to its new end.
+            // The last buffer is filled up, and its PSH moves to the new end.
             self.ends.remove(&at);
         }
         while at < end {
@@ -90,7 +90,7 @@ mod tests {
     const SMALL: Bounds =
         Bounds { mss: 1_000, largest_window: 32_896, sent: 2_000, may_go: 4_000, piece: 1_000 };
 
-    /// Half of the window is 16448 B, a buffer 16000 B. Two segments leave while the first is filled.
+    /// Half of the window is 16448 B, a buffer 16000 B. Two segments are sent while the first is filled.
     #[test]
     fn a_full_buffer_is_pushed_if_half_the_window_was_written_since_the_last_push() {
         let mut pushes = Pushes { pushed: 2_000, ..Pushes::default() };

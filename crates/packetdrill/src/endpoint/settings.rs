@@ -1,4 +1,4 @@
-//! What a script sets of its host.
+//! Settings of the host that a script changes.
 
 use tidegate_mechanisms::units::Span;
 use tidegate_simulator::host::OptionPlan;
@@ -6,16 +6,16 @@ use tidegate_simulator::host::handshake::Mode;
 
 use crate::commands::Request;
 
-/// The kernel's settings, as far as the simulated host has them.
+/// Kernel settings supported by the simulated host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `tcp_timestamps`
     pub timestamps: bool,
     /// `tcp_sack`
     pub sack: bool,
-    /// `tcp_ecn`: what it asks for itself.
+    /// `tcp_ecn`: mode requested by the host.
     pub ecn_asks: Mode,
-    /// `tcp_ecn`: what it agrees to where the peer asks.
+    /// `tcp_ecn`: mode accepted if the peer requests it.
     pub ecn_agrees: Mode,
     /// `tcp_ecn_fallback`
     pub ecn_fallback: bool,
@@ -23,23 +23,23 @@ pub struct Settings {
     pub accurate_option: OptionPlan,
     /// `tcp_congestion_control`
     pub congestion_control: String,
-    /// The window scale that follows from `tcp_rmem`.
+    /// Window scale, which follows from `tcp_rmem`.
     pub window_shift: u8,
     /// `tcp_slow_start_after_idle`
     pub restarts_after_idle: bool,
     /// `tcp_min_tso_segs`
     pub min_burst: u32,
-    /// A tick of the kernel's clock.
+    /// Tick of the kernel's clock.
     pub tick: Span,
-    /// The queue of the interface is `fq`, so that TCP is paced.
+    /// Whether the interface has the queue `fq`, which enables TCP pacing.
     pub paced: bool,
 }
 
-/// The player may set another.
+/// Default tick; the player may set another.
 const TICK: Span = Span::from_millis(1);
 
 impl Default for Settings {
-    /// A kernel's own.
+    /// Returns the defaults of a kernel.
     fn default() -> Self {
         Settings {
             timestamps: true,
@@ -58,7 +58,7 @@ impl Default for Settings {
     }
 }
 
-/// Settings that make no difference here: sizes of buffers, retries, and choices that every script makes.
+/// Settings without effect on the simulated host: buffer sizes, retries, and choices made by every script.
 const WITHOUT_EFFECT: [&str; 15] = [
     "tcp_ecn_option_beacon",
     "tcp_wmem",
@@ -76,15 +76,16 @@ const WITHOUT_EFFECT: [&str; 15] = [
     "tcp_early_retrans",
     "tcp_dsack",
 ];
-/// Settings that scripts set to what the host has anyway.
+/// Settings that scripts set to the only value of the simulated host.
 const ONLY: [(&str, &str); 3] =
     [("tcp_reordering", "3"), ("tcp_recovery", "1"), ("tcp_cubic.parameters.hystart_detect", "3")];
 
 impl Settings {
-    /// Takes what commands ask for.
+    /// Applies a request of a command.
     ///
     /// # Errors
-    /// Why the host cannot: the setting or the value is none that it has.
+    ///
+    /// Fails on a setting or value that the host does not support.
     pub fn take(&mut self, request: &Request) -> Result<(), String> {
         let (name, value) = match request {
             Request::Set(name, value) => (name.as_str(), value.trim()),
@@ -140,7 +141,7 @@ impl Settings {
         self.paced = match queue.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["pfifo" | "pfifo_fast" | "noqueue"] => false,
             ["fq"] => true,
-            // From the moment of the command on: the player sees to it.
+            // Takes effect at the time of the command, in the player.
             ["pfifo", "limit", "0"] => self.paced,
             _ => return Err(format!("the host's own queue: {}", queue.join(" "))),
         };
@@ -148,7 +149,7 @@ impl Settings {
     }
 }
 
-/// `tcp_ecn_option`: with no packet, some, or each.
+/// Parses `tcp_ecn_option`: the option is sent with no, some, or all packets.
 pub fn accurate_option(value: &str) -> Option<OptionPlan> {
     match value.trim() {
         "0" => Some(OptionPlan::Off),
@@ -158,7 +159,7 @@ pub fn accurate_option(value: &str) -> Option<OptionPlan> {
     }
 }
 
-/// Linux, `tcp_select_initial_window`: so that the largest buffer can be told in 16 bits.
+/// Returns the window scale with which the largest buffer fits into 16 bits (Linux, `tcp_select_initial_window`).
 fn window_shift(most_bytes: u64) -> u8 {
     let bits = 64 - most_bytes.leading_zeros() as u8;
     bits.saturating_sub(16).min(14)

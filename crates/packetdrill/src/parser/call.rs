@@ -13,7 +13,7 @@ use crate::error::ScriptError;
 use crate::lexer::TokenKind;
 use crate::script::{Action, Arg, Call};
 
-/// Structures within structures; no script has more.
+/// Maximum nesting depth of structures.
 const DEEPEST: usize = 32;
 
 impl Parser<'_> {
@@ -93,7 +93,7 @@ impl Parser<'_> {
             },
             TokenKind::Sign('-') => Arg::Number(-self.number::<i64>("a number")?),
             TokenKind::Text(text) => {
-                // `"text"...`: the rest is anything.
+                // `"text"...`: the rest is arbitrary.
                 if self.kind() == Some(&TokenKind::Ellipsis) {
                     self.at += 1;
                 }

@@ -1,6 +1,5 @@
-//! Reads a script: packetdrill's language as its `syntax.md` has it, as far as it is about one TCP
-//! connection. What is not about TCP packets is read as [`Action::Foreign`], so that it can be told from
-//! an error.
+//! Parser of scripts: packetdrill's language as in its `syntax.md`, limited to a single TCP connection. Events other
+//! than TCP packets are parsed as [`Action::Foreign`], so that they are distinct from errors.
 
 mod call;
 mod packet;
@@ -9,15 +8,16 @@ use crate::error::ScriptError;
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::script::{Action, Event, Script, Setting, When};
 
-/// A second; times in scripts are in seconds, here in microseconds.
+/// Microseconds per second; times in scripts are in seconds, here in microseconds.
 const SECOND_US: f64 = 1e6;
-/// No event waits longer: an hour.
+/// Maximum time of an event, one hour, in microseconds.
 const LONGEST_US: f64 = 3.6e9;
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first thing that is not as the language has it: its line, what it is and what was expected.
+///
+/// Fails on the first violation of the grammar: its line, the word found and the expected one.
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { text, tokens: &tokens, at: 0 };
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// The line of the next word, or of the last.
+    /// Returns the line of the next word, or of the last.
     fn line(&self) -> usize {
         self.peek().or(self.tokens.last()).map_or(1, |token| token.line)
     }
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// A whole number within the range of its type.
+    /// Parses an integer within the range of its type.
     fn number<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ScriptError> {
         let value = match self.kind() {
             Some(TokenKind::Number(digits)) => whole(digits),
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// All characters up to the next space, and the words that they hold.
+    /// Takes all characters up to the next space, and the words that they form.
     fn run_of_characters(&mut self) -> &'a str {
         let Some(first) = self.next() else { return "" };
         let mut to = first.to;
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         &self.text[first.from..to]
     }
 
-    /// Leaves out what is left of the line.
+    /// Skips the rest of the line.
     fn skip_line(&mut self, line: usize) {
         while self.peek().is_some_and(|token| token.line == line) {
             self.at += 1;
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         ))
     }
 
-    /// In microseconds.
+    /// Parses a time, in microseconds.
     fn time(&mut self) -> Result<u64, ScriptError> {
         let seconds = match self.kind() {
             Some(TokenKind::Number(digits)) => digits.parse::<f64>().ok(),

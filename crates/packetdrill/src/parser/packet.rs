@@ -17,7 +17,7 @@ use crate::script::{
     Action, ByteCounter, EcnField, Flags, PacketDirection, ScriptPacket, TcpOption,
 };
 
-/// Words that begin a packet which is not plain TCP over IP.
+/// First words of packets that are not plain TCP over IP.
 const FOREIGN: [&str; 9] = ["icmp", "udp", "gre", "GREv0", "mpls", "ipv4", "ipv6", "encap", "sctp"];
 
 impl Parser<'_> {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `[ect0]` or `(ttl 255)`.
+    /// Parses `[ect0]` or `(ttl 255)`.
     fn ip(&mut self) -> Result<(Option<EcnField>, Option<String>), ScriptError> {
         let close = match self.kind() {
             Some(TokenKind::Sign('[')) => ']',
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(flags)
     }
 
-    /// `1:1001(1000)`.
+    /// Parses `1:1001(1000)`.
     fn sequence(&mut self) -> Result<(u32, u32), ScriptError> {
         let line = self.line();
         let seq: u32 = self.number("a sequence number")?;

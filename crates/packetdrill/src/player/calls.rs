@@ -1,4 +1,4 @@
-//! System calls: sockets, and one connection behind them.
+//! System calls: sockets, and a single connection.
 
 use tidegate_mechanisms::units::Time;
 
@@ -7,7 +7,7 @@ use super::{Player, Stop};
 use crate::endpoint::{Endpoint, State};
 use crate::script::{Arg, Call};
 
-/// Options of sockets without effect here.
+/// Socket options without effect on the simulated host.
 const HARMLESS: [&str; 9] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -20,27 +20,27 @@ const HARMLESS: [&str; 9] = [
     "SO_LINGER",
 ];
 
-/// No script writes more at once.
+/// Maximum number of bytes of a write.
 const MOST_WRITTEN: i64 = 1 << 30;
 
-/// File descriptors and what they are.
+/// File descriptors and their objects.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// That of the listener and that of the connection.
+    /// File descriptors of the listener and of the connection.
     listener: Option<i64>,
     stream: Option<i64>,
     nonblocking: bool,
-    /// A call that blocks: its line, its name and when it has to return.
+    /// A blocking call: its line, its name and the time range of its return.
     blocked: Option<(usize, &'static str, Time, Time)>,
 }
 
 impl Sockets {
-    /// A call that has not returned.
+    /// Returns a call that has not returned.
     pub fn pending(&self) -> Option<(usize, &'static str)> {
         self.blocked.map(|(line, name, ..)| (line, name))
     }
 
-    /// Lets a call return that was waiting for a connection.
+    /// Lets a call return that waits for a connection.
     pub fn look_after(&mut self, host: &mut Endpoint, clock: &ScriptClock) -> Result<(), Stop> {
         if host.state() != State::Open {
             return Ok(());
@@ -50,10 +50,11 @@ impl Sockets {
     }
 }
 
-/// Whether a call, with these arguments, is one that the simulated host knows.
+/// Checks that the simulated host supports a call with these arguments.
 ///
 /// # Errors
-/// What it does not know.
+///
+/// Fails with a description of what is not supported.
 pub fn check(call: &Call) -> Result<(), String> {
     let arg = |n: usize| call.args.get(n);
     let result = match call.result {

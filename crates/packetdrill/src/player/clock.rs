@@ -1,4 +1,4 @@
-//! When things happen, and when they should: packetdrill's rules for times.
+//! Times of events, actual and expected, by packetdrill's rules.
 //!
 //! ```text
 //! +t         t after the event before has happened; of two packets that arrive, after the time that
@@ -14,10 +14,10 @@ use super::{PlayOptions, START, Stop};
 use crate::endpoint::{Endpoint, Live};
 use crate::script::When;
 
-/// No script takes longer.
+/// Maximum duration of a script.
 const LONGEST: Span = Span::from_secs(86_400);
 
-/// When an event is due.
+/// Expected time of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
     first: Time,
@@ -27,36 +27,36 @@ pub struct Due {
 }
 
 impl Due {
-    /// The earliest and the latest time.
+    /// Returns the earliest and the latest expected time.
     pub fn range(&self) -> (Time, Time) {
         (self.first, self.last)
     }
 
-    /// Between two times, with the clock's tolerance.
+    /// Returns an expected range between two times, with the clock's tolerance.
     pub fn between(first: Time, last: Time, clock: &ScriptClock) -> Self {
         Due { first, last, any: false, tolerance: clock.tolerance }
     }
 
-    /// Whether that is when it was due.
+    /// Whether an actual time is within the expected range.
     pub fn holds(&self, at: Time) -> bool {
         self.any || (at + self.tolerance >= self.first && at <= self.last + self.tolerance)
     }
 }
 
-/// The present, and the event before.
+/// The current time, and the previous event.
 pub struct ScriptClock {
-    /// The present.
+    /// Current time.
     pub now: Time,
     tolerance: Span,
     tolerance_percent: f64,
-    /// When the event before was due, and whether it was a packet that arrived.
+    /// Expected time of the previous event, and whether that event was the arrival of a packet.
     before: Time,
     before_arrived: bool,
-    /// What relative times of the present event count from.
+    /// Base of relative times of the current event.
     base: Time,
-    /// Sent, and not yet asked for.
+    /// Sent packets that the script has not yet expected.
     sent: VecDeque<Live>,
-    /// Where timestamps of the script begin: a value and when it was sent.
+    /// Base of the script's timestamps: a value and its sending time.
     timestamps: Option<(u32, Time)>,
 }
 
@@ -74,10 +74,11 @@ impl ScriptClock {
         }
     }
 
-    /// When the next event is due.
+    /// Returns the expected time of the next event.
     ///
     /// # Errors
-    /// If that is more than a day after the start.
+    ///
+    /// Fails if the time is more than a day after the start.
     pub fn due(&mut self, when: When, arrives: bool) -> Result<Due, Stop> {
         let relative = if self.before_arrived && arrives { self.before } else { self.now };
         self.base = match when {
@@ -100,12 +101,12 @@ impl ScriptClock {
         Ok(Due { first, last, any: when == When::Any, tolerance: self.tolerance.max(share) })
     }
 
-    /// So many microseconds on the clock of the present event.
+    /// Returns the time `us` microseconds after the base of the current event.
     pub fn at(&self, us: u64) -> Time {
         self.base + Span::from_micros(us)
     }
 
-    /// Lets the host do what it does until an event is due.
+    /// Runs the host until an event is due.
     pub fn wait_for(&mut self, due: Due, host: &mut Endpoint) -> Result<(), Stop> {
         while host.next_wake().is_some_and(|at| at < due.first) {
             host.wake();
@@ -115,7 +116,7 @@ impl ScriptClock {
         self.check(due, self.now, "this")
     }
 
-    /// The next packet that the host sends, by `end`.
+    /// Returns the next packet that the host sends, by `end`.
     pub fn next_sent(&mut self, host: &mut Endpoint, end: Time) -> Option<Live> {
         self.collect(host);
         while self.sent.is_empty() {
@@ -133,7 +134,7 @@ impl ScriptClock {
         }
     }
 
-    /// Whether something happened when it was due.
+    /// Checks that an event happened at the expected time.
     pub fn check(&self, due: Due, at: Time, what: &str) -> Result<(), Stop> {
         if due.holds(at) {
             return Ok(());
@@ -149,13 +150,13 @@ impl ScriptClock {
         Err(Stop::Failed(message))
     }
 
-    /// Seconds since the start of the script.
+    /// Returns the time since the start of the script, seconds.
     fn seconds(&self, at: Time) -> f64 {
         (at.since(START).as_nanos() / 1000) as f64 / 1e6
     }
 
-    /// How far the timestamp that a script has for a packet is from that of a clock which ticks since the
-    /// first such packet.
+    /// Returns the difference between a packet's timestamp in the script and that of a clock that started with the
+    /// first timestamp.
     pub fn timestamp_error(&mut self, script: u32, sent: Time, tick: Span) -> Span {
         let (first, at) = *self.timestamps.get_or_insert((script, sent));
         let ticks = sent.since(at).as_nanos() / tick.as_nanos().max(1);

@@ -1,4 +1,4 @@
-//! Whether the host sent what the script says.
+//! Comparison of sent packets with the script.
 
 use tidegate_mechanisms::units::Time;
 
@@ -7,8 +7,8 @@ use super::{PlayOptions, Stop};
 use crate::endpoint::Live;
 use crate::script::{EcnField, ScriptPacket, TcpOption};
 
-/// The packets as one: the host's segments may be pieces of what a script has as one packet, as
-/// segmentation offload makes them.
+/// Joins the host's segments into one packet: a script may combine several into one packet, as segmentation offload
+/// does.
 pub fn joined(script: &ScriptPacket, pieces: &[Live]) -> Result<Live, Stop> {
     let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
         return Err(Stop::Failed("nothing was sent".to_owned()));
@@ -32,7 +32,7 @@ pub fn joined(script: &ScriptPacket, pieces: &[Live]) -> Result<Live, Stop> {
     Ok(Live { at: last.at, packet })
 }
 
-/// The timestamp of a packet.
+/// Returns the timestamp of a packet.
 pub fn timestamp(packet: &ScriptPacket) -> Option<u32> {
     packet.options.as_deref()?.iter().find_map(|option| match option {
         TcpOption::Timestamps { val, .. } => Some(*val),
@@ -40,7 +40,7 @@ pub fn timestamp(packet: &ScriptPacket) -> Option<u32> {
     })
 }
 
-/// Compares a packet that was sent at `sent` with that of the script.
+/// Compares a packet sent at `sent` with the script's packet.
 pub fn packet(
     script: &ScriptPacket,
     live: &ScriptPacket,
@@ -84,7 +84,7 @@ fn ecn_fits(script: Option<EcnField>, live: Option<EcnField>) -> bool {
     }
 }
 
-/// The same options in the same order; of timestamps the values are looked at elsewhere.
+/// Whether the options and their order are equal; the values of timestamps are checked elsewhere.
 fn options_fit(script: Option<&[TcpOption]>, live: &[TcpOption]) -> bool {
     let Some(script) = script else { return true };
     script.len() == live.len()

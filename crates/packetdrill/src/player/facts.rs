@@ -1,4 +1,4 @@
-//! What `tcp_info` says, for assertions: the fields that the simulated host knows.
+//! Fields of `tcp_info` for assertions, as far as the simulated host provides them.
 
 use tidegate_mechanisms::units::Span;
 use tidegate_simulator::host::{CongestionState, SenderInfo};
@@ -6,7 +6,7 @@ use tidegate_simulator::host::{CongestionState, SenderInfo};
 use crate::code::{Names, Value};
 use crate::endpoint::{Endpoint, State};
 
-/// Linux: no congestion yet.
+/// Value of the slow start threshold before the first congestion (Linux).
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
 
 const CONSTANTS: [(&str, i64); 10] = [
@@ -22,7 +22,7 @@ const CONSTANTS: [(&str, i64); 10] = [
     ("TCP_LISTEN", 10),
 ];
 
-/// Names and what they stand for at the moment.
+/// Returns the current values by name.
 pub fn of(host: &Endpoint) -> Names {
     let mut facts: Vec<(&str, i64)> = CONSTANTS.to_vec();
     let state = match host.state() {
@@ -40,7 +40,7 @@ pub fn of(host: &Endpoint) -> Names {
     facts.into_iter().map(|(name, fact)| (name.to_owned(), Value::Number(fact))).collect()
 }
 
-/// Names that may stand for something at some time.
+/// Returns the names that can have a value.
 pub fn known() -> Names {
     let nothing = of_sender(&SenderInfo {
         state: CongestionState::Open,

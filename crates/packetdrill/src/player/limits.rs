@@ -1,20 +1,21 @@
-//! What is outside the model, found before anything is played, so that it does not depend on how far a
-//! script comes.
+//! Detection of unsupported features before a script is played, so that the verdict does not depend on earlier
+//! failures.
 
 use super::{PlayOptions, calls, facts, settings};
 use crate::code::{Code, Names, Value};
 use crate::endpoint::Settings;
 use crate::script::{Action, PacketDirection, Script, ScriptPacket, TcpOption};
 
-/// The settings that a script asks for.
+/// Returns the settings that a script requests.
 ///
 /// # Errors
-/// Line and name of the first thing that the simulated host does not have.
+///
+/// Fails with the line and name of the first feature that the simulated host does not support.
 pub fn check(script: &Script, options: &PlayOptions) -> Result<Settings, (usize, String)> {
     if let Some(beyond) = &options.beyond {
         return Err(beyond.clone());
     }
-    // What a script is about stands in what it does, not in how it prepares the host.
+    // Events are checked first, since they describe the subject of the script better than the settings.
     let mut names = facts::known();
     let mut connections = 0;
     for event in &script.events {

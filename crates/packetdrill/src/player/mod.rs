@@ -1,8 +1,8 @@
 //! Plays a script against the host under test, in virtual time.
 //!
-//! Time moves from event to event: what the script does happens at its time, what the host does in
-//! between happens by its own timers, and what it sends waits in a queue until the script asks for it, as
-//! in packetdrill. Host and script take no time to work, so a run is a function of the script.
+//! Time advances from event to event: actions of the script happen at their time, those of the host in between by its
+//! own timers, and packets of the host wait in a queue until the script expects them, as in packetdrill. Host and
+//! script need no processing time, so a run is a function of the script.
 
 mod calls;
 mod clock;
@@ -24,31 +24,31 @@ use calls::Sockets;
 use clock::ScriptClock;
 pub use options::PlayOptions;
 
-/// packetdrill waits so much longer for a packet than the script says.
+/// Additional time that packetdrill waits for a packet after the expected one.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// What became of a script.
+/// Verdict on a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptVerdict {
-    /// Everything was as the script says.
+    /// The host behaved as the script expects.
     Passed,
-    /// The host did something else.
+    /// The host behaved differently.
     Failed {
         /// Line of the script.
         line: usize,
-        /// What was expected and what happened.
+        /// Expected and actual behaviour.
         message: String,
     },
-    /// The script asks for what the simulated host does not have.
+    /// The script needs a feature that the simulated host does not support.
     Outside {
         /// Line of the script.
         line: usize,
-        /// What that is.
+        /// The feature.
         reason: String,
     },
 }
 
-/// Why a script ends before its end.
+/// Reason why a script ends early.
 #[derive(Debug)]
 enum Stop {
     Failed(String),
@@ -64,13 +64,15 @@ impl Stop {
     }
 }
 
-/// Ticks a second of the kernels that scripts were written on: `CONFIG_HZ`, of which timers are multiples.
+/// Ticks per second of the kernels for which scripts were written: `CONFIG_HZ`, which determines the timer resolution.
 pub const TICKS: [u32; 2] = [1000, 250];
 
-/// Reads and plays a script, on a clock with so many ticks a second as it passes with.
+/// Parses and plays a script, with the first clock of [`TICKS`] with which it passes. Returns the verdict and the ticks
+/// per second.
 ///
 /// # Errors
-/// What is wrong with the script.
+///
+/// Fails on an error in the script.
 pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptError> {
     let [first, second] = TICKS;
     let verdict = play_at(text, first)?;
@@ -82,10 +84,11 @@ pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptError
     Ok((verdict, first))
 }
 
-/// Reads and plays a script.
+/// Parses and plays a script.
 ///
 /// # Errors
-/// What is wrong with the script.
+///
+/// Fails on an error in the script.
 pub fn play(text: &str) -> Result<ScriptVerdict, ScriptError> {
     play_at(text, TICKS[0])
 }
@@ -107,7 +110,7 @@ struct Player<'a> {
     host: Endpoint,
     sockets: Sockets,
     clock: ScriptClock,
-    /// What Python has set.
+    /// Names set by Python code.
     names: Names,
 }
 
@@ -153,7 +156,7 @@ impl<'a> Player<'a> {
             Action::ScriptPacket(packet) => self.host.arrive(packet).map_err(Stop::Outside)?,
             Action::Call(call) => self.call(call, event.line, due)?,
             Action::Code(text) => self.check(text)?,
-            // Whatever else they ask for has been taken before the start.
+            // All other settings have been applied before the start.
             Action::Command(text) if commands::closes_interface(text) => {
                 self.host.refuse_segments();
             }
@@ -167,7 +170,7 @@ impl<'a> Player<'a> {
         self.sockets.look_after(&mut self.host, &self.clock)
     }
 
-    /// The host has to send this packet, in one piece or in several of the same size.
+    /// Expects a packet from the host, as one segment or as several of the same size.
     fn expect(&mut self, script: &ScriptPacket, due: clock::Due) -> Result<(), Stop> {
         let (_, last) = due.range();
         let mut pieces = Vec::new();
@@ -212,8 +215,8 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The settings that all commands of a script ask for, or the line and the reason why not. Which packets have
-/// the option of accurate ECN is the only one that may change on the path.
+/// Returns the settings that all commands of a script request, or the line and reason of a rejection. Only the option
+/// of accurate ECN may change during the script.
 fn settings(script: &Script) -> Result<Settings, (usize, String)> {
     let mut settings = Settings::default();
     let mut first_option = None;
@@ -235,7 +238,7 @@ fn settings(script: &Script) -> Result<Settings, (usize, String)> {
     Ok(settings)
 }
 
-/// What commands ask for with which packets the option of accurate ECN goes.
+/// Returns the requested use of the option of accurate ECN.
 fn accurate_option_of(text: &str) -> Option<OptionPlan> {
     let requests = commands::read(text).ok()?;
     requests.iter().rev().find_map(|request| match request {
@@ -244,5 +247,5 @@ fn accurate_option_of(text: &str) -> Option<OptionPlan> {
     })
 }
 
-/// The start of all runs. Timestamps count from it, and what was sent before it has been is not known.
+/// Start time of all runs. Timestamps count from it, and sending times before it are unknown.
 const START: Time = Time::from_nanos(1_000_000_000);

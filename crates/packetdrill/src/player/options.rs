@@ -1,27 +1,27 @@
-//! The `--option=value` lines of a script that are of consequence here.
+//! The `--option=value` lines of a script.
 
 use tidegate_mechanisms::units::Span;
 
 use crate::error::ScriptError;
 use crate::script::Script;
 
-/// What a script says of how it is to be played.
+/// Options of a script for its playback.
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
-    /// Events may be so much earlier or later than the script says.
+    /// Maximum deviation of an event from its expected time.
     pub tolerance: Span,
-    /// Or by so much of the time since the event before, if that is more.
+    /// Maximum deviation in percent of the time since the previous event, if that is more.
     pub tolerance_percent: f64,
-    /// A tick of timestamps; without it their values are not looked at.
+    /// Tick of timestamps; without it their values are not checked.
     pub timestamp_tick: Option<Span>,
-    /// A packet has to come in one piece.
+    /// Whether a packet must be sent as one segment.
     pub strict_segments: bool,
-    /// Line and name of an option that the simulated host has no use for.
+    /// Line and name of an option that the simulated host does not support.
     pub beyond: Option<(usize, String)>,
 }
 
 impl Default for PlayOptions {
-    /// packetdrill's own.
+    /// Returns packetdrill's defaults.
     fn default() -> Self {
         PlayOptions {
             tolerance: Span::from_millis(4),
@@ -33,7 +33,7 @@ impl Default for PlayOptions {
     }
 }
 
-/// Options that make no difference: addresses, and how packetdrill talks to its kernel.
+/// Options without effect: addresses, and packetdrill's interface to its kernel.
 const WITHOUT_EFFECT: [&str; 12] = [
     "local_ip",
     "remote_ip",
@@ -50,10 +50,11 @@ const WITHOUT_EFFECT: [&str; 12] = [
 ];
 
 impl PlayOptions {
-    /// Those of a script.
+    /// Parses the options of a script.
     ///
     /// # Errors
-    /// A value that is none.
+    ///
+    /// Fails on an invalid value.
     pub fn of(script: &Script) -> Result<Self, ScriptError> {
         let mut options = PlayOptions::default();
         for setting in &script.options {

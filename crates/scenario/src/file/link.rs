@@ -1,4 +1,4 @@
-//! Links, as the file has them: a bottleneck, a row of links, links of any kind.
+//! Sections of links: a bottleneck, a parking lot, links of a free topology.
 
 use tidegate_mechanisms::parameters::ParameterValue;
 use tidegate_mechanisms::price::EncodingParams;
@@ -9,12 +9,14 @@ use crate::declare::{Flatten, section};
 use crate::field::Reader;
 use crate::file::File;
 use crate::kernel_qdisc::KernelQdisc;
-use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange};
+use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange, ReverseLine};
 use crate::table::Tabled;
 use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{Integer, OneOrEach};
 
 impl Tabled for Line {}
+
+impl Tabled for ReverseLine {}
 
 impl Tabled for LinkMechanisms {}
 
@@ -26,9 +28,10 @@ section! {
     pub struct Bottleneck {
         pub line: Flatten<Line>,
         pub mechanisms: Flatten<LinkMechanisms>,
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back, which can carry data.
         pub duplex: bool = "false",
-        /// In `tidegate lab` alone: the kernel's qdisc in place of buffer, AQM, differentiation and scheduler, such as
+        /// Only in `tidegate lab`: the kernel's qdisc in place of buffer, AQM, differentiation and scheduler, such as
         /// "fq_codel" or { kind = "cake", dual-srchost = true }; its other keys are options of `tc`.
         pub kernel_qdisc: Option<KernelQdisc>,
     }
@@ -45,7 +48,7 @@ section! {
         pub delay: OneOrEach<Span> = "5 ms",
         /// Room for waiting packets, the one in transmission included.
         pub buffer: OneOrEach<QueueLength> = "100 packets",
-        /// The same at each hop.
+        /// Mechanisms of each hop.
         pub mechanisms: Flatten<LinkMechanisms>,
         /// Equal links lead back, which can carry data.
         pub duplex: bool = "false",
@@ -73,8 +76,9 @@ section! {
         pub to: String,
         pub line: Flatten<Line>,
         pub mechanisms: Flatten<LinkMechanisms>,
-        /// Keep statistics and series of its queue.
+        /// Record statistics and series of its queue.
         pub bottleneck: bool = "true",
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back.
         pub duplex: bool = "true",
     }
@@ -87,13 +91,22 @@ fn joins_two_nodes(link: &Link, reader: &mut Reader) {
             reader.error_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
         }
     }
+    let reverse = &link.reverse;
+    for (key, is_set) in [
+        ("reverse_rate", reverse.reverse_rate.is_some()),
+        ("reverse_delay", reverse.reverse_delay.is_some()),
+    ] {
+        if is_set && !link.duplex {
+            reader.error_at(key, "no link leads back: write duplex = true");
+        }
+    }
     if link.from == link.to {
         reader.error_at("to", format!("the link leads from {} to itself", link.from));
     }
 }
 
 impl File {
-    /// The mechanisms of its links, and where they stand in it.
+    /// Returns the mechanisms of its links, with their paths below the section.
     pub fn link_mechanisms(&self) -> impl Iterator<Item = (Vec<&str>, &LinkMechanisms)> {
         let bottleneck = self.bottleneck.iter().map(|own| (vec!["bottleneck"], &*own.mechanisms));
         let lot = self.parking_lot.iter().map(|own| (vec!["parking_lot"], &*own.mechanisms));
@@ -104,7 +117,7 @@ impl File {
     }
 }
 
-/// A user's own link, where somebody has something to say of it.
+/// Overlay of a user's own link.
 pub(crate) type Access = TypedOverlay<AccessPlan>;
 
 impl OverlayOptions for AccessPlan {
@@ -112,7 +125,7 @@ impl OverlayOptions for AccessPlan {
 }
 
 impl Access {
-    /// Its buffer, where that is said.
+    /// Returns its buffer, if given.
     pub fn buffer(&self) -> Option<QueueLength> {
         match self.value("buffer") {
             Some(ParameterValue::QueueLength(buffer)) => Some(*buffer),
@@ -121,13 +134,13 @@ impl Access {
     }
 }
 
-/// How prices travel, with its parameters.
+/// Encoding of prices, with its parameters.
 pub(crate) type PriceEncoding = ChoiceField<EncodingParams>;
 
-/// Smallest and largest packet, in bytes: room for TCP's headers, and the limit of IP.
+/// Smallest and largest packet, in bytes: at least TCP's headers, and at most an IP packet.
 pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=LARGEST_PACKET.get();
 
-/// Refuses packets that no network carries.
+/// Returns an error for packet sizes that no network carries.
 pub(crate) fn packet_size_error(size: Bytes) -> Option<String> {
     let (min, max) = (PACKET_SIZES.start(), PACKET_SIZES.end());
     let message = format!("{} B is not from {min} B to {max} B", size.get());

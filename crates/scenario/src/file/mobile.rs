@@ -1,12 +1,13 @@
-//! A mobile network, as the file has it.
+//! Section of a mobile network.
 
+use tidegate_mechanisms::impairment::{JitterParams, Loss};
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::declare::{Flatten, section};
-use crate::plan::{Line, LinkMechanisms, LinkPlan};
+use crate::plan::{Line, LinkDelay, LinkMechanisms, LinkPlan, LinkRate, ReverseLine};
 use crate::table::Tabled;
 use crate::value::Integer;
 
@@ -19,21 +20,22 @@ section! {
         pub enodebs: Integer<1, 1000> = "3",
         pub line: Flatten<Line>,
         pub mechanisms: Flatten<LinkMechanisms>,
+        pub reverse: Flatten<ReverseLine>,
         /// An equal link leads back from R2 to R3, which can carry data.
         pub duplex: bool = "false",
         /// All other links between G1 and the eNodeBs, in both directions.
         pub wired: Option<Wired>,
         /// Between each eNodeB and its phones, in both directions.
         pub radio: Option<Radio>,
-        /// Stages at G1, in front of the link to R4, for all that goes down.
+        /// Stages at G1, in front of the link to R4, for downlink packets.
         pub gateway: Vec<StageParams> = "[]",
-        /// Stages at R1, behind the link from R2, for all that goes down.
+        /// Stages at R1, behind the link from R2, for downlink packets.
         pub serving_gateway: Vec<StageParams> = "[]",
-        /// Stages at each eNodeB, behind the link from R1, for all that goes down; each has its own.
+        /// Stages at each eNodeB, behind the link from R1, for downlink packets; each has its own.
         pub enodeb: Vec<StageParams> = "[]",
-        /// Stages at each eNodeB, in front of the link to R1, for all that goes up.
+        /// Stages at each eNodeB, in front of the link to R1, for uplink packets.
         pub enodeb_up: Vec<StageParams> = "[]",
-        /// Stages at G1, behind the link from R4, for all that goes up.
+        /// Stages at G1, behind the link from R4, for uplink packets.
         pub gateway_up: Vec<StageParams> = "[]",
     }
 }
@@ -53,14 +55,21 @@ parameters! {
 parameters! {
     /// A link between an eNodeB and its phones; the defaults are the paper's.
     pub struct Radio {
-        /// Bits over the air per second.
-        pub rate: Rate = "100 Mb/s",
-        /// One-way propagation delay.
-        pub delay: Span = "200 ms",
+        /// Bits over the air per second, or { trace = "FILE" }.
+        pub rate: LinkRate = "100 Mb/s",
+        /// One-way propagation delay, or { trace = "FILE" }.
+        pub delay: LinkDelay = "200 ms",
+        /// Rate from phones to the eNodeB. Default: that of the other direction.
+        pub reverse_rate: Option<LinkRate>,
+        /// Delay from phones to the eNodeB. Default: that of the other direction.
+        pub reverse_delay: Option<LinkDelay>,
         /// Room for waiting packets, the one in transmission included.
         pub buffer: QueueLength = "100 packets",
-        /// Probability that a packet is lost over the air.
-        pub loss: Probability = "0.0",
+        /// Which packets are lost over the air: a probability, or a model such as
+        /// { kind = "gilbert-elliott", p = 0.01, r = 0.25 }.
+        pub loss: Loss = "0.0",
+        /// Delays over the air that differ from packet to packet, such as { kind = "normal", spread = "3 ms" }.
+        pub jitter: Option<JitterParams>,
     }
 }
 
@@ -68,11 +77,11 @@ impl Tabled for Wired {}
 
 impl Tabled for Radio {}
 
-/// Two nodes of a mobile network, and the links between them.
+/// Two adjacent nodes of a mobile network, and the links between them.
 pub(crate) struct Between {
-    /// The node that is nearer to the gateway,
+    /// Node nearer to the gateway.
     pub above: String,
-    /// and the other.
+    /// Node further from the gateway.
     pub below: String,
     pub down: LinkPlan,
     pub up: LinkPlan,
@@ -86,7 +95,7 @@ pub(crate) enum Side {
 }
 
 impl Mobile {
-    /// Its links but the bottleneck, from the gateway downwards.
+    /// Returns its links without the bottleneck, from the gateway downwards.
     pub fn links(&self, packet: Bytes, prices: Option<Encoding>) -> Vec<Between> {
         let Wired { rate, delay, buffer } = self.wired();
         let wired = |above: &str, below: &str| {
@@ -101,16 +110,20 @@ impl Mobile {
                 up: link(below, above),
             }
         };
-        let Radio { rate, delay, buffer, loss } = self.radio();
+        let Radio { rate, delay, reverse_rate, reverse_delay, buffer, loss, jitter } = self.radio();
         let cell = |number: usize| {
-            let lossy = LinkMechanisms { loss, ..LinkMechanisms::none() };
-            let link = |name: String| {
-                let plain = LinkPlan::plain(name, rate, delay, buffer, packet);
+            let (loss, jitter) = (loss.clone(), jitter.clone());
+            let lossy = LinkMechanisms { loss, jitter, ..LinkMechanisms::none() };
+            let link = |name: String, rate: &LinkRate, delay: &LinkDelay| {
+                let plain = LinkPlan::on_line(name, rate, delay, buffer, packet);
                 plain.with(lossy.clone(), prices).watched(false)
             };
             let (above, below) = (format!("N{number}"), format!("phones{number}"));
             let down = format!("cell{number}");
-            Between { above, below, up: link(format!("{down}.reverse")), down: link(down) }
+            let (up_rate, up_delay) =
+                (reverse_rate.as_ref().unwrap_or(&rate), reverse_delay.as_ref().unwrap_or(&delay));
+            let up = link(format!("{down}.reverse"), up_rate, up_delay);
+            Between { above, below, up, down: link(down, &rate, &delay) }
         };
         let upper = [("G1", "R4"), ("R4", "R3"), ("R2", "R1")];
         let mut all: Vec<Between> = upper.map(|(above, below)| wired(above, below)).into();
@@ -125,20 +138,21 @@ impl Mobile {
         all
     }
 
-    /// The link, with what stands at its ends.
+    /// Returns the link with the stages at its ends.
     fn with_stages(&self, link: &LinkPlan, prices: Option<Encoding>) -> LinkPlan {
         let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
         let [ingress, egress] =
             [Side::Ingress, Side::Egress].map(|side| at(side).unwrap_or_default());
         let declared = LinkMechanisms { ingress, egress, ..link.declared.clone() };
-        link.clone().with(declared, prices).watched(false)
+        // The carried traffic determines the utilization only if the rate is constant.
+        link.clone().with(declared, prices).watched(link.changes_rate())
     }
 
-    /// The keys of its stages beside the bottleneck's.
+    /// Keys of its stages besides the bottleneck's.
     pub const STAGES: [&'static str; 5] =
         ["gateway", "serving_gateway", "enodeb", "enodeb_up", "gateway_up"];
 
-    /// What stands at the place that has this key.
+    /// Returns the stages of a key.
     pub fn stages_of(&self, key: &str) -> &[StageParams] {
         match key {
             "gateway" => &self.gateway,
@@ -149,7 +163,7 @@ impl Mobile {
         }
     }
 
-    /// The key of what stands at an end of a link; `None` where nothing can, and at the bottleneck.
+    /// Returns the key of the stages at an end of a link; `None` where there are none, and at the bottleneck.
     pub fn key_at(link: &str, side: Side) -> Option<&'static str> {
         match (link, side) {
             ("g1-r4", Side::Ingress) => Some("gateway"),
@@ -161,16 +175,24 @@ impl Mobile {
         }
     }
 
-    /// Its wired links, with the paper's values where it says nothing of them.
+    /// Returns its wired links, by default with the paper's values.
     pub fn wired(&self) -> Wired {
         let paper = Wired { rate: WIRE, delay: Span::from_millis(20), buffer: BUFFER };
         self.wired.clone().unwrap_or(paper)
     }
 
-    /// The links to its phones, in the same way.
+    /// Returns its radio links, by default with the paper's values.
     pub fn radio(&self) -> Radio {
-        let (delay, loss) = (Span::from_millis(200), Probability(0.0));
-        self.radio.clone().unwrap_or(Radio { rate: WIRE, delay, buffer: BUFFER, loss })
+        let delay = Span::from_millis(200);
+        self.radio.clone().unwrap_or(Radio {
+            rate: LinkRate::Constant(WIRE),
+            delay: LinkDelay::Constant(delay),
+            reverse_rate: None,
+            reverse_delay: None,
+            buffer: BUFFER,
+            loss: Loss::NONE,
+            jitter: None,
+        })
     }
 }
 

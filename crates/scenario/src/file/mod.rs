@@ -1,4 +1,4 @@
-//! The scenario file, declared section by section. Doc comments are what the JSON Schema says.
+//! Sections of the scenario file. Doc comments are the descriptions in the JSON Schema.
 
 mod link;
 mod mobile;
@@ -36,31 +36,30 @@ section! {
         pub version: Integer<1, 1>,
         /// Short name. Default: the name of the file.
         pub name: Option<String>,
-        /// What this scenario shows.
+        /// Purpose of the scenario.
         pub description: Option<String>,
         /// Seed of the first replication; replication r runs with seed + r.
         pub seed: Integer<0, 1_000_000_000_000> = "1",
-        /// How many independent runs to average over.
+        /// Number of independent runs to average over.
         pub replications: Integer<1, 10_000> = "1",
-        /// Sets all TCP options together, and those of queues in which Linux and simulators differ;
-        /// what is given overrides them one by one. "linux" is compared with today's kernel, "classic" with
-        /// ns-2; "linux-2.6.29" was written by that kernel's source and not compared with it in runs.
+        /// Sets all TCP options together, and those of queues in which Linux and simulators differ; other keys override
+        /// them one by one. "linux" is compared with today's kernel, "classic" with ns-2; "linux-2.6.29" follows that
+        /// kernel's source and was not compared with it in runs.
         pub profile: Profile = "linux",
         /// Simulated first and left out of all results.
         pub warm_up: Span = "5 s",
         /// Measured after the warm-up.
         pub duration: Span = "30 s",
-        /// Instead of a duration: equal parts of it, which are measured one by one as well.
+        /// Instead of a duration: equal intervals that are also measured separately.
         pub intervals: Option<Intervals>,
         /// Step of the time series, or "off". Default: a round value not below 1/300 of the
         /// duration.
         pub sample_interval: Option<OrOff>,
-        /// Of so many flows of each group, from its first, the time series have window, round trip and price.
+        /// Number of flows per group, counted from the first, whose window, round-trip time and price are sampled.
         pub sampled_flows: Integer<1, 10_000> = "1",
-        /// Of so many users of each group, from its first, they have the fills of buckets and the balances of audits.
+        /// Number of users per group, counted from the first, whose bucket fills and audit balances are sampled.
         pub sampled_users: Integer<1, 10_000> = "1",
-        /// How long after the measurement a run may go on until transfers without repetition are
-        /// done.
+        /// Maximum time after the measurement until transfers without repetition are done.
         pub drain_limit: Span = "600 s",
         /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have
         /// with the profile linux, 50 us at most; with the others, as in research simulators, the transmission time of
@@ -73,8 +72,8 @@ section! {
         pub tcp: Option<Tcp>,
         /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, mobile, links.
         pub bottleneck: Option<Bottleneck>,
-        /// How prices travel from queues to sources, the same for all of them. What queues ask that have a price
-        /// (aqm "pc1", "pc2", "pc3", "virtual-queue") needs one.
+        /// Encoding of prices from queues to sources, common to all. Queues with a price (aqm "pc1", "pc2", "pc3",
+        /// "virtual-queue") need one.
         pub price_encoding: Option<PriceEncoding>,
         /// Link between each user and the network.
         pub access: Option<Access>,
@@ -94,7 +93,7 @@ section! {
     }
 }
 
-/// TCP options, where somebody has something to say of them.
+/// Overlay of TCP options.
 pub(crate) type Tcp = TypedOverlay<TcpPlan>;
 
 impl OverlayOptions for TcpPlan {
@@ -112,7 +111,7 @@ impl OverlayOptions for TcpPlan {
 parameters! {
     /// Equal parts of the measurement, without gaps.
     pub struct Intervals {
-        /// How many.
+        /// Number of intervals.
         pub count: Whole<1, 1000>,
         /// Length of each.
         pub length: Span,
@@ -121,7 +120,7 @@ parameters! {
 
 impl Tabled for Intervals {}
 
-/// Keys with the values that each is to take.
+/// Keys with their values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sweep(pub Vec<(String, Vec<Value>)>);
 

@@ -1,9 +1,9 @@
-//! What the named stacks are: each a profile, and what differs from it.
+//! Named TCP stacks: a profile each, and the differences from it.
 
 use crate::file::Profile;
 use crate::plan::StackPlan;
 
-/// Every stack: its name, the profile that it starts from, and what it has otherwise, as a `tcp` section has it.
+/// All stacks: name, base profile, and differences as in a `tcp` section.
 pub(crate) const STACKS: [(StackPlan, Profile, &str); 8] = [
     (StackPlan::Linux, Profile::Linux, ""),
     (StackPlan::Linux2629, Profile::Linux2629, ""),
@@ -71,7 +71,7 @@ rtt_through_recovery = false
 jitter_per_burst = false
 "#;
 
-/// tcp-linux.cc, scoreboard1.cc. Windows come down to the threshold of Linux, which is two segments or more.
+/// tcp-linux.cc, scoreboard1.cc. Windows are reduced to the threshold of Linux, at least two segments.
 const NS2_LINUX: &str = r#"
 window_reduction = "ns2-linux"
 timestamps = true
@@ -104,7 +104,7 @@ mod tests {
         let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|errors| panic!("{errors:#?}"));
         let plan = scenario.plan();
         let own = plan.flows[0].tcp.as_deref().cloned().expect("greedy");
-        // What a run is repeated from says the same.
+        // The scenario written for repeating a run has the same plan.
         let again = Scenario::parse(&scenario.to_toml(), &[]).expect("as it was written").plan();
         assert_eq!(again.flows[0].tcp.as_deref(), Some(&own));
         own

@@ -1,4 +1,4 @@
-//! Users and what they send.
+//! Sections of users and their traffic.
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
@@ -28,11 +28,11 @@ section! {
         pub from: Option<String>,
         /// Node that the users send to. In a dumbbell "right", if not given.
         pub to: Option<String>,
-        /// Other nodes that they receive at or send from, from some time on, such as [{ at = "20 s", to = "n2" }] or
-        /// [{ at = "20 s", from = "n2" }]: users that move. Their flows continue; packets in transit arrive where they were sent to.
+        /// Moves of users to other nodes, such as [{ at = "20 s", to = "n2" }] for receivers or [{ at = "20 s", from =
+        /// "n2" }] for senders. Their flows continue; packets in transit arrive where they were sent to.
         pub moves: Tables<Move> = "[]",
-        /// What each flow offers to pay from given times on, in place of its congestion control's `willingness_to_pay`,
-        /// such as [{ at = "20 s", willingness_to_pay = 400.0 }].
+        /// Willingness to pay of each flow from given times on, in place of its congestion control's
+        /// `willingness_to_pay`, such as [{ at = "20 s", willingness_to_pay = 400.0 }].
         pub offers: Tables<Offer> = "[]",
         /// Group at whose hosts these users are, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
@@ -40,7 +40,7 @@ section! {
         /// ingress stages, which see all that it sends. These users send from there, or receive there if
         /// `to` is where that group sends from. Default: each user has a host of its own.
         pub hosts: Option<String>,
-        /// What each flow sends.
+        /// Traffic of each flow.
         pub traffic: ChoiceField<Traffic> = "greedy",
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
@@ -50,7 +50,7 @@ section! {
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
         /// user has its own. A meter comes before them.
         pub ingress: Vec<StageParams> = "[]",
-        /// Stages where they leave it, in front of the link at the far end if there is one.
+        /// Stages where each user's packets leave the network, in front of the link at the far end if there is one.
         pub egress: Vec<StageParams> = "[]",
         /// The stages of `ingress` and `egress` exist once, for all users of the group together, such as a policer with one
         /// bucket for the group.
@@ -67,33 +67,33 @@ section! {
 }
 
 parameters! {
-    /// Users receive at another node from some time on, or send from another.
+    /// Move of users to another node, for receiving or sending.
     pub struct Move {
-        /// When, after the start of the run, warm-up included.
+        /// Time after the start of the run, warm-up included.
         pub at: Span,
-        /// The node that they receive at. Default: where they did before.
+        /// New node at which they receive. Default: unchanged.
         pub to: Option<String>,
-        /// The node that they send from. Default: where they did before.
+        /// New node from which they send. Default: unchanged.
         pub from: Option<String>,
     }
 }
 
 parameters! {
-    /// A flow offers to pay something else from some time on.
+    /// Change of a flow's willingness to pay.
     pub struct Offer {
-        /// When, after the start of the run, warm-up included.
+        /// Time after the start of the run, warm-up included.
         pub at: Span,
-        /// w, as of the flow's congestion control.
+        /// w of the flow's congestion control.
         pub willingness_to_pay: Demand,
     }
 }
 
-/// A meter needs no list of stages around it.
+/// A meter's table needs no enclosing list of stages.
 impl Tabled for ActivityMeterParams {
     const NAME: &'static str = "Meter";
 }
 
-/// When flows start: at a time, or uniformly between two.
+/// Start of flows: a time, or uniform between two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Start {
     pub from: Span,
@@ -103,9 +103,9 @@ pub(crate) struct Start {
 parameters! {
     /// Uniform between two times.
     pub struct StartRange {
-        /// Not before.
+        /// Earliest time.
         pub from: Span,
-        /// Not after.
+        /// Latest time.
         pub to: Span,
     }
 }
@@ -113,7 +113,7 @@ parameters! {
 impl Tabled for StartRange {}
 
 impl User {
-    /// From where and to where they send after each of their moves, and when.
+    /// Returns ingress and egress after each of their moves, with the time.
     pub(crate) fn walk<'a>(&'a self) -> Vec<(Span, &'a str, &'a str)> {
         let (mut from, mut to) = self.ends();
         let step = |step: &'a Move| {

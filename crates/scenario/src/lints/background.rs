@@ -1,4 +1,4 @@
-//! Lints of senders that are to yield by delay (LEDBAT), where no queue can be as long as they go by.
+//! Lints of LEDBAT senders whose target delay exceeds every queue.
 
 use tidegate_mechanisms::sender::{LedbatParams, SenderParams};
 use tidegate_mechanisms::units::{Bytes, Span};
@@ -9,7 +9,7 @@ use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{Buffer, LinkPlan};
 
-/// All lints of them.
+/// Reports all of these lints.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| yields(file, user, network, reader));
@@ -36,7 +36,7 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// How long a full buffer takes.
+/// Returns the delay of a full buffer.
 fn holds(link: &LinkPlan, packet_size: Bytes) -> Span {
     let bytes = match link.buffer {
         Buffer::Packets(packets) => u64::from(packets) * packet_size.get(),

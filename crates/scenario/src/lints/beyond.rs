@@ -1,4 +1,4 @@
-//! Lints of lengths of a queue that its buffer never lets it have.
+//! Lints of AQM thresholds that exceed the buffer.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::field::Reader;
 use crate::file::File;
 use crate::placement::places;
 
-/// All lints of them, one for each place in the file.
+/// Reports all of these lints, one for each place in the file.
 pub(super) fn of(file: &File, reader: &mut Reader) {
     let mut reported: BTreeSet<Vec<&str>> = BTreeSet::new();
     for (path, mechanisms, _, buffer) in places(file) {
@@ -26,8 +26,8 @@ pub(super) fn of(file: &File, reader: &mut Reader) {
     }
 }
 
-/// The longest queue that an AQM goes by where it was given one: its key, and what follows if there is no such queue.
-/// Targets of prices are errors, not lints, since all goes by them.
+/// Returns the largest configured threshold of an AQM: its key, and the effect if the queue never reaches it. Targets
+/// of prices are errors, not lints, since the price depends on them entirely.
 fn longest(aqm: &AqmParams) -> Option<(&'static str, QueueLength, &'static str)> {
     let never = "so that the queue is full before every packet is signalled";
     match aqm {
@@ -40,7 +40,7 @@ fn longest(aqm: &AqmParams) -> Option<(&'static str, QueueLength, &'static str)>
     }
 }
 
-/// Whether a buffer holds such a queue; with different units, of full packets.
+/// Whether a buffer holds such a queue; with different units, in full packets.
 fn fits(length: QueueLength, buffer: QueueLength, packet: Bytes) -> bool {
     let bytes = |length| match length {
         QueueLength::Packets(packets) => u64::from(packets) * packet.get(),
@@ -80,11 +80,11 @@ mod tests {
             "line 7: bottleneck.aqm.max_threshold: 30 packets are beyond the buffer, 29 packets";
         assert!(reported.len() == 1 && reported[0].starts_with(want), "{reported:?}");
         assert!(reported[0].ends_with("give at most the buffer, or a larger one"), "{reported:?}");
-        // In different units, by full packets.
+        // With different units, in full packets.
         assert_eq!(lints(&at("29 kB"), &red("30 packets")).len(), 1);
         let bytes = red("30001 B").replace("5 packets", "5 kB");
         assert_eq!(lints(&at("30 packets"), &bytes).len(), 1);
-        // Without one adaptive RED's follows from its target, or is three times the other.
+        // By default adaptive RED's threshold follows from its target, or is three times the other.
         assert_eq!(lints(&at("29 packets"), r#""adaptive-red""#), Vec::<String>::new());
         let adaptive = red("30 packets").replace("red", "adaptive-red");
         assert_eq!(lints(&at("29 packets"), &adaptive).len(), 1);

@@ -1,4 +1,4 @@
-//! Lints of what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
+//! Lints of mechanisms that use declared congestion (ConEx, re-ECN) without, or with unsuitable, declarations.
 
 use tidegate_mechanisms::stage::{
     ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
@@ -13,14 +13,14 @@ use crate::plan::{
     Traffic,
 };
 
-/// A place of stages: where it is in the file, what stands there, and whose packets pass.
+/// Place of stages: position in the file, stages, and groups whose packets pass.
 struct Place<'a> {
     path: Vec<&'a str>,
     stages: &'a [StageParams],
     senders: Vec<&'a Sender<'a>>,
 }
 
-/// A group of users whose packets come by, and what its senders declare over TCP.
+/// Group of users, and the TCP declarations of its senders.
 struct Sender<'a> {
     name: &'a str,
     user: &'a User,
@@ -32,28 +32,28 @@ impl<'a> Sender<'a> {
         let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
         Sender { name, user, conex: tcp.map(|tcp| tcp.conex) }
     }
-    /// Whether they take part in ConEx.
+    /// Whether the senders are ConEx-capable.
     fn declares(&self) -> bool {
         self.blind().is_some() || self.has(declares)
     }
-    /// Whether they give credit.
+    /// Whether the senders give credit.
     fn gives_credit(&self) -> bool {
         self.blind().map_or_else(|| self.has(gives_credit), |blind| blind.credit.0 > 0.0)
     }
-    /// What they declare that get no feedback.
+    /// Returns the declarations of senders without feedback.
     fn blind(&self) -> Option<&Blind> {
         match &self.user.traffic.0 {
             Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
             _ => None,
         }
     }
-    /// Whether this holds for what they declare.
+    /// Whether a condition holds for their declarations.
     fn has(&self, says: fn(&ConexPlan) -> bool) -> bool {
         self.conex.as_ref().is_some_and(says)
     }
 }
 
-/// All lints of policers and auditors.
+/// Reports all lints of policers and auditors.
 pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     let senders: Vec<Sender> =
         file.users.entries.iter().map(|entry| Sender::of(entry, file)).collect();
@@ -86,7 +86,7 @@ const fn whitewashes(conex: &ConexPlan) -> bool {
     matches!(cheat, CheatPlan::Whitewash(_))
 }
 
-/// Whether another connection follows one that has ended.
+/// Whether the traffic opens another connection after one has ended.
 fn starts_over(traffic: &Traffic) -> bool {
     match traffic {
         Traffic::Transfer(transfer) => transfer.pauses().is_some(),
@@ -116,27 +116,27 @@ fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
     }
 }
 
-/// Whose packets come by.
+/// Senders whose packets pass a place.
 struct Passing<'a> {
     senders: &'a [&'a Sender<'a>],
 }
 
 impl Passing<'_> {
-    /// Whether this holds for nobody's declarations.
+    /// Whether a condition holds for no sender's declarations.
     fn none(&self, says: fn(&ConexPlan) -> bool) -> bool {
         !self.senders.iter().any(|sender| sender.has(says))
     }
-    /// Whether nobody takes part in ConEx.
+    /// Whether no sender is ConEx-capable.
     fn none_declares(&self) -> bool {
         !self.senders.iter().any(|sender| sender.declares())
     }
-    /// Where it is said what they declare: of a constant rate not with TCP's options.
+    /// Returns the key that configures their declarations, which for a constant rate is not among TCP's options.
     fn key(&self) -> &'static str {
         let at_constant_rates =
             self.senders.iter().all(|sender| matches!(sender.user.traffic.0, Traffic::Cbr(_)));
         if at_constant_rates { "traffic.conex" } else { "tcp.conex" }
     }
-    /// The groups for which something holds, as a list.
+    /// Returns the names of the groups for which a condition holds.
     fn names(&self, holds: impl Fn(&Sender) -> bool) -> String {
         let found = self.senders.iter().filter(|sender| holds(sender));
         found.map(|sender| sender.name).collect::<Vec<_>>().join(", ")
@@ -156,7 +156,7 @@ fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader)
     }
 }
 
-/// What becomes of packets where all are outside ConEx, if that can hardly be meant.
+/// Returns the effect of a policer if all packets are outside ConEx, if that is probably not intended.
 fn without_declarations(policer: &ConexPolicerParams) -> Option<&'static str> {
     let is_shut = policer.fill_rate.is_zero()
         && policer.curve == PolicerCurve::Strict

@@ -1,8 +1,8 @@
-//! Lints of sources that answer to marks by a law of their own: where nothing marks, and where those that pay by
-//! marks pay more than a link carries.
+//! Lints of sources with their own reaction to marks: without a marking queue, and for sources that pay by marks with a
+//! total payment above a link's capacity.
 //!
-//! A segment that is marked costs 1, so that by (4.2.3) on bits the share of marks settles at m = Σw/c, which cannot
-//! be more than 1 (S. Zimmermann's dissertation, 2005, section 5.1.1).
+//! A marked segment costs 1, so that by (4.2.3) on bits the share of marks settles at m = Σw/c, which cannot exceed 1
+//! (S. Zimmermann's dissertation, 2005, section 5.1.1).
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Moment};
@@ -15,7 +15,7 @@ use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 
-/// All lints of them.
+/// Reports all of these lints.
 pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     too_much(file, network, crossing, reader);
     for (name, user) in &file.users.entries {
@@ -23,7 +23,7 @@ pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &m
     }
 }
 
-/// One for each link that cannot mark as much as is paid for.
+/// Reports each link that cannot mark as much as is paid for.
 fn too_much(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     let of_groups: Vec<f64> =
         file.users.entries.iter().map(|(_, user)| pays_by_marks(file, user)).collect();
@@ -41,8 +41,8 @@ fn too_much(file: &File, network: &Network, crossing: &Crossing, reader: &mut Re
     }
 }
 
-/// Where no queue marks, a source that pays by marks grows until packets are lost, and one that answers to marks in
-/// proportion is Reno (RFC 8257, section 3.5).
+/// Reports senders without a marking queue: a source that pays by marks then grows until packets are lost, and one that
+/// reacts to marks in proportion is Reno (RFC 8257, section 3.5).
 fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let Some(sender) = sender(file, user) else { return };
     let pays_by_marks = match &sender {
@@ -72,7 +72,7 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     reader.error::<()>(message);
 }
 
-/// Whether anything at a link may mark what is ECN-capable. A price that packets carry in a word marks none.
+/// Whether anything at a link may mark ECN-capable packets. A price in the payload word marks none.
 fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     let by_queue = match link.aqm.asks_price() {
         Some(Moment::MarkedDeparture) => true,
@@ -84,8 +84,8 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
     by_queue || (link.ecn && by_others) || !(link.ingress.is_empty() && link.egress.is_empty())
 }
 
-/// What the flows of a group offer together for marks as such, packets a second. So do those that read the price of a
-/// path where that is the share of its marks.
+/// Returns the total payment of a group's flows for single marks, packets per second. This includes flows that read the
+/// price of a path if that is the share of its marks.
 fn pays_by_marks(file: &File, user: &User) -> f64 {
     let Some(SenderParams::DirectWindow(own)) = sender(file, user) else { return 0.0 };
     if own.price != PriceReading::Mark && file.price_encoding() != Some(Encoding::Maximum) {
@@ -94,7 +94,7 @@ fn pays_by_marks(file: &File, user: &User) -> f64 {
     own.willingness_to_pay.0 * (user.count.0 * user.flows.0) as f64
 }
 
-/// How the flows of a group are sent, if over TCP.
+/// Returns the congestion control of a group, if it uses TCP.
 fn sender(file: &File, user: &User) -> Option<SenderParams> {
     let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
     tcp.map(|tcp| tcp.congestion_control)
@@ -122,11 +122,11 @@ mod tests {
         let reported = lints(by_mark, 10);
         let want = "users pay 1250 a second by marks over bottleneck, which carries 1250 packets";
         assert!(reported.len() == 1 && reported[0].contains(want), "{reported:?}");
-        // The price of a path is at most 1 where marks are its share.
+        // The price of a path is at most 1 if it is the share of marks.
         let by_share = "{ kind = \"direct-window\", willingness_to_pay = 25 }";
         assert_eq!(over(by_share, 10, "maximum"), reported);
         assert_eq!(over(by_share, 10, "explicit"), Vec::<String>::new());
-        // The steps (5.1.2) and (5.1.3) balance whatever is paid.
+        // The steps (5.1.2) and (5.1.3) have an equilibrium for any payment.
         let steps = "{ kind = \"sbrm\", willingness_to_pay = 25 }";
         assert_eq!(lints(steps, 10), Vec::<String>::new());
     }
@@ -171,7 +171,7 @@ mod tests {
         for link in marking {
             assert_eq!(lints("\"sbrm\"", link), Vec::<String>::new(), "{link}");
         }
-        // Explicit prices stand in a word of the packet.
+        // Explicit prices are in a word of the packet.
         assert_eq!(
             lints("\"sbrm\"", "aqm = { kind = \"pc3\", target = \"10 packets\" }\necn = true")
                 .len(),

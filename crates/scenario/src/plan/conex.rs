@@ -1,41 +1,41 @@
-//! What a TCP sender declares of the congestion it has met (ConEx).
+//! Declaration of congestion by a TCP sender (ConEx).
 
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Share, Span};
 use tidegate_mechanisms::{choice, parameters, words};
 
 words! {
-    /// Credit that is declared before congestion is met.
+    /// Credit declared in advance.
     pub enum CreditPlan {
-        /// For all bytes in flight, so that it never runs out (RFC 7786, section 4.2).
+        /// For all bytes in flight, so that it is always sufficient (RFC 7786, section 4.2).
         Flight = "flight",
-        /// For half of them, the least in slow start: half of the initial window and then every
-        /// fourth packet (RFC 7786, figure 1).
+        /// For half of the bytes in flight, the minimum in slow start: half of the initial window and then every fourth
+        /// packet (RFC 7786, figure 1).
         HalfFlight = "half-flight",
-        /// None: no audit.
+        /// None, for networks without audit.
         Off = "off",
     }
 }
 
 words! {
-    /// Which packets a loss or a mark may be declared on.
+    /// Packets that may carry declarations of losses and marks.
     pub enum CarrierPlan {
-        /// The next that has payload, retransmissions included (RFC 7786, section 5.1).
+        /// The next packet with payload, retransmissions included (RFC 7786, section 5.1).
         Any = "any",
-        /// The next that has new data, so that a policer that drops what is declared stops no retransmission.
+        /// The next packet with new data, so that a policer's drops of declarations affect no retransmission.
         NewData = "new-data",
-        /// The same; what a connection has not declared when everything has arrived goes on the next that the flow
-        /// opens.
+        /// The next packet with new data; congestion undeclared at the end of a connection is declared on the flow's
+        /// next connection.
         NewDataOrNext = "new-data-or-next",
     }
 }
 
 words! {
-    /// Which losses are declared.
+    /// Losses that are declared.
     pub enum LossesPlan {
         /// Each segment that is retransmitted (RFC 7786, section 3.1).
         Each = "each",
-        /// Each that ACKs report. Not what is retransmitted after a timeout, of which the receiver has fed back nothing.
+        /// Each loss that ACKs report, and no retransmissions after a timeout, for which there is no feedback.
         Reported = "reported",
         /// One for each fast recovery and for each timeout, however many segments are retransmitted.
         Event = "event",
@@ -43,55 +43,54 @@ words! {
 }
 
 parameters! {
-    /// It takes part and declares nothing, credit included.
+    /// ConEx-capable packets without any declaration, credit included.
     pub struct Never {}
 }
 
 parameters! {
-    /// It gives credit, and declares nothing of what it meets.
+    /// Credit, and no declaration of congestion.
     pub struct CreditAlone {}
 }
 
 parameters! {
-    /// It gives credit as its flight grows, and declares nothing of what it meets. When that has used the credit up, it
-    /// sends nothing new on its connection, so that its application begins another, if it does: transfers with a pause.
+    /// Credit as the flight grows, and no declaration of congestion. When the credit is used up, nothing new is sent on
+    /// the connection, so that an application with repeated transfers opens another.
     pub struct Whitewash {}
 }
 
 parameters! {
-    /// It declares a share.
+    /// Declaration of a share of the congestion.
     pub struct Understate {
-        /// So much of what it has met.
+        /// Share that is declared.
         pub share: Share,
     }
 }
 
 parameters! {
-    /// It declares everything, and later.
+    /// Delayed declaration.
     pub struct Late {
-        /// By so much.
+        /// Delay.
         pub by: Span,
     }
 }
 
 parameters! {
-    /// It declares marks as losses.
+    /// Declaration of marks as losses.
     pub struct LossForMark {}
 }
 
 parameters! {
-    /// It declares what it meets while little is in flight, and nothing of what it meets else.
+    /// Declaration only of congestion experienced while few bytes are in flight.
     pub struct WhileSlow {
-        /// So much in flight at most, in bytes of payload.
+        /// Maximum bytes in flight, payload.
         pub flight: Bytes,
     }
 }
 
 parameters! {
-    /// It gives credit while that costs little, and declares nothing as long as that lasts; then it begins
-    /// again.
+    /// Credit while it is cheap, and no declaration until it is used up; then again.
     pub struct Hoard {
-        /// So much credit at first.
+        /// Amount of credit.
         pub credit: Bytes,
     }
     check hoards_something;
@@ -102,9 +101,9 @@ fn hoards_something(hoard: &Hoard) -> Option<ParameterError> {
 }
 
 choice! {
-    /// How a sender lies about the congestion it has met, for studies of which audit detects it.
+    /// Cheating in declarations, for studies of audits.
     pub enum CheatPlan as Cheat {
-        /// Not at all.
+        /// No cheating.
         None = "none";
         Never(Never) = "never";
         CreditAlone(CreditAlone) = "credit-alone";
@@ -118,46 +117,45 @@ choice! {
 }
 
 parameters! {
-    /// As RFC 7786 has it: bytes met are declared byte by byte, with credit in advance.
+    /// RFC 7786: congestion is declared byte by byte, with credit in advance.
     pub struct Rfc7786 {
-        /// Credit that is declared before congestion is met.
+        /// Credit declared in advance.
         pub credit: CreditPlan = "flight",
-        /// Which packets a loss or a mark may be declared on.
+        /// Packets that may carry declarations of losses and marks.
         pub carrier: CarrierPlan = "any",
-        /// What is declared on a packet that is lost is declared again.
+        /// Repeat declarations on lost packets.
         pub repeats_lost: bool = "true",
-        /// How the sender lies about what it has met.
+        /// Cheating in declarations.
         pub cheat: CheatPlan = "none",
     }
 }
 
 parameters! {
-    /// As Sanhaji et al. 2015 have it: one packet is declared for each that is lost or marked, and none
-    /// for both.
+    /// Sanhaji et al. 2015: one packet is declared for each that is lost or marked, and none for both.
     pub struct PerSignal {
-        /// Which losses are declared.
+        /// Losses that are declared.
         pub losses: LossesPlan = "each",
-        /// Which packets a loss or a mark may be declared on.
+        /// Packets that may carry declarations of losses and marks.
         pub carrier: CarrierPlan = "any",
-        /// What is declared on a packet that is lost is declared again.
+        /// Repeat declarations on lost packets.
         pub repeats_lost: bool = "false",
-        /// How the sender lies about what it has met.
+        /// Cheating in declarations.
         pub cheat: CheatPlan = "none",
     }
 }
 
 parameters! {
-    /// As re-ECN has it, in the ECN field and the RE bit: packets are positive for the bytes that were
-    /// marked, and credit comes first. Needs ECN.
+    /// Re-ECN, in the ECN field and the RE bit: packets are positive for the marked bytes, with credit in advance.
+    /// Needs ECN.
     pub struct ReEcn {
-        /// Credit that is declared before congestion is met.
+        /// Credit declared in advance.
         pub credit: CreditPlan = "half-flight",
-        /// Losses are declared, as marks are. Else what was declared on a packet that is lost is declared again.
-        /// A policer's own drops are losses: where they are declared, it drops for what it has dropped.
+        /// Declare losses, as marks are. Otherwise declarations on lost packets are repeated. A policer's own drops are
+        /// losses, too: if they are declared, they cause further drops.
         pub losses: bool = "false",
-        /// After so long without a packet the network may have forgotten the flow, and credit starts again.
+        /// Pause after which credit starts over, since the network may have lost the flow's state.
         pub idle: Span = "1 s",
-        /// How the sender lies about what it has met.
+        /// Cheating in declarations.
         pub cheat: CheatPlan = "none",
     }
     check lies_as_it_can;
@@ -169,7 +167,7 @@ fn lies_as_it_can(re_ecn: &ReEcn) -> Option<ParameterError> {
 }
 
 choice! {
-    /// What a sender declares of the congestion it has met (ConEx, re-ECN).
+    /// Declaration of congestion by a sender (ConEx, re-ECN).
     pub enum ConexPlan as Conex {
         /// Nothing.
         Off = "off";

@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::StageParams;
 
 use super::{AttachmentPlan, FlowPlan, Plan};
 
-/// Which direction along a flow a route leads.
+/// Direction of a route relative to its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the sender to the receiver.
@@ -16,10 +16,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
-    /// The other one.
+    /// Returns the opposite direction.
     pub fn opposite(self) -> Direction {
         match self {
             Direction::Forward => Direction::Reverse,
@@ -27,7 +27,7 @@ impl Direction {
         }
     }
 
-    /// The links of a flow in this direction.
+    /// Returns the links of a flow in this direction.
     pub fn route(self, flow: &FlowPlan) -> &[u32] {
         match self {
             Direction::Forward => &flow.forward,
@@ -37,7 +37,7 @@ impl Direction {
 }
 
 impl FlowPlan {
-    /// The stages of users in front of the link with this place on a route, or behind the last one.
+    /// Returns the users' stages in front of the link with this index on a route, or behind the last one.
     pub fn own_attachments(
         &self,
         direction: Direction,
@@ -49,7 +49,7 @@ impl FlowPlan {
             .filter(move |attachment| (attachment.back, attachment.hop) == (back, hop))
     }
 
-    /// All stages there: at the egress of the link before, users' own, at the ingress of the next.
+    /// Returns all stages there: at the egress of the previous link, users' own, at the ingress of the next.
     pub fn stages_at<'a>(
         &'a self,
         plan: &'a Plan,
@@ -65,14 +65,14 @@ impl FlowPlan {
         before.chain(own).chain(after)
     }
 
-    /// Whether stages write activities or prices into its packets, for which headers need room.
+    /// Whether stages write activities or prices into its packets, which need header space.
     pub fn carries_signal(&self, plan: &Plan) -> bool {
         (0..=self.forward.len()).any(|hop| {
             self.stages_at(plan, Direction::Forward, hop).any(StageParams::writes_signal)
         })
     }
 
-    /// The node where the nearest end of tunnels stands, here or further on.
+    /// Returns the node of the nearest tunnel end, here or downstream.
     pub fn tunnel_end(&self, plan: &Plan, direction: Direction, hop: usize) -> Option<u32> {
         let ends =
             |place: &usize| self.stages_at(plan, direction, *place).any(StageParams::ends_tunnels);
@@ -80,14 +80,14 @@ impl FlowPlan {
         Some(self.node(plan, direction, place))
     }
 
-    /// The node in front of the link with this place on a route, or behind the last one.
+    /// Returns the node in front of the link with this index on a route, or behind the last one.
     fn node(&self, plan: &Plan, direction: Direction, hop: usize) -> u32 {
         let ends = |link: &u32| plan.links[*link as usize].ends;
         let route = direction.route(self);
         let before = hop.checked_sub(1).and_then(|place| route.get(place));
         let back = direction == Direction::Reverse;
         match (before, route.get(hop)) {
-            // A user's own links, the first one there and the last one back at least, stay where they were as it walks.
+            // A user's own links, at least the first one forward and the last one back, stay unchanged when it moves.
             (Some(before), Some(_)) if hop + 1 == route.len() && (back || hop > 1) => {
                 ends(before).1
             }
@@ -97,26 +97,26 @@ impl FlowPlan {
     }
 }
 
-/// The path of a stage's reports: from where it stands on a flow's route, along the route in the other
-/// direction, to where the stage stands that takes them.
+/// Path of a stage's reports: from its position on a flow's route, along the route in the opposite direction, to the
+/// stage that receives them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportPath {
-    /// Number in [`Plan::paths`].
+    /// Number of the path in [`Plan::paths`].
     pub path: usize,
-    /// The path of the packets that it answers with reports.
+    /// Direction of the packets that reports answer.
     pub direction: Direction,
-    /// Its place on that way, as in [`AttachmentPlan::hop`].
+    /// Position on the route in that direction, as in [`AttachmentPlan::hop`].
     pub hop: usize,
-    /// The kind of stage that takes them,
+    /// Kind of the receiving stage.
     pub kind: &'static str,
-    /// where that stands on the same way,
+    /// Position of the receiving stage on the same route.
     pub to: usize,
-    /// and the links to there, as places on the route in the other direction; `None` if none lead there.
+    /// Links to the receiving stage, as indices on the route in the opposite direction; `None` if there is no path.
     pub links: Option<Range<usize>>,
 }
 
 impl Plan {
-    /// The paths of all stages' reports, where there is somebody to take them.
+    /// Returns the paths of all stages' reports that have a receiver.
     pub fn report_paths(&self) -> Vec<ReportPath> {
         let of_links = self.links.iter().flat_map(|link| link.ingress.iter().chain(&link.egress));
         let mut all = self.stages.iter().map(|stage| &stage.params).chain(of_links);
@@ -139,7 +139,7 @@ impl Plan {
         paths
     }
 
-    /// The place of the nearest stage of a kind before a place on a flow's path, and the links from here to there.
+    /// Returns the position of the nearest upstream stage of a kind, and the links to it.
     fn report_path(
         &self,
         flow: &FlowPlan,

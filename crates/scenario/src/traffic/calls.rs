@@ -1,4 +1,4 @@
-//! Calls that come, are admitted or blocked, and go.
+//! Calls that arrive, are admitted or blocked, and end.
 
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{OrOff, Probability, Rate, Share, Span, Whole};
@@ -8,39 +8,39 @@ use super::frames::{Adaptation, VideoModel, can_be_chosen, of_a_video};
 use super::{Distribution, TrafficParams};
 
 parameters! {
-    /// Calls that begin at random (a Poisson process), hold for a time, and go: each a video over RTP and UDP as
-    /// `frames` has it, that begins at a place of its own. Whoever watches the path may block new ones.
+    /// Calls that arrive as a Poisson process and last for a random time. Each is a video over RTP and UDP as with
+    /// `frames`, starting at a random position. Admission control may block new calls.
     pub struct Calls {
-        /// Bits on the wire per second of a call, on average, headers of IPv4, UDP and RTP included. Where calls adapt: of
-        /// their worst quality.
+        /// Mean bits on the wire per second of a call, headers of IPv4, UDP and RTP included; for adaptive calls, of
+        /// the worst quality.
         pub rate: Rate,
-        /// From one call to the next, on average.
+        /// Mean time between two calls.
         pub every: Span,
-        /// How long a call holds, on average.
+        /// Mean duration of a call.
         pub holding: Span,
         /// Distribution of that time around its mean.
         pub distribution: Distribution = "exponential",
-        /// From one frame to the next.
+        /// Time between two frames.
         pub frame_interval: Span = "40 ms",
-        /// How sizes of its frames vary; where it is not set, as those of a published video do.
+        /// Variation of its frame sizes; by default that of a published video.
         pub video_model: Option<VideoModel>,
-        /// Its packets are ECN-capable.
+        /// Packets are ECN-capable.
         pub ecn: bool = "true",
-        /// Who decides whether a call may begin, and by what.
+        /// Admission control of calls.
         pub admission: Admission = "none",
-        /// Whether the quality of each call follows the price of the path, which reports give to all of them.
+        /// Quality adaptation of each call to the price of the path, which reports give to all calls.
         pub adaptation: Adaptation = "none",
-        /// Where neither admission nor adaptation has reports, the receiver sends one so often while packets arrive, which says that
-        /// somebody is there, as those of RTCP do (RFC 3550, section 6.2); or "off".
+        /// Interval of the receiver's reports while packets arrive, if neither admission nor adaptation has reports: a
+        /// sign of life as in RTCP (RFC 3550, section 6.2); or "off".
         pub sign_of_life: OrOff = "5 s",
-        /// A call ends if its receiver has reported nothing for this long. Where there are no reports, it goes on.
+        /// Time without a report after which a call ends. Without reports, calls are not ended.
         pub give_up_after: Span = "30 s",
     }
     check can_begin;
 }
 
 choice! {
-    /// Who decides whether a call may begin, and by what.
+    /// Admission control of calls.
     pub enum Admission as Admission {
         /// Every call begins.
         None = "none";
@@ -59,31 +59,31 @@ parameters! {
         pub threshold: Probability,
         /// Weight of the newest report in the moving average of the marking.
         pub price_weight: Share = "0.02",
-        /// From one report of the receiver to the next.
+        /// Time between two reports of the receiver.
         pub report_interval: Span = "100 ms",
-        /// What is older than that says nothing of the path any more.
+        /// Age after which reports are discarded.
         pub forget_after: Span = "30 s",
-        /// What is done with a call then.
+        /// Treatment of a call without recent reports.
         pub when_unknown: Unknown = "admit",
-        /// Which device decides, and so what it takes for a call.
+        /// Device that decides, and how it recognizes a call.
         pub at: AdmissionPlace = "source",
     }
     check reports_before_expiry;
 }
 
 choice! {
-    /// Who decides about a call.
+    /// Device that decides about a call.
     pub enum AdmissionPlace as AdmissionPlace {
-        /// Who starts it.
+        /// The source of the call.
         Source = "source";
         Gateway(Gateway) = "gateway";
     }
 }
 
 parameters! {
-    /// A gateway of the site, which is the user group. It sees packets and nothing else, and what is reported to one of its flows
-    /// of the path holds for all of them. A source that was silent for long enough starts a new call, and what is asked for
-    /// sooner passes as part of the one before (Zimmermann's dissertation, section 7.2.1).
+    /// A gateway of the site, which is the user group. It sees only packets, and reports to any of the site's flows
+    /// apply to all of them. A packet of a source after a silence starts a new call; a call requested earlier passes as
+    /// part of the previous one (Zimmermann's dissertation, section 7.2.1).
     pub struct Gateway {
         /// Sources of each flow; a call comes from one of them, at random.
         pub sources: Whole<1, 1_000_000>,
@@ -97,20 +97,20 @@ parameters! {
     /// Probes precede each call; it is blocked if one of them returns marked, or not at all (Zimmermann's
     /// dissertation, section 7.2).
     pub struct Probing {
-        /// n: so many. 1/n is the threshold, so that it takes the place of a weight.
+        /// n: number of probes. 1/n replaces the threshold.
         pub probes: Whole<1, 1000> = "10",
-        /// From one to the next.
+        /// Time between two probes.
         pub spacing: Span = "40 ms",
-        /// Bytes of one on the wire.
+        /// Size of a probe on the wire, bytes.
         pub probe_size: Whole<28, 1500> = "100",
-        /// After the last so long is waited for answers.
+        /// Time to wait for answers after the last probe.
         pub patience: Span = "1 s",
     }
     check probes_in_time;
 }
 
 choice! {
-    /// What is done where nothing is known of a path, or only what is too old.
+    /// Treatment of a call if nothing recent is known of the path.
     pub enum Unknown as Unknown {
         /// The call begins.
         Admit = "admit";
@@ -122,22 +122,22 @@ parameters! {
     /// The bottleneck counts the calls of a flow and blocks those beyond a limit: the system of Erlang's B
     /// formula.
     pub struct Counter {
-        /// So many calls at once.
+        /// Maximum number of calls.
         pub limit: Whole<1, 1_000_000>,
     }
 }
 
 parameters! {
-    /// Somebody at the bottleneck measures what the calls of a flow send, and lets one more begin if the load and its
-    /// rate together stay within a limit: the measured sum with a time window (S. Jamin, S. Shenker, P. Danzig,
-    /// "Comparison of measurement-based admission control algorithms for controlled-load service", INFOCOM 1997).
+    /// A device at the bottleneck measures the load of a flow's calls, and admits another if the load plus its rate is
+    /// within a limit: the measured sum with a time window (S. Jamin, S. Shenker, P. Danzig, "Comparison of
+    /// measurement-based admission control algorithms for controlled-load service", INFOCOM 1997).
     pub struct MeasuredSum {
-        /// υμ: what calls may have of the link.
+        /// υμ: share of the link for calls.
         pub limit: Rate,
-        /// S: a sample of the load is its mean over such a time.
+        /// S: averaging time of a sample of the load.
         pub sample: Span = "1 s",
-        /// T: the load is the largest sample of the last window, or a larger one since, and the rates of calls that
-        /// have begun since.
+        /// T: the load is the largest sample of the last window, or a larger one since, plus the rates of calls
+        /// admitted since.
         pub window: Span = "10 s",
     }
     check measures;
@@ -148,7 +148,7 @@ fn times(times: &[(&'static str, Span)]) -> Vec<ParameterError> {
     zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
 }
 
-/// A threshold of 0 blocks whenever there is a mark, one of 1 never.
+/// Checks a threshold: 0 blocks at any mark, 1 never.
 fn threshold(threshold: Probability) -> Option<ParameterError> {
     let inside = threshold.0 > 0.0 && threshold.0 < 1.0;
     (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks no call".to_owned()))
@@ -212,7 +212,7 @@ fn can_begin(calls: &Calls) -> Vec<ParameterError> {
     errors
 }
 
-/// Who gives up before the next report is due ends all calls.
+/// Checks that calls do not give up before the next report is due.
 fn reports_in_time(calls: &Calls) -> Option<ParameterError> {
     let (key, interval) = match (&calls.admission, &calls.adaptation) {
         (Admission::NonProbing(own), _) => ("admission", own.report_interval),

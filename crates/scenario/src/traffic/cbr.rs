@@ -6,7 +6,7 @@ use tidegate_mechanisms::{choice, parameters};
 use super::TrafficParams;
 
 parameters! {
-    /// Packets take part (X), and given shares of them carry declarations, whatever happens to them.
+    /// Packets are ConEx-capable (X), and fixed shares of them carry declarations, regardless of the congestion.
     pub struct Blind {
         /// Share of the packets that declare a loss (L).
         pub losses: Probability = "0.0",
@@ -18,14 +18,14 @@ parameters! {
 }
 
 parameters! {
-    /// Packets take part in re-ECN: ECT(1) with the RE bit. The sender ignores marks and declares nothing.
+    /// Packets use re-ECN: ECT(1) with the RE bit. The sender ignores marks and declares nothing.
     pub struct BlindReEcn {}
 }
 
 choice! {
     /// Congestion that a sender without feedback declares (ConEx).
     pub enum BlindConex as BlindConex {
-        /// Nothing; its packets do not take part in ConEx.
+        /// Nothing; packets are not ConEx-capable.
         Off = "off";
         Blind(Blind) = "blind";
         ReEcn(BlindReEcn) = "re-ecn";
@@ -41,7 +41,7 @@ parameters! {
         pub ecn: bool = "false",
         /// Congestion that it declares (ConEx).
         pub conex: BlindConex = "off",
-        /// How long the flow sends. Default: to the end of the run.
+        /// Time during which the flow sends. Default: to the end of the run.
         pub lasts: Option<Span>,
     }
 }

@@ -1,17 +1,17 @@
-//! Sizes of the frames of a video of one's own, as CSV: a frame a line, its bytes and, if one likes, its kind.
+//! Frame sizes of a user's video, as CSV: a line per frame, with its bytes and optionally its kind.
 
 use std::sync::Arc;
 
 use tidegate_mechanisms::parameters::{Kind, ParameterType, ParameterValue};
 
-/// What goes into a datagram of UDP over IPv4 beside the header of RTP, bytes.
+/// Maximum frame in a UDP datagram over IPv4 with the RTP header, bytes.
 pub const LARGEST_FRAME_BYTES: u32 = 65_495;
-/// Where kinds are not told, so many frames from one full one to the next.
+/// Distance of full frames if kinds are not given.
 const GROUP: usize = 12;
-/// Errors that are told one by one.
+/// Maximum number of errors reported separately.
 const MAX_ERRORS: usize = 10;
 
-/// A video of one's own. Copies share what was read.
+/// Frame sizes of a user's video. Copies share the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSizes(Arc<Trace>);
 
@@ -24,8 +24,8 @@ struct Trace {
 }
 
 impl FrameSizes {
-    /// Reads lines such as `5120` or `5120,I`; `#` begins a comment, and a first line may have the names `bytes` and
-    /// `kind`.
+    /// Reads lines such as `5120` or `5120,I`; `#` begins a comment, and the first line may be the header `bytes` or
+    /// `bytes,kind`.
     pub fn read(text: &str) -> Self {
         let mut trace = Trace { text: text.to_owned(), ..Trace::default() };
         for (number, line) in text.lines().enumerate() {
@@ -46,23 +46,23 @@ impl FrameSizes {
         FrameSizes(Arc::new(trace))
     }
 
-    /// Bytes of each frame, headers not included.
+    /// Returns the size of each frame without headers, bytes.
     pub fn bytes(&self) -> &[u32] {
         &self.0.bytes
     }
 
-    /// Whether a frame says all of its picture.
+    /// Whether a frame is coded without reference to others.
     pub fn is_full(&self, frame: usize) -> bool {
         self.0.is_full[frame]
     }
 
-    /// Their mean, bytes.
+    /// Returns the mean size, bytes.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.bytes().iter().map(|&bytes| f64::from(bytes)).sum();
         sum / self.bytes().len() as f64
     }
 
-    /// Lines that are no frames, each with its place.
+    /// Returns the errors, each with its line.
     pub fn errors(&self) -> &[String] {
         &self.0.errors
     }
@@ -92,7 +92,7 @@ impl Trace {
     }
 }
 
-/// What is no size is not quoted: the file may be another one, and not for everybody's eyes.
+/// An invalid size is not quoted: the file may be a different one, with private contents.
 fn read_size(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
         Err(_) => Err("no size: write a frame's bytes, such as 5120".to_owned()),

@@ -8,52 +8,52 @@ use super::TrafficParams;
 use super::frame_sizes::{FrameSizes, LARGEST_FRAME_BYTES};
 
 parameters! {
-    /// Video over RTP and UDP, frame by frame, each sent at once in as many packets as it needs. Sizes of frames
-    /// are a model's (groups of an I, three P and eight B frames, and scenes), or those of a video of one's own.
+    /// Video over RTP and UDP. Each frame is sent at once, in as many packets as it needs. Frame sizes come from a
+    /// model (groups of one I, three P and eight B frames, and scenes), or from a file.
     pub struct Frames {
-        /// Bits on the wire per second, on average, headers of IPv4, UDP and RTP included. Where the stream adapts:
-        /// of its worst quality. Need not be set with `frames`: they are sent as they are then.
+        /// Mean bits on the wire per second, headers of IPv4, UDP and RTP included; for an adaptive stream, of the
+        /// worst quality. Optional with `frames`, which are then sent with their own sizes.
         pub rate: Option<Rate>,
-        /// Sizes of the frames of a video of one's own, as CSV: a line a frame, with its bytes and, if one likes, its
-        /// kind, such as `5120,I`. Or the name of a file `*.csv` with them, seen from the scenario's. Each stream
-        /// begins somewhere in it, and starts over at its end.
+        /// Frame sizes as CSV: a line per frame, with its bytes and optionally its kind, such as `5120,I`. Or the name
+        /// of a file `*.csv` with them, relative to the scenario file. Each stream begins at a random frame, and
+        /// repeats the file.
         pub frames: Option<FrameSizes>,
-        /// How sizes of the model's frames vary; where it is not set, as those of a published video do.
+        /// Variation of the model's frame sizes; by default that of a published video.
         pub video_model: Option<VideoModel>,
-        /// From one frame to the next.
+        /// Time between two frames.
         pub frame_interval: Span = "40 ms",
-        /// Its packets are ECN-capable.
+        /// Packets are ECN-capable.
         pub ecn: bool = "true",
-        /// Whether its quality follows the price of the path.
+        /// Quality adaptation to the price of the path.
         pub adaptation: Adaptation = "none",
     }
     check can_be_sent;
 }
 
 choice! {
-    /// How the sizes of a video's frames vary.
+    /// Variation of a video's frame sizes.
     pub enum VideoModel as VideoModel {
         Mpeg(MpegModel) = "mpeg";
     }
 }
 
 parameters! {
-    /// Groups of an I, three P and eight B frames, times the activity of the scene, which is remembered for 5 s, times
-    /// what is new in a frame; both are lognormal.
+    /// Groups of one I, three P and eight B frames, scaled by the activity of the scene, with a correlation time of 5
+    /// s, and by an independent factor per frame; both are lognormal.
     pub struct MpegModel {
         /// Mean size of an I frame, as a multiple of a B frame's.
         pub full: Step = "4",
         /// Mean size of a P frame, as a multiple of a B frame's.
         pub predicted: Step = "2",
-        /// Standard deviation of scenes over their mean.
+        /// Coefficient of variation of the scenes' activity.
         pub scenes: Share = "0.5",
-        /// Standard deviation over the mean of what is new in a frame.
+        /// Coefficient of variation of the factor per frame.
         pub frames: Share = "0.4",
     }
     check is_a_video;
 }
 
-/// What it is where a scenario says nothing.
+/// Default of a scenario.
 impl Default for MpegModel {
     fn default() -> Self {
         MpegModel { full: Step(4.0), predicted: Step(2.0), scenes: Share(0.5), frames: Share(0.4) }
@@ -61,57 +61,57 @@ impl Default for MpegModel {
 }
 
 choice! {
-    /// Whether the quality of a stream follows the price of its path.
+    /// Quality adaptation of a stream to the price of its path.
     pub enum Adaptation as Adaptation {
-        /// It does not.
+        /// No adaptation.
         None = "none";
         Price(PriceAdaptation) = "price";
     }
 }
 
 parameters! {
-    /// Reports give the sender the share of its packets that was marked or lost; that is the price of the path
-    /// (7.3.3), for which a target rate is worked out again and again (7.3.1), and at each full frame the quality
-    /// is chosen by that (7.3.2). In brackets: equations of Zimmermann's dissertation.
+    /// Reports give the sender the share of its packets that was marked or lost, which is the price of the path
+    /// (7.3.3). A target rate is updated from the price (7.3.1), and selects the quality at each full frame (7.3.2).
+    /// Equation numbers refer to Zimmermann's dissertation.
     pub struct PriceAdaptation {
         /// Rates of the better qualities, ascending, each measured as `rate`.
         pub better: Tables<Quality>,
-        /// w: what the stream is willing to pay for its rate. It settles where price times rate is w.
+        /// w: willingness to pay of the stream. In equilibrium, price times rate equals w.
         pub willingness: Rate,
-        /// κT: of w - price · rate, so much is added to the target rate at each update.
+        /// κT: share of w - price · rate that is added to the target rate at each update.
         pub gain: Step = "0.005",
-        /// When the target rate is updated.
+        /// Events at which the target rate is updated.
         pub updates: Updates = "each-frame",
-        /// A better quality is chosen where the target rate is above its rate times this.
+        /// Factor of a better quality's rate above which the target rate selects that quality.
         pub increase_above: Factor = "1.1",
-        /// A worse quality is chosen where the target rate is below that of the present one times this.
+        /// Factor of the present quality's rate below which the target rate selects a worse quality.
         pub decrease_below: Factor = "0.95",
-        /// When a better quality is taken that could be.
+        /// Rule for taking an affordable better quality.
         pub increase: Increase = "always",
-        /// Sends nothing while the target rate is below the worst quality's.
+        /// Send nothing while the target rate is below the worst quality's.
         pub interrupts: bool = "false",
         /// Weight of the newest report in the moving average of prices.
         pub price_weight: Share = "0.1",
-        /// From one report of the receiver to the next.
+        /// Time between two reports of the receiver.
         pub report_interval: Span = "100 ms",
     }
     check can_adapt;
 }
 
 words! {
-    /// When a target rate is updated.
+    /// Events at which a target rate is updated.
     pub enum Updates {
         /// Once with each frame.
         EachFrame = "each-frame",
-        /// Once with each packet of a frame, as windows of TCP are once for each that is acknowledged (4.2.1, 4.2.3).
+        /// Once with each packet of a frame, as TCP's window is with each acknowledgement (4.2.1, 4.2.3).
         EachPacket = "each-packet",
     }
 }
 
 choice! {
-    /// When a better quality is taken that could be.
+    /// Rule for taking an affordable better quality.
     pub enum Increase as Increase {
-        /// Whenever it could be (7.3.2).
+        /// Always (7.3.2).
         Always = "always";
         /// With probability one half, once after each decrease (7.3.4, 7.3.5).
         Random = "random";
@@ -120,9 +120,9 @@ choice! {
 }
 
 parameters! {
-    /// Once it could have been for so long without a break: a hysteresis in time.
+    /// After it has been affordable for some time without interruption: a hysteresis.
     pub struct Patience {
-        /// How long.
+        /// Time without interruption.
         pub wait: Span = "10 s",
     }
     check waits;
@@ -131,12 +131,12 @@ parameters! {
 parameters! {
     /// A quality of a video.
     pub struct Quality {
-        /// Bits on the wire per second, on average.
+        /// Mean bits on the wire per second.
         pub rate: Rate,
     }
 }
 
-/// I frames that are larger would not go into a datagram at rates that others are sent at.
+/// I frames that are larger exceed a datagram at common rates.
 const LARGEST_OVER_SMALLEST: f64 = 10.0;
 
 fn is_a_video(own: &MpegModel) -> Vec<ParameterError> {
@@ -170,7 +170,7 @@ fn can_be_sent(own: &Frames) -> Vec<ParameterError> {
     errors
 }
 
-/// What cannot be with qualities that are chosen by the price, of which the worst has this rate.
+/// Returns the errors of qualities chosen by the price, of which the worst has this rate.
 pub fn can_be_chosen(
     price: &PriceAdaptation,
     worst: Option<Rate>,
@@ -195,7 +195,7 @@ pub fn can_be_chosen(
     errors
 }
 
-/// What cannot be with any video of the model's; the key that says so is the rate's.
+/// Returns the errors of a video of the model; `key` is that of the rate.
 pub fn of_a_video(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<ParameterError> {
     let mut errors = Vec::new();
     if frame_interval == Span::ZERO {
@@ -217,7 +217,7 @@ pub fn of_a_video(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Pa
     errors
 }
 
-/// What cannot be with a video of one's own.
+/// Returns the errors of a user's video.
 fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<ParameterError> {
     let mut errors: Vec<ParameterError> =
         sizes.errors().iter().map(|one| ("frames", one.clone())).collect();
@@ -248,10 +248,10 @@ fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<ParameterError> {
     errors
 }
 
-/// Mean frame, headers included: enough for what small frames need beside their headers of 40 B.
+/// Minimum mean frame, headers included: small frames need room for more than their headers of 40 B.
 const SMALLEST_FRAME_BYTES: f64 = 200.0;
-/// A frame is one datagram, and frames of the model are up to some ten times the mean: with this one, 1.3 % of the
-/// bytes would be beyond its end, and are cut off.
+/// Maximum mean frame: a frame is one datagram, and frames of the model are up to about ten times the mean. With this
+/// mean, 1.3 % of the bytes exceed the datagram, and are cut off.
 const LARGEST_MEAN_BYTES: f64 = 12_000.0;
 
 fn can_adapt(price: &PriceAdaptation) -> Vec<ParameterError> {

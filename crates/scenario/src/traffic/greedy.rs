@@ -1,4 +1,4 @@
-//! Always something to send.
+//! Greedy TCP traffic.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::units::Span;
@@ -8,7 +8,7 @@ use super::TrafficParams;
 parameters! {
     /// TCP that always has data to send.
     pub struct Greedy {
-        /// How long the flow sends. Data that has not left by then is discarded. Default: to the end of the run.
+        /// Time during which the flow sends. Data not sent by then are discarded. Default: to the end of the run.
         pub lasts: Option<Span>,
     }
 }

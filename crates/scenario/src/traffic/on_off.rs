@@ -1,4 +1,4 @@
-//! On and off in turn.
+//! On/off traffic.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;

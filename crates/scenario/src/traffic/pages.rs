@@ -1,4 +1,4 @@
-//! Pages of the web: an object, then those within it, then a pause.
+//! Web pages: an object, then its embedded objects, then a pause.
 
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Bytes, Factor, Span};
@@ -21,7 +21,7 @@ parameters! {
         pub largest: Bytes = "10 MB",
         /// Size of a request.
         pub request: Bytes = "300 B",
-        /// How the objects within a page are requested.
+        /// Order of the requests for the objects of a page.
         pub within: Fetching = "in-turn",
         /// Mean time from the end of a page to the request of the next; exponentially distributed.
         pub off: Span = "500 ms",
@@ -30,7 +30,7 @@ parameters! {
 }
 
 words! {
-    /// How the objects within a page are requested.
+    /// Order of the requests for the objects of a page.
     pub enum Fetching {
         /// One after the other, each over a connection of its own.
         InTurn = "in-turn",

@@ -1,4 +1,4 @@
-//! Short transfers that begin whether or not others have ended.
+//! Short transfers that arrive regardless of the completion of others.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;

@@ -1,4 +1,4 @@
-//! Transfers of a given size, one or one after the other.
+//! Transfers of a given size, a single one or a sequence.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
@@ -74,24 +74,24 @@ impl TrafficParams for Transfer {
     }
 }
 
-/// An application that hands over its data in pieces.
+/// Writes of an application that produces its data in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WritesPlan {
-    /// Bytes at a time, at least one.
+    /// Bytes per write, at least one.
     pub size: Bytes,
-    /// From one write to the next, more than nothing.
+    /// Time between two writes, above zero.
     pub interval: Span,
 }
 
-/// The pause between two transfers.
+/// Pause between two transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PausePlan {
-    /// Always the same.
+    /// Constant.
     Fixed(Span),
     /// Exponentially distributed with this mean.
     Exponential(Span),
-    /// Not a pause but the time from one start to the next, normally distributed; a transfer that
-    /// is not done by then delays the next one.
+    /// Time from one start to the next instead of a pause, normally distributed; an unfinished transfer delays the next
+    /// one.
     Every {
         /// Mean.
         mean: Span,
@@ -101,12 +101,12 @@ pub enum PausePlan {
 }
 
 impl Transfer {
-    /// How it hands over its data; `None`: all of it at once.
+    /// Returns the writes of the application; `None` if it writes all data at once.
     pub fn writes(&self) -> Option<WritesPlan> {
         Some(WritesPlan { size: self.write_size?, interval: self.write_interval? })
     }
 
-    /// What follows a transfer; `None`: nothing. `Some`: a new connection, after a pause.
+    /// Returns the pause after a transfer; `None` for a single transfer.
     pub fn pauses(&self) -> Option<PausePlan> {
         if let Some(mean) = self.every {
             let deviation = self.every_deviation.unwrap_or(Span::ZERO);

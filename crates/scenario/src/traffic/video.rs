@@ -1,4 +1,4 @@
-//! A video, from a server that holds back what is not needed yet to a player that may stall.
+//! Video from a server that limits its rate to a player that may stall.
 
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
@@ -56,12 +56,12 @@ fn can_be_played(video: &Video) -> Vec<ParameterError> {
 }
 
 impl Video {
-    /// Bytes of so much of it.
+    /// Returns the bytes of this playing time.
     pub fn bytes_of(&self, length: Span) -> u64 {
         (self.rate.as_bps() as f64 * length.as_secs() / 8.0) as u64
     }
 
-    /// Bytes of all of it, at least one.
+    /// Returns the bytes of the whole video, at least one.
     pub fn size_bytes(&self) -> u64 {
         self.bytes_of(self.length).max(1)
     }

@@ -1,4 +1,4 @@
-//! Whether queues inside tunnels hold packets with the headers that those have there.
+//! Checks that queues inside tunnels hold packets with tunnel headers.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::field::Reader;
 use crate::file::File;
 use crate::network::Network;
 
-/// Queues with too little room, by their place in the file: the room, and the largest packet in and outside of its tunnel.
+/// Queues that are too small, by position in the file: capacity, and largest packet with and without tunnel headers.
 #[derive(Default)]
 pub(super) struct TooSmall(BTreeMap<Vec<String>, (Bytes, Bytes, Bytes)>);
 
 impl TooSmall {
-    /// Looks at a path over links, with packets of this size that have passed these stages before.
+    /// Checks the links of a path for packets of this size that have passed these stages before.
     pub(super) fn see(
         &mut self,
         (file, network): (&File, &Network),
@@ -27,7 +27,7 @@ impl TooSmall {
             overhead = beyond(overhead, &link.ingress);
             if let (Some(overhead), QueueLength::Bytes(room)) = (overhead, link.buffer) {
                 let inside = packet + overhead;
-                // What does not even hold it outside is told at every queue.
+                // A queue too small even without tunnel headers is reported elsewhere.
                 if (packet..inside).contains(&room) {
                     let largest = self.0.entry(place(file, &link.name)).or_default();
                     *largest = (*largest).max((room, inside, packet));
@@ -37,7 +37,7 @@ impl TooSmall {
         }
     }
 
-    /// Tells of all of them.
+    /// Reports all of them.
     pub(super) fn report(self, reader: &mut Reader) {
         for (path, (room, inside, packet)) in self.0 {
             let message = format!(
@@ -54,13 +54,13 @@ impl TooSmall {
     }
 }
 
-/// By how much packets are longer behind these stages, if they are in a tunnel there.
+/// Returns the length added to packets behind these stages, if they are in a tunnel there.
 fn beyond(before: Option<Bytes>, stages: &[StageParams]) -> Option<Bytes> {
     let ends = stages.iter().filter_map(StageParams::tunnel_end);
     ends.fold(before, |_, end| end.interval.is_none().then_some(end.overhead))
 }
 
-/// Where the queue of a link is in the file.
+/// Returns the position of a link's queue in the file.
 fn place(file: &File, link: &str) -> Vec<String> {
     let link = link.strip_suffix(".reverse").unwrap_or(link);
     let place = match () {

@@ -1,4 +1,4 @@
-//! What is valid and hardly meant.
+//! Lints: valid, but probably not intended.
 
 use tidegate_scenario::{Diagnostic, Scenario};
 

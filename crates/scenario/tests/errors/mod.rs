@@ -1,4 +1,4 @@
-//! What the user of a wrong file reads.
+//! Messages for invalid files.
 
 mod lints;
 mod networks;
@@ -17,7 +17,7 @@ fn messages(text: &str) -> Vec<String> {
     issues(text).iter().map(Diagnostic::to_string).collect()
 }
 
-/// A valid file, in which one line can be replaced or added.
+/// Returns a valid file, in which one line is replaced or added.
 fn with(section: &str, line: &str) -> String {
     let key = line.split('=').next().unwrap_or("").trim();
     let mut text = String::new();

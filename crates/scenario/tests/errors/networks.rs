@@ -1,4 +1,4 @@
-//! Who sits where, and which way packets take.
+//! Errors of hosts and paths.
 
 use super::messages;
 
@@ -111,7 +111,7 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
     );
 }
 
-/// What can be wrong with the loop of re-ECN inside a mobile network and with a policer of its flows, in one file.
+/// All errors of the re-ECN loop in a mobile network and of a policer of its flows, in one file.
 #[test]
 fn all_errors_in_a_mobile_network_are_reported_together_with_line_key_and_remedy() {
     let text = r#"version = 1

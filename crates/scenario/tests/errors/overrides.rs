@@ -27,7 +27,7 @@ fn overrides_are_checked_like_the_file_but_have_no_line() {
     }
 }
 
-/// A misprint must not become a group that takes a share of the link.
+/// A misspelling must not create a group that takes a share of the link.
 #[test]
 fn an_override_may_only_name_groups_and_links_that_there_are() {
     for (key, value, want) in [
@@ -89,8 +89,8 @@ fn the_word_add_brings_in_a_group() {
     }
 }
 
-/// A kind that is overridden leaves the other kind's keys standing in the file, but who sets a key that
-/// neither has is told.
+/// After an override of a kind, keys of the previous kind in the file are no error, but a key that neither kind has is
+/// reported.
 #[test]
 fn an_override_of_a_kind_is_no_licence_for_keys_of_any_kind() {
     let red = with(

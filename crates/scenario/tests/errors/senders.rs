@@ -1,4 +1,4 @@
-//! What senders and applications cannot be asked.
+//! Errors of senders and applications.
 
 use super::{messages, overridden, with};
 
@@ -20,7 +20,7 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
     let (exact, own) = ("tcp.feedback", "users.a.tcp.feedback");
     for (given, key) in [
         (&[(exact, "accurate")][..], exact),
-        // Told once, though a group says more of its own.
+        // Reported once, though a group sets further options.
         (&[(exact, "accurate"), ("users.a.tcp.window_limit", "30 kB")], exact),
         (&[(own, "dctcp"), ("users.a.tcp.ecn", "false")], own),
         (&[(exact, "dctcp"), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")], "users.a.tcp.ecn"),

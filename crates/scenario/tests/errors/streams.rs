@@ -1,4 +1,4 @@
-//! Calls and videos that cannot be: each error is told with its line, and all of them at once.
+//! Errors of calls and videos: each is reported with its line, and all together.
 
 use super::messages;
 
@@ -68,8 +68,7 @@ fn all_errors_in_calls_and_videos_are_reported_together() {
     assert_eq!(reported.len(), EXPECTED.len(), "{}", reported.join("\n"));
 }
 
-/// A gateway that takes each frame for a call, a window in which nothing is measured, patience for nothing, and reports
-/// of two kinds.
+/// A gateway that takes each frame for a call, a window without a sample, a patience of zero, and reports of two kinds.
 #[test]
 fn what_decides_about_calls_has_to_be_able_to() {
     let network = INVALID.split("[users.times]").next().expect("has users");

@@ -1,4 +1,4 @@
-//! What is wrong with single values, and with a file as a whole.
+//! Errors of single values, and of a file as a whole.
 
 use tidegate_scenario::Scenario;
 
@@ -245,7 +245,7 @@ start = \"1 week\"
     assert_eq!(places.iter().map(|(line, key)| (*line, key.as_str())).collect::<Vec<_>>(), want);
 }
 
-/// "Give min_threshold, too" would be beside the point where it is given, if not well.
+/// "Give min_threshold, too" would be misleading if it is given, with an invalid value.
 #[test]
 fn errors_that_may_follow_from_another_are_not_reported() {
     let keys = |aqm: &str| -> Vec<String> {
@@ -285,7 +285,7 @@ fn tables_inside_one_another_have_an_end() {
     assert!(messages(&deep(39)).iter().all(|reported| !reported.contains("80 tables")));
 }
 
-/// However much is wrong, the answer can be read.
+/// The answer is readable for any number of errors.
 #[test]
 fn the_answer_to_a_hostile_file_is_short() {
     let digits = with("bottleneck", &format!("rate = \"{} Mb/s\"", "9".repeat(1_000_000)));

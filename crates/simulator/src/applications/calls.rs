@@ -1,7 +1,7 @@
-//! Calls that begin at random, if they are admitted, and hold for a time: videos that come and go.
+//! Video calls that arrive at random, pass admission control, and last for a random holding time.
 //!
-//! What is kept is of calls in progress and of those that probe. Streams of calls have no names: their packets are
-//! numbered over the flow, and reports tell of all of them, as a gateway of their site sees it.
+//! State is kept for calls in progress and for calls that probe. Streams of calls have no identifiers: their packets
+//! are numbered over the flow, and reports cover all of them, as a gateway of their site sees it.
 
 mod measured_sum;
 mod prober;
@@ -29,34 +29,34 @@ use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
 use crate::stop::Excess;
 
-/// Calls that come and go.
+/// Call arrivals and calls in progress of one flow.
 pub struct Calls {
     plan: plan::Calls,
-    /// By quality.
+    /// Packetization by quality.
     cuts: Vec<Cut>,
     statistics: Statistics,
     next_call: Time,
-    /// Calls in progress by their next frames: all have the same time from one to the next.
+    /// Calls in progress, ordered by their next frame times: the frame interval is the same for all.
     in_progress: VecDeque<Call>,
     packets: u64,
-    /// Of all calls: what admission and adaptation go by, or that somebody is there.
+    /// Feedback over all calls, for admission and adaptation or as a sign that the receiver is alive.
     feedback: Option<StreamFeedback>,
-    /// When a packet was sent first that no report has come after.
+    /// Send time of the first packet that no report has followed yet.
     unheard_since: Option<Time>,
     adapting: Option<Adapting>,
     prober: Option<Prober>,
-    /// Of a gateway: what tells a new call.
+    /// Gateway that recognizes new calls, if configured.
     watch: Option<Watch>,
-    /// Of somebody who measures.
+    /// Measured-sum admission, if configured.
     load: Option<MeasuredSum>,
     progress: CallProgress,
 }
 
-/// What calls that adapt have in common.
+/// State that all adaptive calls share.
 struct Adapting {
     rules: Arc<VideoRules>,
     price_weight: f64,
-    /// The moving average of what reports tell.
+    /// Moving average of the reported prices.
     price: Option<f64>,
     report: QualityReport,
 }
@@ -66,9 +66,9 @@ struct Call {
     began: Time,
     until: Time,
     video_model: ModelledVideo,
-    /// Of a site whose gateway watches.
+    /// Source within the site, as seen by the site's gateway.
     source: u32,
-    /// Apart, since most calls have none and all of them move at each frame.
+    /// Boxed, since most calls have none and every frame moves its call.
     adapter: Option<Box<Adapter>>,
 }
 
@@ -227,7 +227,7 @@ impl OverDatagrams for Calls {
 }
 
 impl Calls {
-    /// A call is asked for.
+    /// Handles a call request.
     fn arrive(&mut self, carrier: &mut impl Carrier) {
         let now = carrier.now();
         self.progress.on_offered();
@@ -251,7 +251,7 @@ impl Calls {
         }
     }
 
-    /// A report has arrived, which says what admission and the qualities of calls go by.
+    /// Handles a report, from which admission and quality adaptation take the price.
     fn learn(&mut self, number: u64, carrier: &mut impl Carrier) {
         let now = carrier.now();
         self.unheard_since = None;
@@ -270,8 +270,8 @@ impl Calls {
         }
     }
 
-    /// Whether what is known of the path admits a call; `None` if nothing is. A gateway knows what any flow of its site
-    /// was told.
+    /// Whether the known price of the path admits a call; `None` if no price is known. A gateway knows the prices
+    /// reported to any flow of its site.
     fn knows(&self, own: &NonProbing, carrier: &mut impl Carrier) -> Option<bool> {
         let (price, report) = match own.at {
             AdmissionPlace::Source => self.feedback.as_ref()?.price()?,
@@ -280,12 +280,12 @@ impl Calls {
         (carrier.now() <= report + own.forget_after).then_some(price < own.threshold.0)
     }
 
-    /// The source of the next call.
+    /// Returns the source of the next call.
     fn source(&self, carrier: &mut impl Carrier) -> u32 {
         self.watch.as_ref().map_or(0, |watch| watch.source(carrier.random()))
     }
 
-    /// A call of a source begins that was asked for at that time.
+    /// Starts a call of `source` that was requested at `asked`.
     fn begin(&mut self, asked: Time, source: u32, carrier: &mut impl Carrier) {
         let now = carrier.now();
         let holding = match self.plan.distribution {
@@ -312,14 +312,14 @@ impl Calls {
         self.send_frame(carrier);
     }
 
-    /// Whether the receiver has been silent about a call for so long that nobody can be there. Reports tell of all calls, and
-    /// of nothing while nothing is sent.
+    /// Whether the receiver has been silent for so long that the call is given up. Reports cover all calls, and none is
+    /// sent while no packets are.
     fn is_given_up(&self, call: &Call, now: Time) -> bool {
         let since = self.unheard_since.filter(|_| self.feedback.is_some());
         since.is_some_and(|since| now > since.max(call.began) + self.plan.give_up_after)
     }
 
-    /// The next frame of the call whose turn it is, which ends instead if its time is over or nobody is there to see it.
+    /// Sends the next frame of the first call in order, or ends the call if its holding time is over or it is given up.
     fn send_frame(&mut self, carrier: &mut impl Carrier) {
         let Some(mut call) = self.in_progress.pop_front() else { return };
         let now = carrier.now();
@@ -347,7 +347,7 @@ impl Calls {
         self.in_progress.push_back(call);
     }
 
-    /// The quality of a call's next frame; `None` if it is not sent.
+    /// Returns the quality of a call's next frame; `None` if the frame is not sent.
     fn quality(
         &mut self,
         call: &mut Call,

@@ -1,4 +1,4 @@
-//! Applications that need nothing but datagrams, in a simulation: its system carries them.
+//! Runs applications over datagrams ([`OverDatagrams`]) on the simulated system.
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::FlowPlan;

@@ -1,5 +1,5 @@
-//! What applications that need nothing but datagrams stand on. The same code runs in a simulation and on real sockets:
-//! what carries its datagrams is a parameter.
+//! Interface below applications that need only datagrams. The same application code runs in a simulation and on real
+//! sockets; the carrier is a type parameter.
 
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::FlowPlan;
@@ -9,56 +9,56 @@ use super::{Datagram, End};
 use crate::random::Stream;
 use crate::stop::Excess;
 
-/// What carries the datagrams of a flow, at the moment of an event.
+/// Carrier of a flow's datagrams during an event.
 pub trait Carrier {
-    /// The present. It never goes back.
+    /// Returns the current time, which never decreases.
     fn now(&self) -> Time;
 
-    /// One end sends a datagram of so many bytes on the wire, ECN-capable or not. `number` fits 48 bits.
+    /// Sends a datagram of `size` bytes on the wire from one end, ECN-capable or not. `number` fits 48 bits.
     fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool);
 
-    /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.
+    /// Requests a wake-up. It cannot be cancelled; the application checks on wake-up whether it still applies.
     fn wake_at(&mut self, at: Time);
 
-    /// The application's own random numbers: those of its flow under its name.
+    /// Returns the random stream of the application in its flow.
     fn random(&mut self) -> &mut Stream;
 
-    /// What the gateway of the flow's site knows, which is that of its user group.
+    /// Returns what the gateway of the flow's site knows; one site per user group.
     fn site(&mut self) -> &mut Site;
 
-    /// There is no room for what the application would hold. A simulation stops, which does not come back; on real sockets
-    /// time passes instead.
+    /// Reports that the application would exceed its memory limit. A simulation stops and does not return; on real
+    /// sockets the call returns.
     fn run_out(&mut self, excess: Excess) {
         let _ = excess;
     }
 }
 
-/// An application that sends and hears datagrams, as [`Application`](super::Application) has it.
+/// An application over datagrams; see [`Application`](super::Application).
 pub trait OverDatagrams: Sized {
-    /// Its name in the names of random streams.
+    /// Name in the names of random streams.
     const NAME: &'static str;
 
-    /// The application of a flow; `None` if the flow's is another.
+    /// Returns the application of a flow; `None` if the flow has another.
     fn of(flow: &FlowPlan) -> Option<Self>;
 
-    /// Whether it acts on what arrives.
+    /// Whether it acts on arriving packets.
     fn listens(&self) -> bool;
 
-    /// The flow starts.
+    /// Handles the start of the flow.
     fn start(&mut self, carrier: &mut impl Carrier);
 
-    /// A moment that it asked to be woken at has come.
+    /// Handles a requested wake-up.
     fn wake(&mut self, carrier: &mut impl Carrier);
 
-    /// A datagram has arrived at one end; told if it listens.
+    /// Handles a datagram that arrived at one end; called only if it listens.
     fn on_datagram(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier);
 
-    /// The measured time begins.
+    /// Starts the measured time.
     fn measure(&mut self, now: Time);
 
-    /// What it has to tell of itself at the end of the measured time.
+    /// Reports its metrics at the end of the measured time.
     fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64));
 
-    /// What it has at a moment that is sampled.
+    /// Reports its state at a sampling time.
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64));
 }

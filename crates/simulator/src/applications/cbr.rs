@@ -6,15 +6,16 @@ use tidegate_scenario::plan::{self, Blind, BlindConex, FlowPlan, Traffic};
 use super::{Application, Carrier, End, System};
 use crate::packet::flags;
 
-/// Full packets, equally far apart.
+/// Sender of full packets at equal intervals.
 pub struct Cbr {
     rate: Rate,
     packet_size: Bytes,
     lasts: Option<Span>,
     started: Time,
     sent: u64,
-    /// Flags of each packet, and of some.
+    /// Flags of every packet.
     always: u32,
+    /// Shares of packets that declare congestion, with their flags.
     declares: [(f64, u32); 3],
 }
 
@@ -35,7 +36,7 @@ impl Application for Cbr {
         self.wake(system);
     }
 
-    /// Sends a packet and plans the next.
+    /// Sends a packet and schedules the next.
     fn wake(&mut self, system: &mut System) {
         if self.lasts.is_some_and(|lasts| system.now().since(self.started) >= lasts) {
             return;
@@ -48,7 +49,7 @@ impl Application for Cbr {
     }
 }
 
-/// The flag of whoever takes part, and which share of packets declares what.
+/// Returns the flag of a ConEx-capable sender, and the share of packets for each declaration.
 fn declared(conex: &BlindConex) -> (u32, [(f64, u32); 3]) {
     match conex {
         BlindConex::Off => (0, [(0.0, 0); 3]),
@@ -60,14 +61,14 @@ fn declared(conex: &BlindConex) -> (u32, [(f64, u32); 3]) {
     }
 }
 
-/// Whether a packet after so many is one of a share of all, equally far apart.
+/// Whether packet number `sent` belongs to an evenly spaced share of all packets.
 fn is_due(sent: u64, share: f64) -> bool {
     let so_far = |packets: u64| (packets as f64 * share).floor();
     so_far(sent + 1) > so_far(sent)
 }
 
-/// When a packet leaves at a constant rate, after `sent` have: a multiple of the exact interval, so that
-/// rounding never adds up.
+/// Returns the send time of packet number `sent` at a constant rate, since the start: a multiple of the exact interval,
+/// so that rounding errors do not accumulate.
 pub fn offset(sent: u64, packet_size: Bytes, rate: Rate) -> Span {
     let bits = u128::from(sent) * u128::from(packet_size.as_bits());
     Span::from_nanos((bits * u128::from(NANOS_PER_SEC) / u128::from(rate.as_bps())) as u64)

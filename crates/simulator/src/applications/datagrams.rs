@@ -1,4 +1,4 @@
-//! Applications that need nothing but datagrams, for hosts outside a simulation.
+//! Applications over datagrams, for hosts outside a simulation.
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{FlowPlan, Plan};
@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::{Datagram, End};
 use crate::random::Stream;
 
-/// The application of a flow that needs nothing but datagrams.
+/// Application of a flow that needs only datagrams.
 pub enum DatagramApplication {
     /// A video.
     Frames(Box<Frames>),
@@ -17,7 +17,7 @@ pub enum DatagramApplication {
     Calls(Box<Calls>),
 }
 
-/// Asks it, whichever it is.
+/// Dispatches to the variant.
 macro_rules! of_either {
     ($application:expr, $own:ident => $answer:expr) => {
         match $application {
@@ -28,13 +28,13 @@ macro_rules! of_either {
 }
 
 impl DatagramApplication {
-    /// The application of a flow; `None` if the flow's needs more than datagrams.
+    /// Returns the application of a flow; `None` if it needs more than datagrams.
     pub fn of(flow: &FlowPlan) -> Option<Self> {
         let frames = Frames::of(flow).map(|own| DatagramApplication::Frames(Box::new(own)));
         frames.or_else(|| Some(DatagramApplication::Calls(Box::new(Calls::of(flow)?))))
     }
 
-    /// The random numbers that it has in the run with this seed: the same in a simulation.
+    /// Returns its random stream in the run with this seed, the same as in a simulation.
     pub fn random(&self, seed: u64, plan: &Plan, flow: usize) -> Stream {
         let name = match self {
             DatagramApplication::Frames(_) => Frames::NAME,
@@ -68,7 +68,7 @@ impl DatagramApplication {
         of_either!(self, own => own.measure(now));
     }
 
-    /// See [`OverDatagrams::tells`].
+    /// See [`OverDatagrams::metrics`].
     pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         of_either!(self, own => own.metrics(now, each));
     }

@@ -1,4 +1,4 @@
-//! For tests: one end asks, the other answers, over many connections if need be.
+//! Test application: one end sends requests and the other answers, over several connections if configured.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use tidegate_scenario::plan::FlowPlan;
 
 use super::{Application, Carrier, ConnectionId, End, System};
 
-/// What happened, a line each.
+/// Log of events, one line each.
 pub type Log = Rc<RefCell<Vec<String>>>;
 
-/// Asks for something, so often at once, when the flow starts and whenever all have been answered.
+/// Sends a number of requests at once when the flow starts, and again whenever all are answered.
 pub struct Exchange {
     pub client: End,
     pub request: Bytes,
@@ -36,7 +36,7 @@ impl Exchange {
 impl Application for Exchange {
     const NAME: &'static str = "exchange";
 
-    /// Scenario files do not have it.
+    /// Not available in scenario files.
     fn of(_: &FlowPlan) -> Option<Self> {
         None
     }

@@ -1,4 +1,4 @@
-//! Video over RTP, frame by frame, whose quality may follow the price of the path.
+//! Video over RTP, frame by frame, with a quality that may follow the price of the path.
 
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
@@ -12,11 +12,11 @@ use super::streams::video_model::{Cut, ModelledVideo, Statistics};
 use super::{Carrier, Datagram, End};
 use crate::random::Stream;
 
-/// A video that is being sent.
+/// Sender and receiver of one video.
 pub struct Frames {
     frame_interval: Span,
     ecn: bool,
-    /// By quality.
+    /// Packetization by quality.
     cuts: Vec<Cut>,
     statistics: Statistics,
     file: Option<FrameSizes>,
@@ -26,7 +26,7 @@ pub struct Frames {
     adapting: Option<Adapting>,
 }
 
-/// Where frames come from.
+/// Source of frame sizes.
 enum Source {
     Model(ModelledVideo, Statistics),
     File(Recorded),
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The size of the next frame, as its cut takes it.
+    /// Returns the size of the next frame, in the unit of its [`Cut`].
     fn next(&mut self, random: &mut Stream) -> f64 {
         match self {
             Source::Model(video_model, own) => video_model.next(own, random),
@@ -49,7 +49,7 @@ impl Source {
     }
 }
 
-/// A stream whose quality follows the price, and what tells it of that.
+/// Quality adaptation and the feedback that it uses.
 struct Adapting {
     adapter: Adapter,
     feedback: StreamFeedback,
@@ -181,7 +181,7 @@ impl Adapting {
         }
     }
 
-    /// The quality of the next frame; `None` if it is not sent.
+    /// Returns the quality of the next frame; `None` if the frame is not sent.
     fn choose(&mut self, frame: Frame, interval: Span, random: &mut Stream) -> Option<usize> {
         let before = self.adapter.quality();
         if before.is_none() {

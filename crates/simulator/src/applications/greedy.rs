@@ -1,11 +1,11 @@
-//! Always has data to send.
+//! Greedy sender: always has data to send.
 
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
 use super::{Application, Carrier, ConnectionId, End, System};
 
-/// One connection, and no end of data before its time is up.
+/// One connection with unlimited data until the flow's stop time.
 pub struct Greedy {
     lasts: Option<Span>,
     connection: Option<ConnectionId>,
@@ -28,7 +28,7 @@ impl Application for Greedy {
         }
     }
 
-    /// Its time is up.
+    /// Stops at the flow's stop time.
     fn wake(&mut self, system: &mut System) {
         if let Some(connection) = self.connection.take() {
             system.stop(End::Sender, connection);

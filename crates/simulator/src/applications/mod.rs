@@ -1,7 +1,7 @@
-//! What flows carry: an application for each, with a part at the sender and a part at the receiver.
+//! Applications of flows: each has a part at the sender and a part at the receiver.
 //!
-//! TCP takes a stream of bytes from it, over as many connections at once as it likes; UDP takes datagrams.
-//! Events come in, and what an application wants done it asks of the [`System`] it runs on.
+//! An application hands a stream of bytes to TCP, over any number of connections, or datagrams to UDP. It handles
+//! events and acts through the [`System`] that it runs on.
 
 mod calls;
 mod carried;
@@ -32,70 +32,70 @@ pub use system::{FlowRecord, Route, System, TransferRecord, add};
 
 pub use crate::connections::{ConnectionId, End};
 
-/// An application of one flow. What it does not care about it need not answer.
+/// Application of one flow. Default methods ignore their events.
 pub trait Application: Sized {
-    /// Its name in the names of random streams.
+    /// Name in the names of random streams.
     const NAME: &'static str;
-    /// Whether it opens a connection while packets of another may be under way. What comes late may then find
-    /// its connection gone, or not yet, which has to be decided when it arrives.
+    /// Whether it opens a connection while packets of another may be in transit. The connection of a late packet may
+    /// then be gone or not be established, which is decided on arrival.
     const OVERLAPS: bool = false;
 
-    /// The application of a flow; `None` if the flow's is another.
+    /// Returns the application of a flow; `None` if the flow has another.
     fn of(flow: &FlowPlan) -> Option<Self>;
 
-    /// Whether it acts on what arrives. What nobody acts on may be delivered ahead of time.
+    /// Whether it acts on arriving data. Otherwise, data may be delivered ahead of time.
     fn listens(&self) -> bool {
         false
     }
 
-    /// The flow starts.
+    /// Handles the start of the flow.
     fn start(&mut self, system: &mut System);
 
-    /// A moment that it asked to be woken at has come.
+    /// Handles a requested wake-up.
     fn wake(&mut self, _system: &mut System) {}
 
-    /// So many bytes more have arrived in order at one end of a connection; told if it listens.
+    /// Handles further bytes delivered in order at one end of a connection; called only if it listens.
     fn arrived(&mut self, _at: End, _id: ConnectionId, _bytes: u64, _system: &mut System) {}
 
-    /// Everything that one end of a connection was handed so far has been acknowledged.
+    /// Handles the acknowledgement of all data that one end of a connection has written so far.
     fn acknowledged(&mut self, _at: End, _id: ConnectionId, _system: &mut System) {}
 
-    /// Everything that there was to send over a connection has been acknowledged: it is closed.
+    /// Handles the end of a connection: all its data are acknowledged.
     fn closed(&mut self, _id: ConnectionId, _system: &mut System) {}
 
-    /// A datagram has arrived at one end; told if it listens.
+    /// Handles a datagram that arrived at one end; called only if it listens.
     fn on_datagram(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
 
-    /// The measured time begins: counts that are told at its end begin again.
+    /// Starts the measured time: resets the counts reported at its end.
     fn measure(&mut self, _now: Time) {}
 
-    /// Whether a run waits for it to come to an end.
+    /// Whether the run waits for it to finish.
     fn is_awaited(&self) -> bool {
         false
     }
 
-    /// Its transfers that are under way.
+    /// Returns its unfinished transfers.
     fn unfinished(&self) -> Vec<TransferRecord> {
         Vec::new()
     }
 
-    /// What it has to tell of itself at the end of the measured time: what, and how much of it.
+    /// Reports its metrics at the end of the measured time: name and value.
     fn metrics(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// What it has at a moment that is sampled: what, and how much of it.
+    /// Reports its state at a sampling time: name and value.
     fn shows(&self, _each: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// A datagram that has arrived.
+/// Datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram {
-    /// What its sender gave it as its number.
+    /// Number assigned by its sender.
     pub number: u64,
-    /// It has been marked.
+    /// Whether it is marked CE.
     pub marked: bool,
 }
 
-/// What happens to an application: one for each of its methods.
+/// Event of an application: one variant for each of its methods.
 #[derive(Clone, Copy, Debug)]
 pub enum ApplicationEvent {
     /// See [`Application::start`].
@@ -127,19 +127,20 @@ impl ApplicationEvent {
     }
 }
 
-/// Makes an enum of the applications, so that no event pays for the choice with an indirect call.
+/// Declares an enum of the applications, so that events are dispatched without an indirect call.
 macro_rules! applications {
     ($( $(#[$attribute:meta])* $file:ident :: $name:ident; )+) => {
-        /// The application of a flow, whichever it is.
+        /// Any application.
         pub enum AnyApplication {
             $( $(#[$attribute])* #[doc = stringify!($name)] $name(Box<$file::$name>), )+
         }
 
         impl AnyApplication {
-            /// The application of a flow.
+            /// Returns the application of a flow.
             ///
             /// # Panics
-            /// If none has this kind of traffic.
+            ///
+            /// If no application has this kind of traffic.
             pub fn of(flow: &FlowPlan) -> Self {
                 $( $(#[$attribute])*
                 if let Some(own) = $file::$name::of(flow) {
@@ -148,7 +149,7 @@ macro_rules! applications {
                 panic!("no application sends {:?}", flow.traffic)
             }
 
-            /// Whether the application of a flow acts on what arrives, and whether its connections overlap.
+            /// Whether the application of a flow acts on arriving data, and whether its connections overlap.
             pub fn will_listen_or_overlap(flow: &FlowPlan) -> (bool, bool) {
                 $( $(#[$attribute])*
                 if let Some(own) = $file::$name::of(flow) {
@@ -192,7 +193,7 @@ macro_rules! applications {
                 }
             }
 
-            /// See [`Application::tells`].
+            /// See [`Application::metrics`].
             pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
                 match self {
                     $( $(#[$attribute])* AnyApplication::$name(own) => own.metrics(now, each), )+
@@ -206,7 +207,7 @@ macro_rules! applications {
                 }
             }
 
-            /// Tells it what has happened.
+            /// Dispatches an event.
             pub fn on_event(&mut self, event: ApplicationEvent, system: &mut System) {
                 match self {
                     $( $(#[$attribute])*

@@ -1,30 +1,32 @@
-//! On and off in turn: over TCP as fast as that goes while it is on, or over UDP at a rate.
+//! On/off traffic: during on periods, a greedy sender over TCP or a constant rate over UDP.
 //!
-//! Over TCP, each time that it goes on is a connection of its own, which begins in slow start. When it goes
-//! off it hands over nothing more; what has left is delivered, if need be while the next connection is open.
+//! Over TCP, each on period has its own connection, which begins in slow start. At the end of the period the sender
+//! writes nothing more; data that have left are delivered, possibly while the next connection is open.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{self, Distribution, FlowPlan, Traffic};
 
 use super::{Application, Carrier, ConnectionId, End, System, cbr};
 
-/// On and off in turn.
+/// On/off sender.
 pub struct OnOff {
     plan: plan::OnOff,
     packet_size: Bytes,
-    /// What it does now.
+    /// Current phase.
     phase: Phase,
-    /// Since when, and until when.
+    /// Start of the phase.
     since: Time,
+    /// End of the phase.
     until: Time,
-    /// Datagrams so far, and before this phase.
+    /// Datagrams sent so far.
     sent: u64,
+    /// Datagrams sent before this phase.
     sent_before: u64,
 }
 
 enum Phase {
     Off,
-    /// Over a connection, or none for UDP.
+    /// On, with the connection; `None` for UDP.
     On(Option<ConnectionId>),
 }
 
@@ -81,7 +83,7 @@ impl OnOff {
         system.wake_at(self.until);
     }
 
-    /// A phase begins that takes so long on average.
+    /// Starts a phase of this mean duration.
     fn begin(&mut self, mean: Span, system: &mut System) {
         let length = match self.plan.distribution {
             Distribution::Fixed => mean,
@@ -93,7 +95,7 @@ impl OnOff {
         self.until = self.since + length.max(Span::from_nanos(1));
     }
 
-    /// Sends a datagram and plans the next.
+    /// Sends a datagram and schedules the next.
     fn send(&mut self, system: &mut System) {
         let Some(rate) = self.plan.rate else { return };
         system.send_datagram(End::Sender, self.sent, self.packet_size, false);

@@ -1,5 +1,5 @@
-//! Pages of the web: the main object, then those within it, then a pause.
-//! S. Zimmermann's dissertation, 2005, section 5.6.4 and Figure 5.6.8.
+//! Web browsing: the main object, its embedded objects, then a pause. S. Zimmermann's dissertation, 2005, section 5.6.4
+//! and Figure 5.6.8.
 //!
 //! ```text
 //! page    n objects, geometric: 1, 2, …; sizes by a truncated power tail
@@ -7,8 +7,8 @@
 //! off     exponential
 //! ```
 //!
-//! Each object is asked for over a connection that the user opens; only the main one is there before the others are
-//! known. They are fetched in turn or at once.
+//! The user opens a connection for each object. Embedded objects are requested after the main object has arrived,
+//! sequentially or in parallel.
 
 mod sizes;
 
@@ -18,7 +18,7 @@ use tidegate_scenario::plan::{self, Fetching, FlowPlan, Traffic};
 use super::{Application, Carrier, ConnectionId, End, System, TransferRecord};
 use sizes::PowerTail;
 
-/// Who reads page after page.
+/// User that reads page after page.
 pub struct Pages {
     plan: plan::Pages,
     sizes: PowerTail,
@@ -26,27 +26,27 @@ pub struct Pages {
     counts: Counts,
 }
 
-/// A page that is fetched.
+/// Page being fetched.
 struct Page {
     start: Time,
     objects: u64,
     size: u64,
-    /// Objects that were not asked for.
+    /// Sizes of the objects not yet requested.
     left: Vec<u64>,
-    /// What was asked for and has not come.
+    /// Objects requested and not yet received.
     asked: Vec<Asked>,
 }
 
-/// Something that the user waits for.
+/// Object that the user waits for.
 struct Asked {
     id: ConnectionId,
-    /// Bytes of the request that the server has not got.
+    /// Bytes of the request that have not reached the server.
     unheard: u64,
-    /// Bytes of the object that have not come.
+    /// Bytes of the object that have not reached the user.
     to_come: u64,
 }
 
-/// What it tells of itself.
+/// Counts for the metrics.
 #[derive(Default)]
 struct Counts {
     pages: u64,
@@ -69,7 +69,7 @@ impl Application for Pages {
         true
     }
 
-    /// The next page.
+    /// Requests the next page.
     fn start(&mut self, system: &mut System) {
         let objects = system.random().geometric(1.0 / self.plan.objects.0);
         let left: Vec<u64> = (0..objects).map(|_| self.sizes.draw(system.random()).get()).collect();
@@ -125,7 +125,7 @@ impl Application for Pages {
 }
 
 impl Pages {
-    /// An object has come.
+    /// Handles the arrival of an object.
     fn go_on(&mut self, system: &mut System) {
         let Some(page) = &self.page else { return };
         match (page.left.len(), self.plan.within) {
@@ -135,7 +135,7 @@ impl Pages {
         }
     }
 
-    /// The user asks for so many objects, each over a connection of its own.
+    /// Requests a number of objects, each over its own connection.
     fn ask(&mut self, objects: usize, system: &mut System) {
         let Some(page) = &mut self.page else { return };
         for to_come in page.left.drain(..objects) {
@@ -145,7 +145,7 @@ impl Pages {
         }
     }
 
-    /// The user has the page.
+    /// Ends a page that has been received completely.
     fn end(&mut self, system: &mut System) {
         let Some(Page { start, objects, size, .. }) = self.page.take() else { return };
         let took = system.now() - start;

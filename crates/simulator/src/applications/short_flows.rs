@@ -1,13 +1,13 @@
-//! Short transfers that begin whether or not others have ended, each on a connection of its own.
+//! Short flows: transfers that arrive regardless of the completion of others, each on its own connection.
 //!
-//! Times between beginnings are gamma distributed. A flow that takes each of them with some probability has
-//! sums of them between its own, geometrically many, which are gamma distributed as well:
+//! Inter-arrival times are gamma distributed. A flow that takes each arrival with some probability has inter-arrival
+//! times that are sums of a geometrically distributed number of them, which are again gamma distributed:
 //!
 //! ```text
 //! n geometric with mean 1/share,   gap = every/shape · Gamma(n · shape)
 //! ```
 //!
-//! What is kept is of those that are open; of the others there are counts.
+//! State is kept for open transfers only; finished ones are counted.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
@@ -15,14 +15,15 @@ use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 use super::{Application, Carrier, ConnectionId, End, System, TransferRecord};
 use crate::random::Stream;
 
-/// Transfers that begin now and then.
+/// Arrival process and open transfers of one flow.
 pub struct ShortFlows {
     plan: plan::ShortFlows,
     open: Vec<(ConnectionId, Time)>,
     begun: u64,
     finished: u64,
-    /// Of those that are finished: all their times, and the longest.
+    /// Sum of the completion times of finished transfers, seconds.
     took_s: f64,
+    /// Longest completion time.
     longest: Span,
 }
 
@@ -47,7 +48,7 @@ impl Application for ShortFlows {
         system.wake_at(system.now() + gap);
     }
 
-    /// One begins, and the next is planned.
+    /// Starts a transfer and schedules the next.
     fn wake(&mut self, system: &mut System) {
         self.start(system);
         let id = system.open(End::Sender);
@@ -89,7 +90,7 @@ impl Application for ShortFlows {
 }
 
 impl ShortFlows {
-    /// From one that is this flow's to the next.
+    /// Draws the inter-arrival time of this flow's transfers.
     fn gap(&self, random: &mut Stream) -> Span {
         let plan::ShortFlows { every, shape, share, .. } = &self.plan;
         let gaps = random.geometric(share.0);
@@ -103,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// Mean and coefficient of variation of 20,000 gaps around 6 ms.
+    /// Returns the mean and coefficient of variation of 20,000 gaps of mean 6 ms.
     fn gaps(shape: f64, share: f64) -> (f64, f64) {
         let plan = plan::ShortFlows {
             size: Bytes::new(14_600),
@@ -121,8 +122,8 @@ mod tests {
         (mean, libm::sqrt(square) / mean)
     }
 
-    /// A gamma distribution varies by the root of 1/shape. Of a Poisson process a share is a Poisson process;
-    /// of any other it comes close to one the smaller it is.
+    /// The coefficient of variation of a gamma distribution is the root of 1/shape. A share of a Poisson process is a
+    /// Poisson process; a share of any other comes closer to one the smaller it is.
     #[test]
     fn gaps_have_the_mean_and_the_variation_of_a_share_of_a_gamma_process() {
         for (shape, share, mean, variation) in [

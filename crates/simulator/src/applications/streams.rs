@@ -1,4 +1,4 @@
-//! What streams over RTP have in common: the video, and how a sender learns what became of its packets.
+//! Parts shared by streams over RTP: video sources and feedback about packets.
 
 pub mod adapter;
 pub mod feedback;

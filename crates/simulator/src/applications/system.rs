@@ -1,4 +1,4 @@
-//! What an application may ask of the system it runs on.
+//! Services that the system offers to an application.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
@@ -15,46 +15,46 @@ use crate::tcp::sender::{CongestionGauges, DeclarationTotals, SenderCounts, TcpS
 use crate::tcp::{Address, Half, SimContext};
 use crate::wake::{TimerId, Wake};
 
-/// A transfer, finished or not.
+/// Record of a transfer, finished or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransferRecord {
-    /// When the connection was requested.
+    /// Time at which the connection was requested.
     pub start: Time,
-    /// What the application sent.
+    /// Bytes that the application sent.
     pub size: Bytes,
-    /// From the request to the last ACK at the sender.
+    /// Time from the request to the last ACK at the sender.
     pub completion: Option<Span>,
-    /// Of that, until the connection was established; none of what takes several.
+    /// Part of it until the connection was established; `None` for transfers over several connections.
     pub set_up: Option<Span>,
 }
 
-/// What is kept of a flow beside its application and its connections.
+/// State of a flow besides its application and its connections.
 #[derive(Default)]
 pub struct FlowRecord {
-    /// What is left of connections that are gone, if there is anything.
+    /// Totals of released connections, if there are any.
     past: Option<Box<ClosedConnections>>,
-    /// Connections opened so far.
+    /// Number of connections opened so far.
     opened: u32,
-    /// The one that was opened last.
+    /// Connection opened last.
     latest: Option<ConnectionId>,
-    /// The one that was closed last. It stays, to answer what arrives late.
+    /// Connection closed last. It is kept to answer late packets.
     pub closed: Option<ConnectionId>,
     random: Option<Box<Stream>>,
 }
 
-/// What is left of a flow's connections.
+/// Totals over the released connections of a flow.
 #[derive(Clone, Copy, Default)]
 pub struct ClosedConnections {
-    /// What has been sent but over connections that there still are.
+    /// Bytes and packets sent.
     pub sent: SenderCounts,
-    /// What was declared of congestion but over connections that there still are.
+    /// Congestion declared.
     pub declared: DeclarationTotals,
-    /// What is still to be declared.
+    /// Congestion not yet declared.
     pub left: CongestionGauges,
 }
 
 impl ClosedConnections {
-    /// Adds what a sender has sent and declared.
+    /// Adds the counts of a sender.
     pub fn add(&mut self, sender: &TcpSender) {
         add(&mut self.sent, &sender.counts);
         self.declared.add(&sender.declarations());
@@ -62,23 +62,23 @@ impl ClosedConnections {
 }
 
 impl FlowRecord {
-    /// What is left of connections that are gone.
+    /// Returns the totals of released connections.
     pub fn past(&self) -> ClosedConnections {
         self.past.as_deref().copied().unwrap_or_default()
     }
 
-    /// The same, to be added to.
+    /// Returns the totals of released connections, to add to them.
     pub fn past_mut(&mut self) -> &mut ClosedConnections {
         self.past.get_or_insert_default()
     }
 
-    /// The connection that was opened last.
+    /// Returns the connection opened last.
     pub fn latest(&self) -> Option<ConnectionId> {
         self.latest
     }
 
-    /// Takes what is left of connections so far, for the next one to go on with. What is acknowledged again over the
-    /// one before counts no more.
+    /// Moves out the totals of the flow's connections, for the next connection to continue from. Data acknowledged
+    /// again over the previous connection no longer count.
     fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> ClosedConnections {
         let before = self.closed.and_then(|id| connections.get(flow, id));
         if let Some(before) = before.filter(|before| !before.superseded) {
@@ -101,13 +101,13 @@ pub fn add(sum: &mut SenderCounts, counts: &SenderCounts) {
     sum.acks_without_srtt += counts.acks_without_srtt;
 }
 
-/// Between which hosts a flow's packets go, and in what shape.
+/// Hosts and header sizes of a flow's packets.
 #[derive(Clone, Copy)]
 pub struct Route<'a> {
     pub(crate) flow: u32,
     pub(crate) plan: &'a FlowPlan,
     pub(crate) routes: Routes,
-    /// The plan of which the flow is part.
+    /// Plan that contains the flow.
     pub(crate) whole: &'a Plan,
 }
 
@@ -134,7 +134,7 @@ impl Route<'_> {
     }
 }
 
-/// The system under an application, at the moment of an event.
+/// System below an application during an event.
 pub struct System<'a, 'd> {
     pub(crate) route: Route<'a>,
     pub(crate) seed: u64,
@@ -144,18 +144,19 @@ pub struct System<'a, 'd> {
     pub(crate) account: &'a mut FlowRecord,
     pub(crate) connections: &'a mut Connections,
     pub(crate) records: &'a mut Vec<(u32, TransferRecord)>,
-    /// Connections of which an end has handed over everything at this event.
+    /// Connections of which an end has written its last data in this event.
     pub(crate) ended: &'a mut Vec<ConnectionId>,
-    /// The gateway of the flow's site.
+    /// Gateway of the flow's site.
     pub(crate) site: &'a mut Site,
     pub(crate) sim: &'a mut SimContext<'d>,
 }
 
 impl System<'_, '_> {
-    /// One end requests a connection.
+    /// Requests a connection from one end.
     ///
     /// # Panics
-    /// If the flow has no TCP.
+    ///
+    /// If the flow does not use TCP.
     pub fn open(&mut self, at: End) -> ConnectionId {
         if !self.connections.has_room() {
             self.run_out(Excess::Connections);
@@ -187,13 +188,12 @@ impl System<'_, '_> {
         id
     }
 
-    /// One end of a connection hands over so much more to carry. What does not fill a segment waits for
-    /// more.
+    /// Writes `size` more bytes to one end of a connection. A remainder below a full segment waits for more data.
     pub fn write(&mut self, at: End, id: ConnectionId, size: Bytes) {
         self.send(at, id, |sender| sender.write(size.get()));
     }
 
-    /// One end hands over the last piece of what it has for a connection to carry.
+    /// Writes the last data of one end of a connection.
     pub fn write_last(&mut self, at: End, id: ConnectionId, size: Bytes) {
         self.send(at, id, |sender| {
             sender.write(size.get());
@@ -202,25 +202,25 @@ impl System<'_, '_> {
         self.ended.push(id);
     }
 
-    /// One end has nothing more for a connection to carry, and takes back what has not left.
+    /// Ends the data of one end of a connection and discards what has not been sent.
     pub fn stop(&mut self, at: End, id: ConnectionId) {
         self.send(at, id, TcpSender::stop);
         self.ended.push(id);
     }
 
-    /// From now on one end has always more for a connection to carry.
+    /// Gives one end of a connection unlimited data from now on.
     pub fn write_without_end(&mut self, at: End, id: ConnectionId) {
         self.write(at, id, Bytes::new(u64::MAX));
     }
 
-    /// What one end of a connection was handed over to carry, and is not acknowledged.
+    /// Returns the bytes written at one end of a connection and not acknowledged.
     pub fn unacknowledged(&mut self, at: End, id: ConnectionId) -> Bytes {
         let connection = self.connections.get(self.route.flow, id);
         let half = connection.and_then(|own| own.half_from(at));
         Bytes::new(half.map_or(0, |half| half.sender.unacknowledged_bytes()))
     }
 
-    /// The end that did not request a connection sends nothing before something has arrived.
+    /// Lets one end send. The end that did not request the connection waits until a packet has arrived.
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut TcpSender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
@@ -232,7 +232,7 @@ impl System<'_, '_> {
         connection.accept(self.sim);
     }
 
-    /// One end sends a datagram of so many bytes on the wire, with what its header says.
+    /// Sends a datagram of `size` bytes on the wire from one end, with these header flags.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.pack(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.routes);
@@ -242,13 +242,13 @@ impl System<'_, '_> {
         }
     }
 
-    /// From the request at `start` until a connection that the sender requested was established.
+    /// Returns the time from the request at `start` until a connection requested by the sender was established.
     pub fn set_up(&mut self, id: ConnectionId, start: Time) -> Option<Span> {
         let connection = self.connections.get(self.route.flow, id)?;
         connection.forward.sender.established().map(|at| at - start)
     }
 
-    /// What a connection has carried to the receiver; of a segment that was not full as if it were.
+    /// Returns the bytes that a connection has delivered to the receiver; a partial segment counts as full.
     pub fn carried(&mut self, id: ConnectionId) -> Bytes {
         let connection = self.connections.get(self.route.flow, id);
         Bytes::new(
@@ -256,7 +256,7 @@ impl System<'_, '_> {
         )
     }
 
-    /// Puts a finished transfer on record.
+    /// Records a finished transfer.
     pub fn record(&mut self, record: TransferRecord) {
         if self.records.len() == MAX_ROWS {
             self.run_out(Excess::Transfers);

@@ -1,4 +1,4 @@
-//! Transfers of a given size, each on a connection of its own: one, or one after the other.
+//! Transfers of a given size, each on its own connection: one, or several in sequence.
 
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic, WritesPlan};
@@ -6,7 +6,7 @@ use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic, WritesPlan};
 use super::{Application, Carrier, End, System, TransferRecord};
 use crate::connections::ConnectionId;
 
-/// What is to be transferred, and how far that is.
+/// Parameters and progress of the transfers.
 pub struct Transfer {
     size: Bytes,
     pause: Option<PausePlan>,
@@ -36,7 +36,7 @@ impl Application for Transfer {
         self.write(system);
     }
 
-    /// The next write, or the next transfer.
+    /// Handles a wake-up: the next write, or the next transfer.
     fn wake(&mut self, system: &mut System) {
         if self.current.is_some() {
             self.write(system);
@@ -56,7 +56,7 @@ impl Application for Transfer {
             system.wake_at(system.now() + length);
         }
         let (completion, set_up) = (Some(took), system.set_up(id, start));
-        // Less of one whose sender has given it up.
+        // Less than the size if the sender has given up.
         let size = self.size.min(system.carried(id));
         system.record(TransferRecord { start, size, completion, set_up });
     }
@@ -77,7 +77,7 @@ impl Application for Transfer {
 }
 
 impl Transfer {
-    /// Hands over the next piece, or all there is.
+    /// Writes the next piece, or all data.
     fn write(&mut self, system: &mut System) {
         let Some(ours) = &mut self.current else { return };
         match self.writes {

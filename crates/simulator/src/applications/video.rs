@@ -1,7 +1,7 @@
-//! A video as YouTube had it: server and player of A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section VI.
+//! Progressive video streaming as YouTube's: server and player of A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section
+//! VI.
 //!
-//! The server is one end of a connection, the player the other; neither knows what the other does but by what
-//! arrives.
+//! The server is one end of a connection and the player the other; each knows of the other only what arrives.
 
 mod player;
 mod server;
@@ -13,13 +13,13 @@ use super::{Application, Carrier, ConnectionId, End, System};
 use player::Player;
 use server::VideoServer;
 
-/// A video in transit, and on the screen.
+/// Server and player of one video.
 pub struct Video {
     server: VideoServer,
     player: Player,
-    /// What of the player's request has not arrived, bytes.
+    /// Bytes of the player's request that have not arrived.
     unasked: u64,
-    /// What the server serves over, once it is asked.
+    /// Connection of the server, once the video is requested.
     connection: Option<ConnectionId>,
 }
 

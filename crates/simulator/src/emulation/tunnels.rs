@@ -1,6 +1,6 @@
-//! Nodes outside at which tunnels begin and end: packets leave the network in front of them and come back behind.
+//! External nodes at which tunnels begin and end: packets leave the network in front of them and come back behind.
 //!
-//! The stages that judge them stay with the network, so that what they count and have stands in its tables.
+//! The stages that judge packets stay in the network, so that their counts and state appear in its tables.
 
 use tidegate_mechanisms::stage::{Ecn, Report, Tunnel};
 use tidegate_mechanisms::units::Time;
@@ -12,48 +12,48 @@ use crate::contents::Contents;
 use crate::packet::{PackedPacket, Packet, TunnelHeader, flags};
 use crate::stages::{self, CongestionHeader};
 
-/// A place on the path of a flow where a node outside stands.
+/// Place of an external node on the path of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodePlace {
-    /// Which node: the number of its stage.
+    /// Node: the number of its stage.
     pub node: u32,
-    /// The flow.
+    /// Flow.
     pub flow: u32,
-    /// Which of its paths.
+    /// Direction of the path.
     pub direction: Direction,
-    /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
+    /// Index on the path, for [`Emulation::judge`] and [`Emulation::go_on`].
     pub hop: u32,
-    /// Address of the nearest end of tunnels, here or further on: the number of a node of the topology.
+    /// Address of the nearest tunnel end, here or downstream: the number of a node of the topology.
     pub end: Option<u32>,
 }
 
-/// What a node is asked about.
+/// Packet that a node's stages are asked to judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Bytes of the packet as it comes.
+    /// Length of the packet on arrival, bytes.
     pub len: u16,
-    /// What its header says; the outer one in a tunnel.
+    /// Header fields; those of the outer header in a tunnel.
     pub header: CongestionHeader,
-    /// What the tunnel's header says, if it is in one.
+    /// Tunnel header fields, if it is in a tunnel.
     pub tunnel: Option<Tunnel>,
 }
 
-/// What the stages of a node say.
+/// Verdict of a node's stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeVerdict {
-    /// Why it was dropped, which has been counted; else it goes on.
+    /// Drop reason, already counted; `None` if the packet goes on.
     pub dropped: Option<&'static str>,
-    /// Its ECN field from then on.
+    /// ECN field of the packet from here on.
     pub ecn: Ecn,
-    /// The tunnel that it is in from then on.
+    /// Tunnel of the packet from here on.
     pub tunnel: Option<Tunnel>,
-    /// A report that leaves.
+    /// Report to be sent.
     pub report: Option<Box<Report>>,
 }
 
 impl<C: Contents> Emulation<'_, C> {
-    /// The tunnels of all flows on all paths that they ever take: where each begins, and where it ends. To be asked
-    /// before anything moves.
+    /// Returns the tunnels of all flows on all paths that they ever take: begin and end of each. Has to be called
+    /// before any move.
     pub fn tunnels(&self) -> Vec<[NodePlace; 2]> {
         let mut all = Vec::new();
         for (path, routes) in self.routes.iter().enumerate() {
@@ -78,17 +78,17 @@ impl<C: Contents> Emulation<'_, C> {
         NodePlace { node, flow, direction, hop, end: self.network.tunnel_end(hop) }
     }
 
-    /// Name of a node's stage, as in the table of stages.
+    /// Returns the name of a node's stage, as in the table of stages.
     pub fn node_name(&self, node: u32) -> &str {
         self.network.stages.name(node)
     }
 
-    /// Whether tunnels that begin at a node's stage say in their headers what the inner ConEx option does.
+    /// Whether tunnels that begin at a node's stage copy the inner ConEx option into their headers.
     pub fn copies_declarations(&self, node: u32) -> bool {
         self.network.stages.copies_declarations(node)
     }
 
-    /// What the stages of a place say of a packet of its flow.
+    /// Lets the stages of a place judge a packet of its flow.
     pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> NodeVerdict {
         let Asked { len, header, tunnel } = asked;
         let NodePlace { flow, hop, direction, .. } = place;
@@ -98,7 +98,7 @@ impl<C: Contents> Emulation<'_, C> {
         NodeVerdict { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
-    /// A packet goes on behind a place. Returns it if its path ends there.
+    /// Continues a packet behind a place. Returns it if its route ends there.
     pub fn go_on(
         &mut self,
         place: NodePlace,
@@ -109,8 +109,8 @@ impl<C: Contents> Emulation<'_, C> {
         self.resume_at(place, number, asked, flags_of(place.direction), at)
     }
 
-    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the path of the
-    /// flow's packets, and is none of them. Returns it if its path ends there.
+    /// Continues a message between nodes behind a place, which need not be one of theirs: it takes the path of the
+    /// flow's packets and is not counted among them. Returns it if its route ends there.
     pub fn send_on(
         &mut self,
         place: NodePlace,
@@ -121,8 +121,8 @@ impl<C: Contents> Emulation<'_, C> {
         self.resume_at(place, number, asked, flags::ACK, at)
     }
 
-    /// A message of the node at a place to the beginning of its tunnels: it takes the path of reports. Returns whether
-    /// there is one.
+    /// Sends a message of the node at a place to the begin of its tunnels, along the path of reports. Returns whether
+    /// there is such a path.
     pub fn send_back(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) -> bool {
         let Some(hop) = self.network.report_path(place.flow, place.hop) else { return false };
         let flags = stages::flags_of(asked.header, None, flags::ACK | flags::BACK | flags::ECT);
@@ -132,7 +132,7 @@ impl<C: Contents> Emulation<'_, C> {
         true
     }
 
-    /// A report has come to a node.
+    /// Delivers a report to a node.
     pub fn notify(&mut self, node: u32, report: &Report) {
         self.network.stages.notify(node, report);
     }
@@ -153,7 +153,7 @@ impl<C: Contents> Emulation<'_, C> {
         let flags = stages::flags_of(asked.header, inner_ecn, direction | flags::ECT);
         let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
         match header {
-            // Nodes on the path see it.
+            // Nodes on the path read it.
             Some((payload, _)) => packet.payload = payload,
             None if self.reads_activity && direction == 0 => {
                 packet.payload = self.network.contents.activity(number).to_bits();
@@ -164,7 +164,7 @@ impl<C: Contents> Emulation<'_, C> {
         Some(self.delivered(at, packed))
     }
 
-    /// A packet that has left in front of a node.
+    /// Returns a packet that has left in front of a node.
     pub(super) fn exited(&mut self) -> Option<Delivery> {
         let (at, packed) = self.network.exited.pop()?;
         let packet = packed.packet(at);
@@ -177,7 +177,7 @@ impl<C: Contents> Emulation<'_, C> {
     }
 }
 
-/// The flags that packets of this direction have.
+/// Returns the flags of packets of this direction.
 pub(super) const fn flags_of(direction: Direction) -> u32 {
     match direction {
         Direction::Forward => 0,

@@ -1,4 +1,4 @@
-//! A mobile network by the short ways that its packets have, and by the long ones: all that is measured is the same.
+//! A mobile network simulated with and without fast paths: all measurements are equal.
 
 use tidegate_scenario::Scenario;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LTE: &str = include_str!("../../../../scenarios/lte.toml");
 
-/// Runs the network of `scenarios/lte.toml` for a few seconds that are read in several places, in both directions.
+/// Runs the network of `scenarios/lte.toml` for a few seconds with several readings, in both modes.
 fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] {
     let brief = [
         ("warm_up", "\"1.5 s\""),
@@ -29,7 +29,7 @@ fn run_both(overrides: &[(&str, &str)], receivers: Receivers) -> [RunOutput; 2] 
 fn are_equal(overrides: &[(&str, &str)], receivers: Receivers) -> [u64; 2] {
     let [short, long] = run_both(overrides, receivers);
     let events = [short.events, long.events];
-    // The last event may be another. What was never measured is no number, and equals nothing but in words.
+    // The last event may differ. NaN stands for values never measured and equals nothing but as text.
     let measured = |output| format!("{:?}", RunOutput { events: 0, simulated_s: 0.0, ..output });
     assert_eq!(measured(short), measured(long), "{overrides:?}");
     events
@@ -82,7 +82,7 @@ fn in_each_direction_of_a_mobile_network_fast_paths_change_nothing() {
     }
 }
 
-/// Uplinks on which reports wait behind acknowledgements and overflow, and of which some are no place for packet trains.
+/// Uplinks on which reports wait behind acknowledgements and overflow, some of them unsuited to packet trains.
 #[test]
 fn where_reports_and_acknowledgements_contend_the_order_is_the_same() {
     for (rate, buffer) in
@@ -103,7 +103,7 @@ fn where_reports_and_acknowledgements_contend_the_order_is_the_same() {
     }
 }
 
-/// Far behind and close by: what an event tells of reports is known so long before as the way to the eNodeB takes.
+/// Long and short paths: a report is known in advance by the delay to the eNodeB.
 #[test]
 fn however_long_the_paths_are_the_order_is_the_same() {
     for (down, up) in [("1 us", "300 ms"), ("100 ms", "1 us"), ("3 ms", "3 ms")] {

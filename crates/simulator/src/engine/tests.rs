@@ -1,4 +1,4 @@
-//! Applications that no scenario file has: what they exchange, and what of it stays.
+//! Tests with applications that scenario files do not have: data exchanged, and state kept.
 
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ fn play(plan: &Plan, application: Exchange) -> Engine<'_> {
     engine
 }
 
-/// Of the lines that tell what arrived at an end: how many bytes; and all other lines.
+/// Returns the bytes that arrived at an end according to the log, and all other lines.
 fn apart(log: &Log, at: End) -> (u64, Vec<String>) {
     let ending = format!(" B arrive at {at:?}");
     let (arrivals, others): (Vec<_>, Vec<_>) =
@@ -49,8 +49,8 @@ fn apart(log: &Log, at: End) -> (u64, Vec<String>) {
     (arrivals.iter().filter_map(bytes).sum(), others)
 }
 
-/// 100 kB are asked for in 300 bytes: 10 ms there and 10 ms back for the handshake and for the request,
-/// 0.3 ms to send that; then six rounds of slow start, of which the last three fill the link.
+/// 100 kB are requested in 300 bytes: 10 ms each way for the handshake and for the request, 0.3 ms to send the request;
+/// then six rounds of slow start, of which the last three fill the link.
 #[test]
 fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
     for (client, server) in [(End::Sender, End::Receiver), (End::Receiver, End::Sender)] {
@@ -69,8 +69,8 @@ fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
     }
 }
 
-/// Who is sent data counts what arrives marked, its own ACKs' reverse path included (RFC 9768, section 3.2.2): packets,
-/// and no bytes for those that have none.
+/// An end that is sent data counts marked arrivals, including those on the reverse path of its own ACKs (RFC 9768,
+/// section 3.2.2): packets, and no bytes for packets without payload.
 #[test]
 fn marks_on_acks_are_counted_where_data_flows_in_both_directions() {
     let plan = plan(&[
@@ -91,7 +91,7 @@ fn marks_on_acks_are_counted_where_data_flows_in_both_directions() {
     assert_eq!(packets, 1 + 100_000u64.div_ceil(1_460), "the request, and an ACK for each segment");
 }
 
-/// What comes back is none of the flow's data: it counts neither as received nor as sent.
+/// Data in the backward direction count neither as received nor as sent by the flow.
 #[test]
 fn what_flows_back_is_not_counted_as_the_senders() {
     let (plan, log) = (plan(&[]), Log::default());

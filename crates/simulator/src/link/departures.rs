@@ -1,4 +1,4 @@
-//! A link whose departures are events: it serves as its [`Station`] says.
+//! Links whose departures are events, served by a [`Station`].
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::Time;
 use super::{Link, Rest};
 use crate::owner::Owner;
 use crate::packet::PackedPacket;
-use crate::station::{Served, Station};
+use crate::station::{Release, Served, Station};
 use crate::transmission::Transmission;
 
 /// A packet that has left a station.
@@ -14,9 +14,9 @@ use crate::transmission::Transmission;
 pub struct Departed {
     /// The packet.
     pub packed: PackedPacket,
-    /// When it is due at the far end.
+    /// Due time at the far end.
     pub at: Time,
-    /// The wire has lost it.
+    /// Whether it is lost on the wire.
     pub lost_on_wire: bool,
 }
 
@@ -26,11 +26,11 @@ impl Link {
         self.station().is_some()
     }
 
-    /// Offers a packet to a station at `now`. Returns when the transmitter will be done, if the
-    /// packet has set it to work.
+    /// Offers a packet to a station at `now`. Returns the end of its transmission if the packet starts the transmitter.
     ///
     /// # Panics
-    /// If this is no station.
+    ///
+    /// If the link is not a station.
     pub fn arrive(&mut self, packed: PackedPacket, owner: Owner, now: Time) -> Option<Time> {
         let Rest { station, probe, .. } = self.rest();
         let station = station.as_mut().expect("departures are events");
@@ -38,7 +38,7 @@ impl Link {
         if station.is_idle() { self.begin(now) } else { None }
     }
 
-    /// The transmitter of a station takes its next packet. Returns when it will be done.
+    /// Starts the station's next transmission. Returns its end.
     fn begin(&mut self, now: Time) -> Option<Time> {
         let (pace, Link { accepted, rest, .. }) = (self.pace(), self);
         let Rest { station, probe, schedule, .. } = rest.as_deref_mut()?;
@@ -52,11 +52,12 @@ impl Link {
         })
     }
 
-    /// The transmitter of a station is done at `now`. Returns what it has sent, with the time at
-    /// which that reaches the far end, and when it will be done again.
+    /// Completes a station's transmission at `now`. Returns the packet, with its arrival time at the far end, and the
+    /// end of the next transmission.
     ///
     /// # Panics
-    /// If this is no station, or it was sending nothing.
+    ///
+    /// If the link is not a station, or was not sending.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.rest().station.as_mut().expect("departures are events");
         let Served { packed, group, marked } = station.end();
@@ -66,27 +67,28 @@ impl Link {
         } else if marked {
             self.rest().probe.on_mark(group);
         }
-        let at = now + self.delay;
+        let delay = self.delay;
+        let at = self.rest().far_end_at(now, delay);
         (Departed { packed, at, lost_on_wire }, self.begin(now))
     }
 
-    /// The next packet for the queue outside that serves this link.
+    /// Takes the next packet for the external queue that serves this link.
     pub fn take_arrived(&mut self) -> Option<(u32, PackedPacket)> {
         self.rest.as_mut()?.station.as_mut()?.take_arrived()
     }
 
-    /// The queue outside has served a packet at `now`.
+    /// The queue outside has let a packet go at `now`.
     ///
     /// # Panics
     /// If this is no station.
-    pub fn leave(&mut self, handle: u32, marked: bool, now: Time) -> Departed {
+    pub fn leave(&mut self, handle: u32, marked: bool, now: Time, release: Release) -> Departed {
         let (transmission, delay) = (self.pace(), self.delay);
         let Link { accepted, rest, .. } = self;
         let rest = rest.as_deref_mut().expect("departures are events");
         let station = rest.station.as_mut().expect("departures are events");
         let sending = transmission.transmission_time(station.len_of(handle));
-        let Served { packed, group, marked } =
-            station.leave(handle, marked, now, sending, &mut rest.probe);
+        let (Served { packed, group, marked }, departs) =
+            station.leave(handle, marked, (now, release), sending, &mut rest.probe);
         accepted.add(packed.len().into());
         let lost_on_wire = rest.is_lost_on_wire();
         if lost_on_wire {
@@ -94,10 +96,10 @@ impl Link {
         } else if marked {
             rest.probe.on_mark(group);
         }
-        Departed { packed, at: now + delay, lost_on_wire }
+        Departed { packed, at: rest.far_end_at(departs, delay), lost_on_wire }
     }
 
-    /// The queue outside has dropped a packet, which is taken by [`Link::take_lost`].
+    /// Handles a packet that the external queue has dropped; [`Link::take_lost`] takes it.
     pub fn lose(&mut self, handle: u32, reason: DropReason, now: Time) {
         let Some(Rest { station: Some(station), probe, .. }) = self.rest.as_deref_mut() else {
             return;
@@ -105,22 +107,23 @@ impl Link {
         station.lose(handle, reason, now, probe);
     }
 
-    /// Takes a packet that a station has lost.
+    /// Takes a packet that a station has dropped.
     pub fn take_lost(&mut self) -> Option<PackedPacket> {
         self.rest.as_mut()?.station.as_mut()?.lost.pop()
     }
 
-    /// The packet that a station transmits, as far as it has not left at `now`: its group, its length, and when it leaves.
+    /// Returns the group, length and departure time of the packet in transmission at a station, if it has not left at
+    /// `now`.
     pub fn in_transmission(&self, now: Time) -> Option<(u16, u16, Time)> {
         self.station()?.in_transmission().filter(|(.., departs)| *departs > now)
     }
 
-    /// Packets in a station.
+    /// Returns the number of packets in a station.
     pub fn at_station(&self) -> u64 {
         self.station().map_or(0, Station::len)
     }
 
-    /// The part of the time of packets here that is not counted yet: packet-ns and byte-ns.
+    /// Returns the time of packets in the queue that is not counted yet: packet-ns and byte-ns.
     pub fn time_so_far(&self, now: Time) -> [u128; 2] {
         self.station().map_or([0; 2], |station| station.time_so_far(now))
     }

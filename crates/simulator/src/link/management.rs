@@ -11,12 +11,12 @@ use crate::owner::Owner;
 use crate::packet::{PackedPacket, flags};
 use crate::random::Stream;
 
-/// Active queue management.
+/// AQM and price signalling of a link.
 pub(super) struct Management {
     pub(super) judge: Judge,
     ecn: bool,
     ecn_marks_all: bool,
-    /// How packets carry its price, if they do.
+    /// Encoding of the price in packets, if any.
     signals_price: Option<Encoding>,
     /// Payload word of the last packet into which a price was written.
     reported: u32,
@@ -24,7 +24,7 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// Where something judges packets at their arrival.
+    /// Returns the management of a link, if it judges arriving packets.
     pub(super) fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
         let judge = build::judge(plan)?;
         let rng = Stream::new(seed, format_args!("link/{}/aqm", plan.name));
@@ -36,7 +36,7 @@ impl Management {
 }
 
 impl Link {
-    /// Lets the AQM look at the queue as it was until now.
+    /// Updates the AQM for the time until `now`.
     #[inline(never)]
     pub(super) fn catch_up(&mut self, now: Time) {
         let rest = self.rest.as_deref_mut();
@@ -51,7 +51,7 @@ impl Link {
         management.map_or(0, |own| own.reported)
     }
 
-    /// The price that its queue asks, if it asks any.
+    /// Returns the price of its queue, if it has one.
     pub fn price(&self) -> Option<f64> {
         if let Some(station) = self.station() {
             return station.price();
@@ -61,8 +61,8 @@ impl Link {
 }
 
 impl Rest {
-    /// Lets the AQM judge; returns what it writes into a packet that may pass. It sees the packets and bytes that
-    /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
+    /// Lets the AQM judge a packet; returns what it writes into an accepted packet. The AQM sees the packets and bytes
+    /// that wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
     #[inline]
     pub(super) fn manage(
         &mut self,
@@ -87,7 +87,7 @@ impl Rest {
         self.probe.on_activity(group, arrival.activity);
         let may_mark = *ecn && (*ecn_marks_all || packed.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
-            // The payload word of an acknowledgement is the receiver's feedback.
+            // The payload word of an acknowledgement carries the receiver's feedback.
             Verdict::Pass => Ok(match signals_price {
                 Some(encoding) if packed.carries_prices() => {
                     let price = judge.price().unwrap_or(0.0);

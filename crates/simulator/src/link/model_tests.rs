@@ -1,7 +1,7 @@
-//! A link against a model of it: a list of packets, searched again for every arrival.
+//! A link compared with a model: a list of packets, searched for every arrival.
 //!
-//! The link itself strikes off departures only when it must, keeps the last packet out of its list
-//! and looks up transmission times; none of this may show.
+//! The link removes departures only when needed, keeps the last run out of its list and looks up transmission times;
+//! none of this may be visible.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -13,12 +13,12 @@ use crate::owner::Owner;
 use crate::packet::{PackedPacket, Packet};
 use tidegate_mechanisms::bottleneck::DropReason;
 
-/// First come, first served, until the buffer is full.
+/// FIFO with a finite buffer.
 struct Model {
     plan: LinkPlan,
-    /// Departure and length of all packets so far.
+    /// Departure time and length of all packets so far.
     accepted: Vec<(Time, u64)>,
-    /// Most bytes that were here at a time.
+    /// Maximum backlog, bytes.
     most_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
     })
 }
 
-/// Gaps between arrivals in ns, and lengths: bursts, trickles, and the moment of a departure.
+/// Gaps between arrivals in ns, and lengths: bursts, sparse arrivals, and arrivals at the moment of a departure.
 fn any_arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
     let gap = prop_oneof![Just(0), 0..10_000u64, 0..3_000_000u64, Just(1_200_000u64)];
     let len = prop_oneof![Just(1500u16), Just(40), 40..=1500u16];
@@ -99,7 +99,7 @@ proptest! {
                 prop_assert!(at >= last, "first in, first out");
                 last = at;
             }
-            // Whoever asks has what has departed struck off.
+            // Reading the backlog removes past departures.
             if model.plan.monitored && gap_ns % 2 == 0 {
                 prop_assert_eq!(link.backlog(now), model.backlog(now));
             }

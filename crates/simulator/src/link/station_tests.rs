@@ -1,5 +1,5 @@
-//! A link whose departures are known in advance against one whose departures are events: whatever AQM and
-//! differentiation stand in front of them, both do the same to every packet, and count it alike.
+//! A link with departures known in advance compared with one whose departures are events: for every AQM and
+//! differentiation, both treat and count every packet alike.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -17,8 +17,8 @@ use crate::owner::Owner;
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::station::Station;
 
-/// What becomes of a packet: when it reaches the far end, whether marked there and here first, and what its payload
-/// says then; `None` if it does not.
+/// Outcome of a packet: arrival time at the far end, whether it is marked there, whether it was marked here first, and
+/// its payload word; `None` if it is lost.
 type Outcome = Option<(Time, bool, bool, u32)>;
 
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ const DIFFERENTIATIONS: [&str; 6] = [
     r#"{ kind = "aicp-b", depth = "66 kB" }"#,
 ];
 
-/// The link of a scenario; `None` for a pair that does not go together.
+/// Returns the link of a scenario; `None` for an incompatible pair.
 fn planned(aqm: &str, differentiation: &str, encoding: &str, more: &str) -> Option<LinkPlan> {
     let text = format!(
         "version = 1\nprice_encoding = {encoding}\n[bottleneck]\nrate = \"10 Mb/s\"\n{more}\naqm = {aqm}\n\
@@ -155,7 +155,7 @@ fn any_offered() -> impl Strategy<Value = Vec<Offered>> {
     prop::collection::vec(one, 1..300)
 }
 
-/// A new mechanism is to stand in the lists above.
+/// New mechanisms have to be added to the lists above.
 #[test]
 fn all_mechanisms_that_can_run_in_both_do() {
     let missing = |kind: &str, list: &[&str]| {
@@ -195,7 +195,7 @@ proptest! {
             (accepted, probe.marks, probe.drops, monitor.most_bytes, of_group)
         };
         prop_assert_eq!(counts(&link), counts(&station));
-        // A mark counts where the marked packet has passed, whether or not it came with one.
+        // A mark counts if the packet has passed, whether or not it was marked before.
         let passed = outcomes.iter().flatten().count() as u64;
         let first_here = outcomes.iter().flatten().filter(|(_, _, first, _)| *first).count() as u64;
         let probe = link.probe().expect("a bottleneck");

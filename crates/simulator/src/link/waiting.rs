@@ -1,4 +1,4 @@
-//! Who waits at a link, as far as it matters: the departures still to come.
+//! Departures still to come at a link.
 
 use core::hint::select_unpredictable;
 
@@ -9,7 +9,7 @@ use super::{Link, Rest};
 /// Packets of one length that depart at even steps.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
-    /// When the first of them does.
+    /// Departure time of the first packet.
     departs: Time,
     step: Span,
     packets: u32,
@@ -17,7 +17,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Packet-ns and byte-ns from `now` on until they have departed.
+    /// Returns the packet-ns and byte-ns from `now` until they have departed.
     fn remaining_time(&self, now: Time) -> [u128; 2] {
         let (packets, first) = (u128::from(self.packets), self.departs.since(now).as_nanos());
         let steps = packets * packets.saturating_sub(1) / 2;
@@ -27,7 +27,7 @@ impl Run {
 }
 
 impl Link {
-    /// Packets waiting or in transmission, as far as they are not struck off.
+    /// Returns the number of packets waiting or in transmission, including past departures not removed yet.
     #[inline]
     pub(super) fn waiting_packets(&self) -> u32 {
         self.run + self.rest.as_ref().map_or(0, |rest| rest.waiting_packets)
@@ -39,7 +39,7 @@ impl Link {
         run + self.rest.as_ref().map_or(0, |rest| rest.waiting_bytes)
     }
 
-    /// Of so many packets and bytes, which are all that are here, those that are not in transmission.
+    /// Returns `packets` and `bytes` of the backlog without the packet in transmission.
     #[inline(always)]
     pub(super) fn without_first(&self, packets: u32, bytes: u64) -> (u32, u64) {
         let first = self.rest.as_ref().and_then(|rest| rest.waiting.front());
@@ -48,7 +48,7 @@ impl Link {
         (packets.saturating_sub(1), bytes - in_transmission)
     }
 
-    /// All have departed.
+    /// Empties the queue.
     #[inline]
     pub(super) fn forget_waiting(&mut self) {
         self.run = 0;
@@ -59,10 +59,10 @@ impl Link {
         }
     }
 
-    /// A packet is accepted: one more of the run, or the first of the next.
+    /// Adds an accepted packet to the last run, or starts a new run with it.
     #[inline]
     pub(super) fn enter(&mut self, len: u16) {
-        // Where the rate changes, steps are not even: a packet is a run of its own.
+        // Where the rate changes, steps are uneven: each packet is a run of its own.
         if self.run > 0 && (len != self.run_len || self.schedule().is_some()) {
             self.set_run_aside();
         }
@@ -70,7 +70,7 @@ impl Link {
         self.run_len = len;
     }
 
-    /// The last run, as far as it is not struck off.
+    /// Returns the last run, without removed packets.
     #[inline]
     fn last_run(&self) -> Run {
         let step = self.pace().transmission_time(self.run_len);
@@ -99,20 +99,21 @@ impl Link {
         }
         if self.run > 0 {
             let Run { departs, step, .. } = self.last_run();
-            // How many steps there are cannot be guessed, so that a division is quicker than a loop, nor whether there is one.
+            // The number of steps, and whether there is one, is unpredictable; a division is faster than a loop.
             let steps = now.since(departs).as_nanos() / step.as_nanos().max(1) + 1;
             let over = select_unpredictable(departs <= now, steps, 0);
             self.run = u64::from(self.run).saturating_sub(over) as u32;
         }
     }
 
-    /// Packets and bytes that wait at a time, the one in transmission not counted. What leaves then does so after.
+    /// Returns the packets and bytes waiting at a time, without the one in transmission. Departures at that very time
+    /// come after it.
     pub(super) fn waits_at(&mut self, at: Time) -> (u32, u64) {
         self.strike_off_departed(Time::from_nanos(at.as_nanos().saturating_sub(1)));
         self.without_first(self.waiting_packets(), self.waiting_bytes())
     }
 
-    /// All is as it is at `now`.
+    /// Updates the state to `now`.
     fn bring_to(&mut self, now: Time) {
         if self.looks_between {
             self.catch_up(now);
@@ -120,7 +121,7 @@ impl Link {
         self.strike_off_departed(now);
     }
 
-    /// Packets and bytes waiting or in transmission at `now`.
+    /// Returns the packets and bytes waiting or in transmission at `now`.
     pub fn backlog(&mut self, now: Time) -> (u32, u64) {
         if let Some(station) = self.station() {
             return station.backlog();
@@ -129,8 +130,8 @@ impl Link {
         (self.waiting_packets(), self.waiting_bytes())
     }
 
-    /// Packets and bytes that wait at `now` for their transmission, before anything else happens then, where an AQM
-    /// looks at them in between.
+    /// Returns the packets and bytes that wait for transmission at `now`, before other events at that time, for an AQM
+    /// that is updated between arrivals.
     pub fn not_begun(&mut self, now: Time) -> (u32, u64) {
         if !self.looks_between {
             return (0, 0);
@@ -139,8 +140,7 @@ impl Link {
         self.waits_at(now)
     }
 
-    /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
-    /// ns in transmission.
+    /// Returns the queueing time of accepted packets that lies after `now`: packet-ns, byte-ns, and ns in transmission.
     pub fn remaining_time(&mut self, now: Time) -> [u128; 3] {
         if let Some(station) = self.station() {
             let [packet_ns, byte_ns] = station.remaining_time(now);
@@ -162,7 +162,7 @@ impl Link {
 }
 
 impl Rest {
-    /// Returns whether some still wait.
+    /// Removes past departures. Returns whether packets still wait.
     fn strike_off_departed(&mut self, now: Time) -> bool {
         while let Some(first) = self.waiting.front_mut() {
             if first.departs > now {

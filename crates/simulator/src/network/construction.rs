@@ -22,10 +22,11 @@ use crate::topology::{EagerDelivery, Hop, Reacts, Receivers, TopologyAnalysis};
 use crate::transit::Transit;
 
 impl Network {
-    /// The network of a plan, for simulated hosts whose applications react like this.
+    /// Returns the network of a plan for simulated hosts; `receivers` selects when receivers are served.
     ///
     /// # Panics
-    /// If a route is empty or the first link of a sender also carries what comes over another.
+    ///
+    /// If a route is empty, or the first link of a sender also carries packets from another link.
     pub fn new(
         plan: &Plan,
         seed: u64,
@@ -42,9 +43,10 @@ impl Network {
 }
 
 impl<C: Contents> Network<C> {
-    /// The network of a plan, for hosts that exist: nothing is delivered ahead of time.
+    /// Returns the network of a plan for real hosts: nothing is delivered ahead of time.
     ///
     /// # Panics
+    ///
     /// As [`Network::new`].
     pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Routes>) {
         let topology = TopologyAnalysis::of(plan, Receivers::OnArrival);
@@ -87,6 +89,7 @@ impl<C: Contents> Network<C> {
             read_next: Time::ZERO,
             deferred: Vec::new(),
             ahead: Ahead::default(),
+            capture: None,
         };
         let mut known = HashMap::new();
         let host_of_link = network.add_hosts(plan, topology, seed);

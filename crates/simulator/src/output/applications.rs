@@ -1,4 +1,4 @@
-//! Rows of what applications say, of simulated hosts and of real ones.
+//! Rows of application metrics, of simulated and real hosts.
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
@@ -6,7 +6,7 @@ use tidegate_scenario::plan::Plan;
 use super::{ApplicationSeries, ApplicationTable};
 
 impl ApplicationTable {
-    /// The application of a flow tells how much there was of something.
+    /// Adds a metric of a flow's application.
     pub fn push(&mut self, plan: &Plan, flow: usize, what: &str, amount: f64) {
         let user = plan.flows[flow].user;
         self.flow.push(flow as u32);
@@ -18,7 +18,7 @@ impl ApplicationTable {
 }
 
 impl ApplicationSeries {
-    /// The application of a flow shows how much it has of something.
+    /// Adds a sample of a flow's application.
     pub fn push(&mut self, plan: &Plan, now: Time, flow: usize, what: &str, amount: f64) {
         self.time_s.push(now.as_secs());
         self.flow.push(flow as u32);

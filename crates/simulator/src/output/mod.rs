@@ -1,6 +1,6 @@
-//! What a run yields: plain columns, ready for any table library.
-//! Column `n` of one table has as many rows as the others. Rates are in bit/s on the wire unless
-//! the name says goodput; times in seconds. Measured means: after the warm-up, within `duration`.
+//! Results of a run: plain columns for any table library. All columns of a table have the same number of rows. Rates
+//! are in bit/s on the wire unless the name says goodput; times in seconds. "Measured" means after the warm-up, within
+//! `duration`.
 
 mod applications;
 pub mod schema;
@@ -10,9 +10,9 @@ use schema::{Table, TableSchema, Values, tables};
 /// All results of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunOutput {
-    /// The seed it was run with.
+    /// Seed of the run.
     pub seed: u64,
-    /// Hash of everything that happened, 16 hexadecimal digits.
+    /// Hash of all events, 16 hexadecimal digits.
     pub digest: String,
     /// Events processed.
     pub events: u64,
@@ -24,17 +24,17 @@ pub struct RunOutput {
     pub flows: FlowTable,
     /// One row per link.
     pub links: LinkTable,
-    /// One row per link and user group: what each group did to and got from the link.
+    /// One row per link and user group: traffic offered by each group, and treatment by the link.
     pub link_groups: LinkGroupTable,
-    /// What was measured interval by interval; empty without intervals.
+    /// Measurements by interval; empty without intervals.
     pub intervals: IntervalTables,
-    /// One row per flow that declares congestion; empty without such.
+    /// One row per flow that declares congestion; empty without such flows.
     pub declarations: DeclarationTable,
-    /// What stages counted; empty without stages that count.
+    /// Counts of stages; empty without stages that count.
     pub stages: StageTable,
     /// One row per finished or unfinished transfer.
     pub transfers: TransferTable,
-    /// What applications tell of themselves; empty without such as do.
+    /// Metrics of applications; empty without applications that report any.
     pub applications: ApplicationTable,
     /// One row per sample and group.
     pub group_series: GroupSeries,
@@ -44,8 +44,8 @@ pub struct RunOutput {
     pub flow_series: FlowSeries,
     /// One row per sample, stage and level, for the first users of each group; empty without such stages.
     pub stage_series: StageSeries,
-    /// One row per sample, flow (the first flows of each group) and thing that its application has; empty without
-    /// applications that have such.
+    /// One row per sample, flow (the first flows of each group) and sampled quantity of its application; empty without
+    /// such applications.
     pub application_series: ApplicationSeries,
     /// One row per sample and flow whose controller models its path (the first flows of each group); empty without such.
     pub path_series: PathSeries,
@@ -73,7 +73,7 @@ pub const SCHEMA: [TableSchema; 17] = [
 ];
 
 impl RunOutput {
-    /// The columns of all tables that this run has.
+    /// Returns all tables of this run with their columns.
     pub fn into_tables(self) -> Vec<(TableSchema, Vec<Values>)> {
         fn columns<T: Table>(table: T) -> (TableSchema, Vec<Values>) {
             (T::SCHEMA, table.into_values())
@@ -127,15 +127,15 @@ impl RunOutput {
 tables! {
     /// The run itself.
     pub struct RunTable = "run" {
-        /// The seed it was run with.
+        /// Seed of the run.
         seed: U64;
-        /// Hash of everything that happened, 16 hexadecimal digits; empty on real Linux.
+        /// Hash of all events, 16 hexadecimal digits; empty on real Linux.
         digest: Text;
         /// Events processed; on real Linux, packets that entered the network.
         events: U64;
-        /// Packet-hops: a packet over a link is one.
+        /// Packet-hops: each packet counts once per link.
         hops: U64;
-        /// Time in the network, from the start on.
+        /// Simulated time from the start of the run.
         simulated_s: F64 in "s";
     }
 
@@ -145,44 +145,44 @@ tables! {
         flow: U32;
         /// Index of the user.
         user: U32;
-        /// Its group.
+        /// User group.
         group: Group;
         /// Wire bytes that left the flow's last link, over the measured time. This is the throughput
         /// that the papers compare.
         throughput_bps: F64 in "bit/s";
-        /// Payload that arrived in order, over the measured time. More than the throughput only where
-        /// what came before the measurement is put in order within it.
+        /// Payload delivered in order, over the measured time. It exceeds the throughput only if data that arrived
+        /// before the measurement is put in order within it.
         goodput_bps: F64 in "bit/s";
-        /// Packets sent in the measured time: data, repeated or not, and connection requests. This and the
-        /// counts below are of the sender's packets, not of what comes back.
+        /// Packets sent by the sender in the measured time: data, retransmissions included, and connection requests.
         packets_sent: U64;
-        /// Of them, those sent again.
+        /// Retransmissions in the measured time.
         retransmits: U64;
         /// Retransmission timeouts in the measured time.
         timeouts: U64;
         /// Fast recoveries entered in the measured time.
         fast_recoveries: U64;
-        /// Packets lost in the network in the measured time (any reason), whenever they were sent.
+        /// Packets of the sender lost in the network in the measured time, for any reason, regardless of their send
+        /// time.
         losses: U64;
-        /// Packets that reached the receiver in the measured time, whenever they were sent.
+        /// Packets of the sender that reached the receiver in the measured time, regardless of their send time.
         packets_delivered: U64;
-        /// Of them, those that were marked CE in transit.
+        /// Packets that reached the receiver marked CE.
         marks: U64;
         /// Mean smoothed round-trip time over ACKs, none without any.
         mean_srtt_s: F64 in "s";
         /// Mean congestion window over ACKs in segments, none without any.
         mean_cwnd_packets: F64 in "packets";
-        /// Largest random delay at the sending host, against phase effects.
+        /// Maximum random delay at the sending host, against phase effects.
         host_jitter_s: F64 in "s";
     }
 
     /// One row per link, over the measured time.
     pub struct LinkTable = "links" {
-        /// Name.
+        /// Name of the link.
         name: Text;
-        /// Whether it is monitored (otherwise it has no backlog and no times).
+        /// Whether the link is monitored; otherwise backlog and times are missing.
         monitored: Bool;
-        /// Packets that arrived.
+        /// Packets that arrived at the link.
         arrivals: U64;
         /// Packets sent, to their last bit.
         departures: U64;
@@ -190,13 +190,14 @@ tables! {
         departed_bytes: U64 in "B";
         /// Packets accepted over the whole run, warm-up included.
         departures_in_all: U64;
-        /// Share of the measured time in which the link was sending; outages, where its rate is 0, are no such time.
+        /// Share of the measured time in which the link was sending; outages, where its rate is 0, are no such time. Where the rate
+        /// follows a trace: share of the time in which that is not 0.
         utilization: F64 in "1";
-        /// Packets there, averaged over time, the one in transmission included.
+        /// Time average of the packets in the queue, including the one in transmission.
         mean_backlog_packets: F64 in "packets";
-        /// Bytes there, averaged over time, the packet in transmission included.
+        /// Time average of the bytes in the queue, including the packet in transmission.
         mean_backlog_bytes: F64 in "B";
-        /// Most bytes there at a time, the packet in transmission included.
+        /// Maximum of the bytes in the queue, including the packet in transmission.
         max_backlog_bytes: F64 in "B";
         /// Mean time from arrival to the end of transmission, of the packets accepted in the measured time.
         mean_sojourn_s: F64 in "s";
@@ -207,51 +208,52 @@ tables! {
         p99_sojourn_s: F64 in "s";
         /// Largest time from arrival to the end of transmission, rounded up likewise.
         max_sojourn_s: F64 in "s";
-        /// Dropped because the buffer was full.
+        /// Packets dropped because the buffer was full.
         drops_full: U64;
-        /// Dropped by the AQM.
+        /// Packets dropped by the AQM.
         drops_aqm: U64;
-        /// Lost on the wire.
+        /// Packets lost on the wire.
         drops_wire: U64;
-        /// Dropped by a customer's policer.
+        /// Packets dropped by a customer's policer.
         drops_policer: U64;
-        /// Marked CE.
+        /// Packets marked CE by the link.
         marks: U64;
-        /// Memory of the mechanism in front of it at the end, without packets, parameters and tables.
+        /// State of the link's mechanism at the end, without packets, parameters and tables.
         state_bytes: U64 in "B";
     }
 
-    /// One row per monitored link and user group, over the measured time: what each did to the link and got from it.
+    /// One row per monitored link and user group, over the measured time: traffic offered by each group, and treatment
+    /// by the link.
     pub struct LinkGroupTable = "link_groups" {
         /// Name of the link.
         link: Text;
-        /// Its group.
+        /// User group.
         group: Group;
-        /// Packets that arrived.
+        /// Packets that arrived at the link.
         arrivals: U64;
         /// Packets sent, to their last bit.
         departures: U64;
         /// Bytes of the packets sent.
         departed_bytes: U64 in "B";
-        /// Dropped, any reason.
+        /// Packets dropped, for any reason.
         drops: U64;
-        /// Marked CE.
+        /// Packets marked CE by the link.
         marks: U64;
         /// Mean activity in arriving packets, none without a meter.
         mean_activity: F64 in "1";
     }
 
-    /// One row per part of the measured time and group.
+    /// One row per interval of the measured time and user group.
     pub struct IntervalGroupTable = "interval_groups" only of "scenarios with intervals" {
         /// Number of the interval, from 0.
         interval: U32;
-        /// Its group.
+        /// User group.
         group: Group;
-        /// Wire bytes that left the last link, all users of the group.
+        /// Wire bytes of all users of the group that left the last link.
         throughput_bps: F64 in "bit/s";
     }
 
-    /// One row per part of the measured time and monitored link.
+    /// One row per interval of the measured time and monitored link.
     pub struct IntervalLinkTable = "interval_links" only of "scenarios with intervals" {
         /// Number of the interval, from 0.
         interval: U32;
@@ -259,29 +261,29 @@ tables! {
         link: Text;
         /// Share of the interval in which the link was sending.
         utilization: F64 in "1";
-        /// Packets there, averaged over time, the one in transmission included.
+        /// Time average of the packets in the queue, including the one in transmission.
         mean_backlog_packets: F64 in "packets";
-        /// Bytes there, averaged over time, the packet in transmission included.
+        /// Time average of the bytes in the queue, including the packet in transmission.
         mean_backlog_bytes: F64 in "B";
-        /// Dropped, any reason.
+        /// Packets dropped, for any reason.
         drops: U64;
-        /// Those of them that policers did.
+        /// Packets dropped by policers.
         drops_policer: U64;
     }
 
-    /// One row per part of the measured time and flow, not on real Linux.
+    /// One row per interval of the measured time and flow, not on real Linux.
     pub struct IntervalFlowTable = "interval_flows" only of "simulated scenarios with intervals" {
         /// Number of the interval, from 0.
         interval: U32;
         /// Number of the flow, from 0.
         flow: U32;
-        /// Its group.
+        /// User group.
         group: Group;
         /// Wire bytes that left the flow's last link.
         throughput_bps: F64 in "bit/s";
         /// Packets that reached the receiver.
         packets_delivered: U64;
-        /// Of them, those that were marked CE.
+        /// Packets that reached the receiver marked CE.
         marks: U64;
         /// Retransmission timeouts.
         timeouts: U64;
@@ -289,43 +291,43 @@ tables! {
         mean_cwnd_packets: F64 in "packets";
     }
 
-    /// One row per flow whose sender declares congestion (`tcp.conex`), over the measured time: what it declared, by kind,
-    /// over all its connections. A packet that declares two things counts for each; with re-ECN losses and marks share a
-    /// codepoint, and are separate here.
+    /// One row per flow whose sender declares congestion (`tcp.conex`), over the measured time: its declarations by
+    /// kind, over all its connections. A packet with two declarations counts for each; with re-ECN losses and marks
+    /// share a codepoint, and are separate here.
     pub struct DeclarationTable = "declarations" only of "simulated scenarios with senders that declare congestion" {
         /// Number of the flow, from 0.
         flow: U32;
         /// Index of the user.
         user: U32;
-        /// Its group.
+        /// User group.
         group: Group;
         /// Packets sent that declare a loss.
         loss_packets: U64 in "packets";
-        /// Their payload.
+        /// Payload of the packets with declarations of losses.
         loss_bytes: U64 in "B";
         /// Packets sent that declare a mark.
         mark_packets: U64 in "packets";
-        /// Their payload.
+        /// Payload of the packets with declarations of marks.
         mark_bytes: U64 in "B";
         /// Packets sent that give credit.
         credit_packets: U64 in "packets";
-        /// Their payload.
+        /// Payload of the packets with credit.
         credit_bytes: U64 in "B";
     }
 
-    /// One row per stage, user whose packets it has seen, and thing that it counts, over the measured time.
+    /// One row per stage, user whose packets it has seen, and count, over the measured time.
     pub struct StageTable = "stages" only of "scenarios with stages that count" {
         /// Name of the stage: the user's or the link's, the place, and its number there.
         stage: Text;
         /// Index of the user.
         user: U32;
-        /// Its group.
+        /// User group.
         group: Group;
-        /// What is counted: packets, where the name does not say bytes. `dropped: REASON` is what the stage
-        /// has dropped for that reason. `state_bytes` is no count: what the stage remembers of all its users, flows and
-        /// tunnels at the end, in bytes, where it has to, once, in the row of the first of its users.
+        /// Name of the count; its unit is packets, unless the name says bytes. `dropped: REASON` is the number of
+        /// packets dropped by the stage for that reason. `state_bytes` is the size of a stateful stage's per-user,
+        /// per-flow and per-tunnel state at the end, in bytes, listed once, in the row of its first user.
         count: Text;
-        /// How much of it.
+        /// Value.
         value: U64;
     }
 
@@ -341,11 +343,11 @@ tables! {
         flow: U32;
         /// Index of the user.
         user: U32;
-        /// Its group.
+        /// User group.
         group: Group;
         /// Name of the quantity; times in seconds, where the name says so.
         what: Text;
-        /// How much of it; none where there is none, as of a video that never started.
+        /// Value of the quantity; none if it is undefined, as the start of a video that never started.
         amount: F64 in "as named";
     }
 
@@ -353,78 +355,78 @@ tables! {
     pub struct TransferTable = "transfers" {
         /// Index of the flow.
         flow: U32;
-        /// Its group.
+        /// User group.
         group: Group;
-        /// When the connection was requested.
+        /// Time at which the connection was requested.
         start_s: F64 in "s";
-        /// Application bytes.
+        /// Size of the transfer, application bytes.
         size_bytes: U64 in "B";
-        /// From the connection request to the last ACK at the sender, and of a page of the web to its last byte at
-        /// the user; none if it is unfinished.
+        /// Flow completion time, from the connection request to the last ACK at the sender; for a web page to its last
+        /// byte at the user; none for an unfinished transfer.
         completion_s: F64 in "s";
-        /// Of that, from the connection request to its answer, lost requests included; none of a page of the web, of a
-        /// transfer that is unfinished, and in the lab.
+        /// Time from the connection request to its answer, including lost requests; none for a web page, for an
+        /// unfinished transfer, and in the lab.
         set_up_s: F64 in "s";
     }
 
     /// One row per sample and group.
     pub struct GroupSeries = "group_series" {
-        /// When it was taken: the end of the interval that it speaks of.
+        /// Time of the sample: the end of the sampling interval.
         time_s: F64 in "s";
-        /// Its group.
+        /// User group.
         group: Group;
-        /// Wire bytes that left the last link within the interval, all users of the group.
+        /// Wire bytes of all users of the group that left the last link since the last sample.
         throughput_bps: F64 in "bit/s";
     }
 
     /// One row per sample and monitored link.
     pub struct LinkSeries = "link_series" {
-        /// When it was taken.
+        /// Time of the sample.
         time_s: F64 in "s";
         /// Name of the link.
         link: Text;
-        /// Backlog at that moment.
+        /// Backlog at the time of the sample.
         backlog_packets: U32 in "packets";
-        /// Backlog at that moment.
+        /// Backlog at the time of the sample.
         backlog_bytes: U64 in "B";
-        /// Drops within the interval.
+        /// Drops since the last sample.
         drops: U64;
-        /// Those of them that policers did.
+        /// Packets dropped by policers.
         drops_policer: U64;
-        /// Marks within the interval.
+        /// Marks since the last sample.
         marks: U64;
-        /// The price that its queue asks, as of its last sample or of the last packet that left; none where it asks
-        /// none.
+        /// Price of the link's queue, as of its last update or of the last packet that left; none for queues without a
+        /// price.
         price: F64 in "1";
     }
 
-    /// One row per sample, stage and level, for the first users of each group: as many as `sampled_users`.
+    /// One row per sample, stage and level, for the first `sampled_users` users of each group.
     pub struct StageSeries = "stage_series" only of "scenarios with policers or auditors" {
-        /// When it was taken.
+        /// Time of the sample.
         time_s: F64 in "s";
         /// Name of the stage: the user's or the link's, the place, and its number there.
         stage: Text;
         /// Index of the user.
         user: U32;
-        /// What it is, with its unit: the fill of a bucket, a balance.
+        /// Name of the level, with its unit: the fill of a bucket, a balance.
         level: Text;
-        /// How much.
+        /// Value of the level.
         amount: F64 in "as named";
     }
 
-    /// One row per sample, flow and thing that its application has, for the first flows of each group: as many as
-    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if it is reported; videos that
-    /// adapt: `target_rate_bps`, `quality` (0 is the worst; none while they send nothing) and `price`.
+    /// One row per sample, flow and quantity of its application, for the first `sampled_flows` flows of each group.
+    /// Calls: `calls` in progress and the `price` of their path, if it is reported; adaptive videos: `target_rate_bps`,
+    /// `quality` (0 is the worst; none while they send nothing) and `price`.
     pub struct ApplicationSeries = "application_series" only of "scenarios with calls or videos that adapt" {
-        /// When it was taken.
+        /// Time of the sample.
         time_s: F64 in "s";
         /// Index of the flow.
         flow: U32;
-        /// Its group.
+        /// User group.
         group: Group;
-        /// What it is.
+        /// Name of the quantity.
         what: Text;
-        /// How much of it.
+        /// Value.
         amount: F64 in "as named";
     }
 
@@ -457,23 +459,23 @@ tables! {
 
     /// One row per sample and flow, for the first flows of each group: as many as `sampled_flows`.
     pub struct FlowSeries = "flow_series" {
-        /// When it was taken.
+        /// Time of the sample.
         time_s: F64 in "s";
         /// Index of the flow.
         flow: U32;
-        /// Its group.
+        /// User group.
         group: Group;
         /// Congestion window in segments.
         cwnd_packets: F64 in "packets";
         /// Smoothed round-trip time, none before the first sample.
         srtt_s: F64 in "s";
-        /// The price of its path as the sender knows it; none for senders that do not go by prices, before the first
-        /// one, and on real Linux.
+        /// Price of the path as known to the sender; none for senders that do not use prices, before the first price,
+        /// and on real Linux.
         price: F64 in "1";
     }
 }
 
-/// The parts of the measured time one by one.
+/// Tables of the measured time by interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalTables {
     /// One row per interval and user group.

@@ -1,27 +1,27 @@
-//! What a table is made of, told once: each column's name, type, unit and meaning.
+//! Single definition of each table: name, type, unit and meaning of its columns.
 //!
-//! The same lines make the struct that the engine fills, the columns that Python and the lab's JSON get,
-//! and the reference page of results. A column is added in one place.
+//! One declaration generates the struct that the engine fills, the columns in Python and in the lab's JSON, and the
+//! reference page of results, so that a column is added in one place.
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// A number or an index of something, or a small count.
+    /// Index, or small count.
     U32,
-    /// A count.
+    /// Count.
     U64,
-    /// A measured number; NaN where there is none.
+    /// Measured number; NaN if there is none.
     F64,
-    /// Yes or no.
+    /// Boolean.
     Bool,
-    /// A name.
+    /// Name of the link.
     Text,
-    /// A user group: the engine has its index, tables its name.
+    /// User group: an index in the engine, a name in tables.
     Group,
 }
 
 impl ColumnType {
-    /// Its name, as Arrow has it.
+    /// Returns the type's name in Arrow.
     pub const fn as_str(self) -> &'static str {
         match self {
             ColumnType::U32 => "uint32",
@@ -34,55 +34,55 @@ impl ColumnType {
     }
 }
 
-/// A column.
+/// Description of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name of the link.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: ColumnType,
-    /// Its unit; `1` for a share, and nothing for counts, names and indices.
+    /// Unit; `1` for a share, empty for counts, names and indices.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning.
     pub meaning: &'static str,
 }
 
-/// A table.
+/// Description of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSchema {
-    /// Its name.
+    /// Name of the link.
     pub name: &'static str,
-    /// What a row of it is.
+    /// Meaning of a row.
     pub about: &'static str,
-    /// Of which runs there is one, if not of all.
+    /// Runs that have the table, if not all.
     pub only: Option<&'static str>,
-    /// Its columns, in order.
+    /// Columns, in order.
     pub columns: &'static [Column],
 }
 
-/// The content of a column.
+/// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// [`ColumnType::U32`].
+    /// Values of [`ColumnType::U32`].
     U32(Vec<u32>),
-    /// [`ColumnType::U64`].
+    /// Values of [`ColumnType::U64`].
     U64(Vec<u64>),
-    /// [`ColumnType::F64`].
+    /// Values of [`ColumnType::F64`].
     F64(Vec<f64>),
-    /// [`ColumnType::Bool`].
+    /// Values of [`ColumnType::Bool`].
     Bool(Vec<bool>),
-    /// [`ColumnType::Text`].
+    /// Values of [`ColumnType::Text`].
     Text(Vec<String>),
-    /// [`ColumnType::Group`].
+    /// Values of [`ColumnType::Group`], by index.
     Group(Vec<u32>),
 }
 
-/// A table that the engine fills.
+/// Table filled by the engine.
 pub trait Table {
-    /// What it is made of.
+    /// Description of the table.
     const SCHEMA: TableSchema;
 
-    /// The content of its columns, in the order of the schema.
+    /// Returns the values of its columns, in the order of the schema.
     fn into_values(self) -> Vec<Values>;
 }
 

@@ -1,21 +1,21 @@
-//! Users whose stages hand them over: what a stage has of a user goes to the next at which a packet of its comes, at
-//! once. A handover's own signalling goes before a user, and is not modelled.
+//! Handover of users between stages: the state of a user moves from one stage to the next when a packet of the user
+//! arrives there. The handover's own signalling precedes the user and is not modelled.
 
 use tidegate_scenario::plan::Plan;
 
 use super::Stages;
 
-/// Where users are who are handed over.
+/// Locations of users that stages hand over.
 #[derive(Default)]
 pub struct UserLocation {
-    /// The stage that a packet of a user has passed last; by user, as far as there are any.
+    /// Stage that a packet of each user has passed last; empty without such stages.
     at: Vec<Option<u32>>,
-    /// Whose each flow is.
+    /// User of each flow.
     user_of_flow: Vec<u32>,
 }
 
 impl UserLocation {
-    /// Before the first packet.
+    /// Returns the locations before the first packet.
     pub fn of(plan: &Plan) -> Self {
         let customer = |user: usize| plan.users[user].customer as u32;
         let user_of_flow = plan.flows.iter().map(|flow| customer(flow.user)).collect();
@@ -24,7 +24,7 @@ impl UserLocation {
 }
 
 impl Stages {
-    /// A packet of a user comes to a stage, and with it what another has of it.
+    /// Moves a user's state to the stage at which a packet of the user arrives.
     #[inline]
     pub(super) fn follow_user(&mut self, number: u32, user: u32) {
         if self.all[number as usize].hands_over && self.at.at[user as usize] != Some(number) {
@@ -32,7 +32,7 @@ impl Stages {
         }
     }
 
-    /// A stage has learned something of a user that may be at another by now.
+    /// Forwards what a stage has learned of a user that may have moved to another.
     pub(super) fn send_after(&mut self, number: u32, user: u32) {
         if !self.all[number as usize].hands_over {
             return;

@@ -1,11 +1,11 @@
-//! A packet as stages see it, and what they write into it.
+//! Conversion of packets to and from the view that stages have of them.
 
 use tidegate_mechanisms::stage::{Crossing, Declared, Ecn, Passing, Sequence, Tunnel};
 use tidegate_mechanisms::units::{Bytes, Time};
 
 use crate::packet::{PackedPacket, TunnelHeader, flags};
 
-/// A packet as stages see it, but for what its connection's headers and a tunnel's say.
+/// Returns a packet as stages see it, without headers of its connection and tunnel.
 pub fn passing(packed: PackedPacket, user: u32, signal: f32, now: Time) -> Passing {
     let CongestionHeader { ecn, declared } = header_of(packed.flags());
     Passing {
@@ -24,29 +24,29 @@ pub fn passing(packed: PackedPacket, user: u32, signal: f32, now: Time) -> Passi
     }
 }
 
-/// Where a packet stands among those of its connection.
+/// Returns the position of a packet within its connection.
 pub fn sequence_of(packed: &PackedPacket) -> Sequence {
     let (connection, number) = (packed.connection(), packed.number());
     Sequence { connection, number, sent: packed.stamp() }
 }
 
-/// The tunnel that a packet is in, by its header.
+/// Returns the tunnel of a packet from its header.
 pub fn tunnel_of(packed: &PackedPacket, header: TunnelHeader) -> Tunnel {
     let TunnelHeader { teid, sequence, re_inserted } = header;
     let inner_ecn = ecn_of(packed.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
     Tunnel { teid, sequence, inner_ecn, re_inserted }
 }
 
-/// What a packet's header says of congestion, as stages see it.
+/// Congestion fields of a packet's header, as stages see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CongestionHeader {
     /// The ECN field.
     pub ecn: Ecn,
-    /// What its sender declares.
+    /// Declarations of the sender.
     pub declared: Declared,
 }
 
-/// What flags say.
+/// Returns the congestion fields of these flags.
 pub fn header_of(flags: u32) -> CongestionHeader {
     let has = |flag: u32| flags & flag != 0;
     let declared = Declared {
@@ -68,7 +68,7 @@ fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
     }
 }
 
-/// A packet as an end of tunnels sees it.
+/// Returns a packet as a tunnel end sees it.
 #[inline(always)]
 pub fn crossing(
     packed: &PackedPacket,
@@ -92,8 +92,8 @@ pub fn crossing(
     }
 }
 
-/// Flags that say this, and what `before` says of other things. ECT stays, also where it becomes CE, since
-/// it is what the sender has set.
+/// Returns `before` with its congestion fields replaced. ECT stays set together with CE, since it records the sender's
+/// codepoint.
 pub fn flags_of(header: CongestionHeader, inner_ecn: Option<Ecn>, before: u32) -> u32 {
     use flags::*;
     const DECLARED: u32 = CONEX | LOSS | MARK | CREDIT | RE;
@@ -103,7 +103,7 @@ pub fn flags_of(header: CongestionHeader, inner_ecn: Option<Ecn>, before: u32) -
     with_ecn(header.ecn, inner_ecn, before & !DECLARED) | declared
 }
 
-/// Flags with these ECN fields, and what `before` says of other things.
+/// Returns `before` with its ECN fields replaced.
 #[inline]
 pub fn with_ecn(outer: Ecn, inner: Option<Ecn>, before: u32) -> u32 {
     use flags::*;
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// So does a queue's mark: a sender's own codepoint is told from what was marked.
+    /// A mark by a queue does the same: the sender's own codepoint remains distinguishable.
     #[test]
     fn a_mark_leaves_what_the_sender_has_set() {
         let before = flags::ECT | flags::ECT_1;

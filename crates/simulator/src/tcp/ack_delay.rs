@@ -1,4 +1,4 @@
-//! How long an acknowledgement may wait for a second segment, as Linux estimates it (`ato`).
+//! Delayed-acknowledgement timeout as estimated by Linux (`ato`).
 //!
 //! ```text
 //! segment after a gap g     ato ← ato/2 + least/2   if g ≤ least/2
@@ -9,17 +9,17 @@
 //! delay = min(ato, max(srtt, least)),  with 500 ms for srtt where there is none
 //! ```
 //!
-//! `srtt` and `rto` are the receiver's own, from the handshake. A sender with a window of one segment
-//! waits for the delay in each round trip, so that it doubles until it is as long as a round trip.
+//! `srtt` and `rto` are the receiver's own, from the handshake. With a window of one segment the sender waits for this
+//! delay in every round trip, so that it doubles until it equals the round trip.
 
 use tidegate_mechanisms::units::Span;
 
 use super::round_trip::RoundTrip;
 
-/// Without a round-trip sample.
+/// Maximum delay without a round-trip sample.
 const MOST: Span = Span::from_millis(500);
 
-/// The present delay.
+/// State of the estimator.
 #[derive(Clone, Copy, Debug)]
 pub struct AckDelay {
     least: Span,
@@ -27,12 +27,12 @@ pub struct AckDelay {
 }
 
 impl AckDelay {
-    /// At the start of a connection.
+    /// Returns the estimator at the start of a connection.
     pub fn new(least: Span) -> Self {
         AckDelay { least, ato: least }
     }
 
-    /// A segment in order comes this long after the one before.
+    /// Updates the estimate by the gap between two segments in order.
     #[inline]
     pub fn on_gap(&mut self, gap: Span, rto: Span) {
         let (gap, ato, least) = (gap.as_nanos(), self.ato.as_nanos(), self.least.as_nanos());
@@ -43,17 +43,17 @@ impl AckDelay {
         }
     }
 
-    /// It ran out before another segment came.
+    /// Updates the estimate after the delay expired before another segment arrived.
     pub fn on_missed(&mut self, rto: Span) {
         self.ato = Span::from_nanos((2 * self.ato.as_nanos()).min(rto.as_nanos()));
     }
 
-    /// Quick acknowledgements begin or end.
+    /// Resets the estimate when quick acknowledgements begin or end.
     pub fn deflate(&mut self) {
         self.ato = self.least;
     }
 
-    /// How long the next acknowledgement may wait.
+    /// Returns the delay of the next acknowledgement.
     pub fn delay(&self, handshake: &RoundTrip) -> Span {
         let most = handshake.srtt().unwrap_or(MOST);
         self.ato.min(most.max(self.least))
@@ -85,7 +85,7 @@ mod tests {
         trip
     }
 
-    /// How long acknowledgements wait when each waits spuriously.
+    /// Returns successive delays if each expires.
     fn delays_ms(rtt_ms: Option<u64>) -> Vec<u64> {
         let (trip, mut delay) = (handshake(rtt_ms), AckDelay::new(LEAST));
         (0..6)

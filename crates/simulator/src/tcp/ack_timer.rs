@@ -1,48 +1,49 @@
-//! The timer of delayed acknowledgements: one, which is looked after when it is due, and is not stopped meanwhile.
+//! Delayed-acknowledgement timer: a single timer that is checked when it expires and not stopped before.
 //!
-//! It runs by the receiver's own clock, which is ahead of everybody else's where the receiver is served ahead of
-//! time. Looks at which nothing is due are not made when they would be: what has become of them is seen when the next segment
-//! comes.
+//! It runs by the receiver's own clock, which is ahead where the receiver is served ahead of time. Checks that would
+//! find nothing due are skipped; their effect is evaluated when the next segment arrives.
 
 use core::hint::select_unpredictable;
 
 use tidegate_mechanisms::units::Time;
 
-/// The timer.
+/// Delayed-acknowledgement timer.
 #[derive(Clone, Copy, Debug)]
 pub struct AckTimer {
-    /// When the acknowledgement is due; [`Time::NEVER`] if none is.
+    /// Time at which the acknowledgement is due; [`Time::NEVER`] if none is.
     due: Time,
-    /// When the receiver looks after it; [`Time::NEVER`] if it does not.
+    /// Time of the next check; [`Time::NEVER`] if there is none.
     looks_at: Time,
 }
 
 impl AckTimer {
-    /// One that is not set.
+    /// Returns a timer that is not set.
     pub fn new() -> Self {
         AckTimer { due: Time::NEVER, looks_at: Time::NEVER }
     }
 
-    /// Sets it. Returns when the acknowledgement leaves, if nothing else lets it go before: no sooner than the receiver
-    /// looks next.
+    /// Sets the timer. Returns the time at which the acknowledgement is sent unless another packet carries it: not
+    /// before the next check.
     pub fn set(&mut self, due: Time) -> Time {
         self.due = due;
         self.looks_at = select_unpredictable(self.looks_at == Time::NEVER, due, self.looks_at);
         self.sent_at()
     }
 
-    /// When the acknowledgement leaves, if nothing else lets it go before; [`Time::NEVER`] if none is due.
+    /// Returns the time at which the acknowledgement is sent unless another packet carries it; [`Time::NEVER`] if none
+    /// is due.
     pub fn sent_at(&self) -> Time {
         if self.due == Time::NEVER { Time::NEVER } else { self.due.max(self.looks_at) }
     }
 
-    /// Nothing is due any more.
+    /// Clears the due time.
     #[inline]
     pub fn clear(&mut self) {
         self.due = Time::NEVER;
     }
 
-    /// Whether an acknowledgement leaves before `until`. Else a look before then finds none due, and the next is when one is.
+    /// Whether an acknowledgement is sent before `until`. If not, a check before then finds none due, and the next is
+    /// when one is.
     #[inline]
     pub fn is_sent_before(&mut self, until: Time) -> bool {
         let is_sent = self.sent_at() < until;
@@ -51,7 +52,7 @@ impl AckTimer {
         is_sent
     }
 
-    /// It has run out: nothing is due, and nobody looks.
+    /// Handles expiry: nothing is due, and no check is pending.
     pub fn run_out(&mut self) {
         *self = AckTimer::new();
     }
@@ -67,7 +68,7 @@ mod tests {
         Time::from_nanos(n)
     }
 
-    /// Set again and again, as acknowledgements leave before they are due, it is looked after once for all that.
+    /// A timer that is set repeatedly, as acknowledgements leave before they are due, is checked once.
     #[test]
     fn one_look_serves_however_often_it_is_set() {
         let mut timer = AckTimer::new();
@@ -78,7 +79,7 @@ mod tests {
         assert!(!timer.is_sent_before(ns(60)) && timer.is_sent_before(ns(61)));
     }
 
-    /// A delay that has become shorter does not bring the look forward.
+    /// A shorter delay does not advance the check.
     #[test]
     fn what_is_due_before_the_next_look_leaves_then() {
         let mut timer = AckTimer::new();
@@ -97,8 +98,8 @@ mod tests {
     }
 
     proptest! {
-        /// As if every look were made when it is due: each finds the acknowledgement due, or is put off until it is, or
-        /// is the last if none is due.
+        /// Equivalent to performing every check on time: each finds the acknowledgement due, is postponed until it is,
+        /// or ends the timer if none is due.
         #[test]
         fn looks_need_not_be_made_when_they_are_due(
             steps in prop::collection::vec((1..30_u64, 0..3_u32, 1..60_u64), 0..60),

@@ -1,4 +1,4 @@
-//! The narrow door between an end host and the network: packets out, next wake-up.
+//! Interface between an end host and the network: packets out, next wake-up.
 
 use tidegate_mechanisms::units::Time;
 
@@ -9,9 +9,9 @@ use crate::network::{Network, Routes};
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::wake::{TimerId, Wake};
 
-/// What there is around hosts: a network, wake-ups and a clock.
+/// Surroundings of all hosts: network, wake-ups and clock.
 pub struct SimContext<'a> {
-    /// The present.
+    /// Current time.
     pub now: Time,
     /// The network.
     pub network: &'a mut Network,
@@ -20,7 +20,7 @@ pub struct SimContext<'a> {
 }
 
 impl SimContext<'_> {
-    /// The door of a host.
+    /// Returns the context of a host.
     #[inline]
     pub fn ctx(&mut self, address: Address) -> HostContext<'_> {
         let SimContext { now, network, timers } = self;
@@ -28,36 +28,36 @@ impl SimContext<'_> {
     }
 }
 
-/// What an end host sees of the simulation at one moment.
+/// What an end host can access of the simulation during an event.
 pub struct HostContext<'a> {
-    /// The present.
+    /// Current time.
     pub now: Time,
     /// The network.
     pub network: &'a mut Network,
     /// Wake-ups.
     pub timers: &'a mut Timers,
-    /// Who stands at the door.
+    /// Address of the host.
     pub address: Address,
-    /// What leaves now answers duplicate ACKs, and was not let go by the window.
+    /// Whether packets sent now respond to duplicate ACKs and were not released by the window.
     pub prompt: bool,
 }
 
-/// Whose packets leave, and where they enter the network: the ends between which data flows one way.
+/// Identity and routes of one half of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     /// The flow.
     pub flow: u32,
     /// The connection, as in [`Packet::connection`].
     pub connection: u32,
-    /// First hop of data, and of acknowledgements.
+    /// First hop of data.
     data: u32,
     acks: u32,
-    /// Where the receiving end waits with an acknowledgement that is delayed, which also tells the direction of data.
+    /// Slot of the receiving end's delayed-acknowledgement timer, which also encodes the direction of data.
     pub seat: AckSlot,
 }
 
 impl Address {
-    /// Of a half of a connection.
+    /// Returns the address of a half of a connection.
     pub fn new(flow: u32, connection: u32, timer: TimerId, routes: Routes) -> Self {
         let seat = AckSlot::of(timer);
         let mut address = Address { flow, connection, data: 0, acks: 0, seat };
@@ -65,18 +65,18 @@ impl Address {
         address
     }
 
-    /// Whether data flows against the flow.
+    /// Whether data flows from the flow's receiver to its sender.
     #[inline]
     pub fn is_backward(&self) -> bool {
         self.seat.is_backward()
     }
 
-    /// Whom timers wake.
+    /// Returns the owner of the timers.
     pub fn timer(&self) -> TimerId {
         TimerId::new(ConnectionId::unpack(self.connection).place(), self.is_backward())
     }
 
-    /// It enters the network by these ways from now on.
+    /// Changes the routes.
     pub fn reroute(&mut self, Routes { forward, reverse }: Routes) {
         (self.data, self.acks) =
             if self.is_backward() { (reverse, forward) } else { (forward, reverse) };
@@ -84,7 +84,7 @@ impl Address {
 }
 
 impl HostContext<'_> {
-    /// Sends data, or the request of a connection.
+    /// Sends data, or a SYN.
     #[inline]
     pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
         let packet = self.packet(self.address.data, number, self.now, len, flags);
@@ -115,19 +115,19 @@ impl HostContext<'_> {
         }
     }
 
-    /// Asks to wake the sending end; there is no cancelling.
+    /// Requests a wake-up of the sending end, which cannot be cancelled.
     #[inline]
     pub fn wake_sender(&mut self, at: Time) {
         self.timers.push(at, Wake::Retransmit(self.address.timer().0));
     }
 
-    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it again.
+    /// Sets or resets the receiving end's delayed-acknowledgement timer.
     #[inline]
     pub fn set_ack_timer(&mut self, at: Time) {
         self.timers.set_ack(self.address.seat, at);
     }
 
-    /// The receiving end owes no acknowledgement any more.
+    /// Clears the receiving end's delayed-acknowledgement timer.
     #[inline]
     pub fn clear_ack_timer(&mut self) {
         self.timers.acks.clear(self.address.seat);

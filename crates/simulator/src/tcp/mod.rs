@@ -1,5 +1,5 @@
-//! TCP: data flows from a sender to a receiver, acknowledgements back. A connection has this once for
-//! either direction in which its applications send.
+//! TCP: data from a sender to a receiver, acknowledgements back. A connection has one such half for each direction in
+//! which its applications send.
 //!
 //! Sequence space is counted in segments, as in Linux's congestion control: segment `n` stands for
 //! the bytes from `ISN + 1 + n · MSS`. The connection opens with a three-way handshake; it is not
@@ -29,45 +29,45 @@ pub use context::{Address, HostContext, SimContext};
 
 use crate::packet::{Options, PackedPacket, flags};
 
-/// IPv4 and TCP headers without options.
+/// Length of the IPv4 and TCP headers without options.
 pub const HEADER_BYTES: u16 = 40;
-/// Timestamps, padded (RFC 7323, appendix A).
+/// Length of the timestamps option, padded (RFC 7323, appendix A).
 pub const TIMESTAMP_BYTES: u16 = 12;
-/// A SYN's options: MSS, SACK permitted, timestamps, window scale.
+/// Length of a SYN's options: MSS, SACK permitted, timestamps, window scale.
 const SYN_OPTION_BYTES: u16 = 20;
 
 /// Sizes on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// A full segment.
+    /// Length of a full segment.
     pub full: u16,
-    /// Headers of a segment or an acknowledgement.
+    /// Length of the headers of a segment or an acknowledgement.
     pub header: u16,
-    /// A connection request and its answer.
+    /// Length of a SYN or SYN/ACK.
     pub syn: u16,
 }
 
 impl Sizes {
-    /// Sizes for full packets of `packet_size` bytes.
+    /// Returns the sizes for full packets of `packet_size` bytes.
     pub fn new(packet_size: u16, timestamps: bool) -> Self {
         let header = HEADER_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 };
         Sizes { full: packet_size, header, syn: HEADER_BYTES + SYN_OPTION_BYTES }
     }
 
-    /// Largest payload of a segment.
+    /// Returns the largest payload of a segment.
     pub fn mss(&self) -> u64 {
         u64::from(self.full - self.header)
     }
 
-    /// Size of a SACK option with `blocks` blocks, padded.
+    /// Returns the length of a SACK option with `blocks` blocks, padded.
     pub fn sack_option(blocks: usize) -> u16 {
         if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
     }
 }
 
-/// Data one way over a connection, and its acknowledgements back: both ends of that.
+/// One half of a connection: data in one direction and its acknowledgements, with both ends.
 pub struct Half {
-    /// Where they are.
+    /// Flow, connection and routes.
     pub address: Address,
     /// The sending end.
     pub sender: sender::TcpSender,
@@ -75,43 +75,42 @@ pub struct Half {
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
-    /// How the request of the connection was answered, if it came this way.
+    /// How the SYN was answered, if it came in this direction.
     answered: Answered,
 }
 
-/// How a connection request was answered: when the last answer left, in nanoseconds, and in the highest bit whether there
-/// was more than one. Which of several the other end has taken is unknown, so that they show no round trip (Karn's
-/// algorithm; RFC 6298, section 3).
+/// Time of the last SYN/ACK in nanoseconds; the highest bit is set if there was more than one. Which of several the
+/// client has received is unknown, so that they give no round-trip sample (Karn's algorithm; RFC 6298, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answered(u64);
 
 impl Answered {
     const AGAIN: u64 = 1 << 63;
 
-    /// Once, at this time.
+    /// Returns the state after a single SYN/ACK at this time.
     #[cfg(test)]
     pub fn once(at: Time) -> Self {
         Answered(at.as_nanos())
     }
 
-    /// A request arrives, and is answered.
+    /// Records a SYN/ACK in response to a SYN.
     pub fn note(&mut self, now: Time) {
         self.0 = now.as_nanos() | if self.0 > 0 { Self::AGAIN } else { 0 };
     }
 
-    /// When the last answer left.
+    /// Returns the time of the last SYN/ACK.
     pub fn at(self) -> Time {
         Time::from_nanos(self.0 & !Self::AGAIN)
     }
 
-    /// The round trip from the answer to what arrives now, if there was one answer.
+    /// Returns the round trip from the SYN/ACK to an arrival now, if there was only one.
     pub fn round_trip(self, now: Time) -> Option<Span> {
         (self.0 & Self::AGAIN == 0).then(|| now.since(self.at()))
     }
 }
 
 impl Half {
-    /// Before the connection is requested. What it carries is written to its sender
+    /// Returns a half whose connection is not requested yet. Data are written to its sender
     /// ([`sender::TcpSender::write`]).
     pub fn new(plan: &TcpPlan, packet_size: u16, address: Address) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
@@ -120,25 +119,25 @@ impl Half {
         Half { address, sender, receiver, sizes, answered: Answered::default() }
     }
 
-    /// Its sender reads prices, which travel so.
+    /// Lets the sender read prices in this encoding.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.sender.read_prices(encoding);
         self.receiver.gather_prices(encoding);
     }
 
-    /// Payload that the receiver has in order.
+    /// Returns the payload delivered in order at the receiver, bytes.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
 
-    /// How whoever may send the other path has answered the request of the connection, once data that
-    /// follows it has arrived and shows that the answer did.
+    /// Returns how the SYN was answered for the sender of the opposite half, once later data has arrived and shows that
+    /// the SYN/ACK was received.
     pub fn accepted(&self) -> Option<Answered> {
         (self.received_bytes() > 0).then_some(self.answered)
     }
 
-    /// A data packet (or the connection request) arrives at the receiver.
+    /// Handles a data packet or SYN at the receiver.
     #[inline]
     pub fn on_data(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         if packed.has(flags::SYN) {
@@ -202,7 +201,7 @@ impl Half {
         ctx.send_ack(self.receiver.next, echo, len, flags, payload);
     }
 
-    /// The same with counters of marks.
+    /// Sends an acknowledgement with AccECN counters.
     #[inline(never)]
     fn acknowledge_accurately(&mut self, ctx: &mut HostContext) {
         if let Some(ace) = self.receiver.echo_packets_alone(ctx.now) {
@@ -235,14 +234,13 @@ impl Half {
         }
     }
 
-    /// When the acknowledgement leaves that waits for a second segment; [`Time::NEVER`] if none does.
+    /// Returns the time at which the delayed acknowledgement is sent; [`Time::NEVER`] if there is none.
     #[inline]
     fn ack_sent_at(&mut self) -> Time {
         self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.sent_at())
     }
 
-    /// The wake-up comes that the receiver has asked for, or one that is left over from a connection that had this place
-    /// before.
+    /// Handles a wake-up of the receiver, which may be left over from an earlier connection at this place.
     pub fn on_wake_of_receiver(&mut self, ctx: &mut HostContext) {
         match self.ack_sent_at() {
             Time::NEVER => {}
@@ -251,8 +249,8 @@ impl Half {
         }
     }
 
-    /// No second segment has come before `at`, when the acknowledgement leaves. What is served ahead of time may arrive only
-    /// after that.
+    /// Sends the delayed acknowledgement at `at`, before which no second segment has arrived. Segments served ahead of
+    /// time may arrive only later.
     #[inline(never)]
     fn acknowledge_late(&mut self, at: Time, ctx: &mut HostContext) {
         if let Some(timer) = self.receiver.ack_timer() {
@@ -269,7 +267,7 @@ pub(crate) mod tests {
     use tidegate_scenario::Scenario;
     use tidegate_scenario::plan::TcpPlan;
 
-    /// Rules of ns-2's own: without them the profile `classic` follows the RFCs.
+    /// Rules of ns-2: without them the profile `classic` follows the RFCs.
     pub(crate) const RULES_OF_NS2: [&str; 14] = [
         "deflate_below_threshold",
         "ecn_after_timeout",
@@ -287,12 +285,12 @@ pub(crate) mod tests {
         "whole_threshold",
     ];
 
-    /// A sender by the RFCs: SACK, no timestamps, no delayed acknowledgements.
+    /// Returns a sender by the RFCs: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
         classic_with("initial_rto = \"1 s\", max_rto = \"60 s\"")
     }
 
-    /// The same, with options as in a scenario.
+    /// Returns [`classic`] with options as in a scenario.
     pub(crate) fn classic_with(options: &str) -> TcpPlan {
         let by_rfc = RULES_OF_NS2.iter().filter(|rule| !options.contains(*rule));
         let mut by_rfc: String = by_rfc.map(|rule| format!("quirks.{rule} = false, ")).collect();

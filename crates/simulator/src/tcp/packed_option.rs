@@ -1,29 +1,29 @@
-//! An optional number in eight bytes; every sender has several.
+//! An optional number in eight bytes, for the many of each sender.
 
 use core::fmt;
 
-/// A number below the largest of 64 bits, or none.
+/// An optional number below `u64::MAX`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PackedOption(u64);
 
 impl PackedOption {
-    /// There is none.
+    /// No number.
     pub const NONE: PackedOption = PackedOption(u64::MAX);
 
-    /// There is this one.
+    /// Returns a number.
     #[inline]
     pub const fn some(number: u64) -> Self {
         debug_assert!(number < u64::MAX, "the largest number means none");
         PackedOption(number)
     }
 
-    /// It, if there is one.
+    /// Returns the number, if any.
     #[inline]
     pub fn get(self) -> Option<u64> {
         (self != Self::NONE).then_some(self.0)
     }
 
-    /// It, if there is one, and then none any more.
+    /// Takes the number, if any.
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
         core::mem::replace(self, Self::NONE).get()

@@ -1,5 +1,5 @@
-//! Dynamic right-sizing: the receiver offers what the sender may need next.
-//! M. Fisk and W. Feng, "Dynamic right-sizing in TCP", LACSI 2001; as in Linux 6.
+//! Dynamic right-sizing of the receive window. M. Fisk and W. Feng, "Dynamic right-sizing in TCP", LACSI 2001; as in
+//! Linux 6.
 //!
 //! ```text
 //! once per round trip    x = bytes that arrived in it; if x > x_max:
@@ -7,13 +7,13 @@
 //! segment in order       window ← min(window + 2 MSS, limit)
 //! ```
 //!
-//! Offers at least twice what arrives, so it never limits a sender that doubles its window each round
-//! trip, and does not do so here. What it changes is the time of acknowledgements: Linux acknowledges
-//! at once while the window grows, which makes trains of ACKs out of what would be delayed ones.
+//! The window is at least twice the data of a round trip, so it does not limit a sender that doubles its window each
+//! round trip; this model does not enforce it. It only changes the time of acknowledgements: Linux acknowledges at once
+//! while the window grows, which turns delayed ACKs into bursts of ACKs.
 //!
-//! The round trip, as the receiver sees it, is the time on the forward path by the segment's timestamp,
-//! and the reverse path of the handshake, in whole milliseconds. It falls at once and rises by an eighth
-//! of the difference, at most each millisecond.
+//! The receiver's estimate of the round trip is the forward delay by the segment's timestamp plus the reverse delay of
+//! the handshake, in whole milliseconds. It falls at once and rises by an eighth of the difference, at most once per
+//! millisecond.
 
 use core::hint::select_unpredictable;
 
@@ -21,24 +21,25 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::Answered;
 
-/// What a kernel offers at first: 64 KiB; and without having grown: 157/256 of 128 KiB, what is
-/// left of its default buffer for data in packets of 1500 bytes.
+/// Initial window of a kernel, 64 KiB, bytes.
 const FIRST_WINDOW: u64 = 64_240;
+/// Initial limit of the window, bytes: 157/256 of 128 KiB, the part of the default buffer left for data in packets of
+/// 1500 bytes.
 const FIRST_LIMIT: u64 = 80_384;
-/// Segments that are expected in the first round trip.
+/// Segments expected in the first round trip.
 const FIRST_SEGMENTS: u64 = 10;
 /// Resolution of timestamps.
 const TICK: Span = Span::from_millis(1);
 
-/// The window that a receiver offers, in bytes.
+/// Receive window, bytes.
 #[derive(Clone, Debug)]
 pub struct ReceiveWindow {
     mss: u64,
     window: u64,
     limit: u64,
-    /// x_max.
+    /// Maximum of the bytes received per round trip, x_max.
     most_bytes: u64,
-    /// The present measurement began after so many bytes, at this time.
+    /// Bytes received at the start of the present measurement.
     from_bytes: u64,
     since: Time,
     reverse_delay: Span,
@@ -47,7 +48,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The window of a new connection.
+    /// Returns the window of a new connection.
     pub fn new(mss: u64) -> Self {
         ReceiveWindow {
             mss,
@@ -62,8 +63,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// The first segment arrives, a round trip after the connection request was answered. If it was answered more than
-    /// once, the reverse path is taken to be as long as the way there.
+    /// Starts at the first segment, a round trip after the SYN/ACK. After several SYN/ACKs, the reverse delay is
+    /// assumed to equal the forward delay.
     pub fn begin(&mut self, answered: Answered, at: Time, stamp: Time) {
         let forward_delay = at.since(stamp);
         self.rtt = answered.round_trip(at).unwrap_or(forward_delay * 2);
@@ -73,7 +74,7 @@ impl ReceiveWindow {
         self.sampled = at;
     }
 
-    /// A segment has arrived in order, and with it so many bytes. Returns whether the window grows.
+    /// Handles a segment in order; `received_bytes` is the total so far. Returns whether the window grows.
     pub fn on_segment(&mut self, at: Time, stamp: Time, received_bytes: u64) -> bool {
         if at.since(self.sampled) >= TICK {
             self.sampled = at;
@@ -83,7 +84,7 @@ impl ReceiveWindow {
         if grows {
             self.window = (self.window + 2 * self.mss).min(self.limit);
         }
-        // Whether a round trip is over cannot be guessed, but whether it has brought more than any before can.
+        // Whether the round trip is over is unpredictable, but whether it has exceeded the maximum is not.
         let over = at.since(self.since) >= self.rtt;
         let bytes = select_unpredictable(over, received_bytes - self.from_bytes, 0);
         if bytes > self.most_bytes {
@@ -96,13 +97,13 @@ impl ReceiveWindow {
 
     fn note_round_trip(&mut self, rtt: Span) {
         let rtt = Span::from_nanos(rtt.as_nanos() / TICK.as_nanos() * TICK.as_nanos());
-        // Which of the two cannot be guessed.
+        // The branch is unpredictable.
         let (before, now) = (self.rtt.as_nanos(), rtt.as_nanos());
         let risen = before - before / 8 + now / 8;
         self.rtt = Span::from_nanos(select_unpredictable(now < before, now, risen));
     }
 
-    /// A round trip has brought so many, which are more than any before.
+    /// Records a new maximum of bytes per round trip.
     #[cold]
     fn note_bytes(&mut self, bytes: u64) {
         let most = self.most_bytes;
@@ -121,8 +122,8 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// Segments `first..last` in order, 1 ms apart from `start_ms`, each 50 ms after it was sent;
-    /// how many of them let the window grow.
+    /// Delivers segments `first..last` in order, 1 ms apart from `start_ms`, each 50 ms after it was sent. Returns the
+    /// number of segments at which the window grows.
     fn arrive(window: &mut ReceiveWindow, first: u64, last: u64, start_ms: u64) -> usize {
         let grows = |n: u64| {
             let at = ms(start_ms + n - first);
@@ -131,9 +132,8 @@ mod tests {
         (first..last).map(grows).filter(|grows| *grows).count()
     }
 
-    /// By hand: 80384 − 64240 = 16144 B take 6 steps of 2 · 1448 B. The first round trip brings no more
-    /// than expected; the second 20 segments, 28960 B: the limit is 2 · 28960 · (1 + 2) = 173760 B,
-    /// 93376 B more, 33 steps.
+    /// By hand: 80384 − 64240 = 16144 B take 6 steps of 2 · 1448 B. The first round trip delivers no more than
+    /// expected; the second 20 segments, 28960 B: the limit is 2 · 28960 · (1 + 2) = 173760 B, 93376 B more, 33 steps.
     #[test]
     fn the_window_grows_ahead_of_what_arrives() {
         let mut window = ReceiveWindow::new(1448);

@@ -1,19 +1,19 @@
-//! How the window comes down while losses are recovered, from the window at the loss to `ssthresh`.
+//! Window reduction during recovery, from the window at the loss to `ssthresh`.
 
 use tidegate_scenario::plan::ReductionPlan;
 
-/// What an ACK during recovery says.
+/// Progress reported by an ACK during recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct AckProgress {
     /// Segments newly acknowledged or sacked (RFC 9937: DeliveredData).
     pub delivered: u32,
     /// Segments in the network after this ACK (RFC 6675: pipe).
     pub in_flight: u32,
-    /// The cumulative acknowledgement moved and no further loss showed.
+    /// Whether the cumulative acknowledgement advanced without indicating a further loss.
     pub safe: bool,
 }
 
-/// What leaves at once at most when a window comes back up (ns-2, Agent/TCP/Linux, `tcp_max_burst`).
+/// Maximum burst when the window rises again at the end of recovery (ns-2, Agent/TCP/Linux, `tcp_max_burst`).
 const MAX_BURST: u32 = 3;
 
 /// State of one reduction.
@@ -27,21 +27,22 @@ pub enum Reduction {
     /// (Linux until 3.1; M. Mathis et al., "Rate-halving algorithm for TCP congestion control",
     /// 1999). May come down to half of `ssthresh` while the pipe drains.
     RateHalving {
-        /// An ACK is counted that has not yet lowered the window.
+        /// Whether an ACK is counted that has not reduced the window yet.
         odd: bool,
     },
-    /// The same down to `ssthresh` or to half of it, as the controller has it, and never below that (ns-2, Agent/TCP/Linux,
-    /// `next_pkts_in_flight_`, `min_cwnd`).
+    /// Rate halving down to `ssthresh` or to half of it, depending on the controller, and never below (ns-2,
+    /// Agent/TCP/Linux, `next_pkts_in_flight_`, `min_cwnd`).
     ToThreshold {
-        /// To half of it, whence at most three segments leave at once in the end (`tcp_moderate_cwnd`).
+        /// Whether the minimum is half of `ssthresh`, from which at most three segments leave at once at the end
+        /// (`tcp_moderate_cwnd`).
         half: bool,
-        /// What may be in flight where it is more than `ssthresh`.
+        /// Segments allowed in flight, if more than `ssthresh`.
         next: u32,
         /// Segments in the network.
         out: u32,
     },
-    /// In proportion to what is delivered (RFC 9937), and to the window there was, as in Linux: for RecoverFS
-    /// the RFC takes what was outstanding, which is the same as long as the window is used.
+    /// Proportional rate reduction (RFC 9937), relative to the window at the loss, as in Linux; RecoverFS of the RFC is
+    /// the data outstanding, which is equal if the window is used.
     ///
     /// ```text
     /// pipe > ssthresh:  sndcnt = ⌈prr_delivered · ssthresh / cwnd⌉ − prr_out
@@ -50,17 +51,17 @@ pub enum Reduction {
     /// cwnd = pipe + sndcnt
     /// ```
     Prr {
-        /// Delivered since recovery began.
+        /// Segments delivered since recovery began.
         delivered: u32,
-        /// Sent since recovery began.
+        /// Segments sent since recovery began.
         sent: u32,
-        /// The window when it began.
+        /// Window at the start of recovery, segments.
         window: u32,
     },
 }
 
 impl Reduction {
-    /// Begins with a window of `cwnd` segments, of a controller whose window may come down to `half` of `ssthresh`.
+    /// Starts a reduction from a window of `cwnd` segments; `half` if the controller allows half of `ssthresh`.
     pub fn begin(plan: ReductionPlan, cwnd: f64, half: bool) -> Self {
         match plan {
             ReductionPlan::Immediate => Reduction::Immediate,
@@ -72,7 +73,7 @@ impl Reduction {
         }
     }
 
-    /// The window after an ACK.
+    /// Returns the window after an ACK.
     pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: AckProgress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
@@ -92,13 +93,13 @@ impl Reduction {
                 let least = if *half { libm::floor(ssthresh / 2.0) } else { ssthresh };
                 least.max(f64::from(*next))
             }
-            // An ACK that delivers nothing lets nothing be sent.
+            // An ACK that delivers nothing allows no transmission.
             Reduction::Prr { .. } if progress.delivered == 0 => cwnd,
             Reduction::Prr { delivered, sent, window } => {
                 *delivered += progress.delivered;
                 let count = if pipe > ssthresh {
                     let due = f64::from(*delivered) * ssthresh / f64::from(*window);
-                    // Rounded up, as what is not negative is by this.
+                    // Rounded up: the cast truncates non-negative values.
                     let down = due as i64 as f64;
                     down + f64::from(u8::from(down < due)) - f64::from(*sent)
                 } else {
@@ -106,14 +107,14 @@ impl Reduction {
                     let more = if progress.safe { 1.0 } else { 0.0 };
                     (ssthresh - pipe).min(owed.max(f64::from(progress.delivered)) + more)
                 };
-                // The first ACK always lets the fast retransmit out.
+                // The first ACK always allows the fast retransmit.
                 let least = if *sent == 0 { 1.0 } else { 0.0 };
                 pipe + count.max(least)
             }
         }
     }
 
-    /// A segment was sent.
+    /// Counts a segment sent.
     #[inline]
     pub fn on_sent(&mut self) {
         match self {
@@ -126,7 +127,7 @@ impl Reduction {
         }
     }
 
-    /// The window when everything outstanding at the loss is acknowledged, with `in_flight` segments in the network.
+    /// Returns the window at the end of recovery, with `in_flight` segments in the network.
     pub fn finish(&self, cwnd: f64, ssthresh: f64, in_flight: u32) -> f64 {
         match self {
             Reduction::ToThreshold { half: true, .. } if cwnd < ssthresh => {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(reduction.finish(cwnd, 10.0, 9), 10.0);
     }
 
-    /// Of 10 segments, each of which leaves when an ACK lets it: on every second one, until 7 are in flight.
+    /// Ten segments, sent as ACKs allow: one on every second ACK, until 7 are in flight.
     #[test]
     fn down_to_the_threshold_a_segment_leaves_on_every_second_ack() {
         let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 10.0, false);
@@ -194,7 +195,8 @@ mod tests {
         assert_eq!((pipe, reduction.finish(8.0, 7.0, 9)), (7, 7.0));
     }
 
-    /// Six losses are told by one ACK: five segments are in flight, and the window of Reno comes down to half of its threshold of 7.
+    /// One ACK reports six losses: five segments are in flight, and the window of Reno falls to half of its threshold
+    /// of 7.
     #[test]
     fn down_to_half_of_the_threshold_and_back_up_by_three() {
         for (half, window, end) in [(false, 7.0, 7.0), (true, 3.0, 5.0)] {

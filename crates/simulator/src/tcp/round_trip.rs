@@ -7,20 +7,21 @@
 //! rto = srtt + max(4 rttvar, min)            Linux
 //! ```
 //!
-//! Optionally a sample below srtt by more than rttvar lets that grow by an eighth as much (Linux, `tcp_rtt_estimator`).
-//! Doubled by each timeout, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
-//! and further ones forget srtt, so that the next sample counts as the first (section 5; ns-2, `TcpAgent::rtt_backoff`).
+//! Optionally, a sample below srtt by more than rttvar raises rttvar by an eighth of the usual amount (Linux,
+//! `tcp_rtt_estimator`). Each timeout doubles the RTO, up to the maximum; the next sample returns it to the formula.
+//! Optionally, the fourth doubling and later ones discard srtt, so that the next sample counts as the first (section 5;
+//! ns-2, `TcpAgent::rtt_backoff`).
 
 use core::hint::select_unpredictable;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
-/// The timeout of a connection whose handshake has shown no round trip is no shorter (RFC 6298, section 5.7; Linux,
+/// Minimum RTO of a connection whose handshake gave no round-trip sample (RFC 6298, section 5.7; Linux,
 /// `TCP_TIMEOUT_FALLBACK`).
 const AFTER_UNKNOWN: Span = Span::from_secs(3);
 
-/// So many doublings in a row forget the smoothed round trip, where they do.
+/// Number of doublings in a row from which on srtt is discarded, if that option is set.
 const FORGETS_FROM: u8 = 4;
 
 /// Estimator and timeout of one connection.
@@ -31,29 +32,29 @@ pub struct RoundTrip {
     min_bounds_variance: bool,
     backoff_forgets: bool,
     damp_falls: bool,
-    /// The next sample counts as the first.
+    /// Whether the next sample counts as the first.
     fresh: bool,
-    /// How often the timeout was doubled since the last sample.
+    /// Number of doublings since the last sample.
     doubled: u8,
     /// Smoothed round-trip time, ns; 0 before the first sample.
     srtt_ns: u64,
     rttvar_ns: u64,
     rto_ns: u64,
-    /// The timeout that is in force: an ACK that is measured may start the timer as it was before.
+    /// RTO in force, ns: an ACK with a sample may restart the timer with the old value.
     in_force_ns: u64,
     lags: bool,
-    /// The timeout was shorter at the beginning.
+    /// Whether the initial RTO is below the fallback.
     begins_shorter: bool,
-    /// The clock that measures; 0 for one that is exact.
+    /// Clock granularity, ns; 0 for an exact clock.
     tick_ns: u64,
-    /// With ticks: srtt in eighths of one.
+    /// With a granularity: srtt in eighths of a tick.
     eighths: i64,
-    /// With ticks: rttvar in quarters of one.
+    /// With a granularity: rttvar in quarters of a tick.
     quarters: i64,
 }
 
 impl RoundTrip {
-    /// Before the first sample.
+    /// Returns the estimator before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
         let RtoPlan {
             initial,
@@ -93,8 +94,8 @@ impl RoundTrip {
         self.in_force_ns = if self.lags { before } else { self.rto_ns };
     }
 
-    /// The handshake has shown no round trip, since its packets were retransmitted: a timeout that was shorter than three
-    /// seconds at the beginning has these now, and another stays doubled.
+    /// Starts without a sample from the handshake, since its packets were retransmitted: an initial RTO below three
+    /// seconds becomes three seconds, any other remains doubled.
     pub fn begin_unknown(&mut self) {
         if self.begins_shorter {
             self.doubled = 0;
@@ -103,7 +104,7 @@ impl RoundTrip {
         }
     }
 
-    /// Nothing was measured since the last sample.
+    /// Puts the last computed RTO in force.
     #[inline]
     pub fn settle(&mut self) {
         self.in_force_ns = self.rto_ns;
@@ -121,7 +122,7 @@ impl RoundTrip {
             self.srtt_ns = r;
             self.rttvar_ns = r / 2;
         } else {
-            // Whether round trips fall or rise cannot be guessed.
+            // Whether round trips fall or rise is unpredictable.
             let falls = r < self.srtt_ns;
             let error = select_unpredictable(
                 falls,
@@ -138,7 +139,7 @@ impl RoundTrip {
         self.set_rto();
     }
 
-    /// The deviation, after a round trip that differs so much from what was expected, where falls are damped.
+    /// Returns rttvar after a sample that differs from srtt by `error`, with decreases damped.
     #[inline(never)]
     fn damped(&self, falls: bool, error: u64) -> u64 {
         if self.damps(falls, error > self.rttvar_ns) {
@@ -158,8 +159,8 @@ impl RoundTrip {
         self.rto_ns = rto.min(self.max.as_nanos());
     }
 
-    /// A round trip counts the ticks of the clock that fall into it, eighths and quarters of them are whole
-    /// numbers, and what is over is dropped (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
+    /// Takes a sample as a number of clock ticks, with integer arithmetic in eighths and quarters that truncates
+    /// (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
     #[inline(never)]
     fn take_ticks(&mut self, rtt: Span, now: Time, first: bool) {
         let tick = self.tick_ns;
@@ -180,20 +181,20 @@ impl RoundTrip {
         self.rto_ns = rto.max(self.min.as_nanos()).min(self.max.as_nanos());
     }
 
-    /// Whether the deviation grows by an eighth of the usual only.
+    /// Whether rttvar grows by only an eighth of the usual amount.
     #[inline]
     fn damps(&self, falls: bool, grows: bool) -> bool {
         self.damp_falls && falls && grows
     }
 
-    /// Doubles the timeout.
+    /// Doubles the RTO.
     pub fn back_off(&mut self) {
         self.double();
         self.fresh |= self.backoff_forgets && self.doubled >= FORGETS_FROM;
     }
 
     fn double(&mut self) {
-        // ns-2 counts 64-fold, and on where that is not the longest yet.
+        // ns-2 doubles up to 64-fold, and further until the maximum is reached.
         if self.doubled < 6 || self.rto_ns < self.max.as_nanos() {
             self.doubled += 1;
         }
@@ -201,7 +202,7 @@ impl RoundTrip {
         self.settle();
     }
 
-    /// Ends the doubling, with what was measured last.
+    /// Ends the backoff, returning to the RTO of the last sample.
     pub fn end_backoff(&mut self) {
         if self.doubled == 0 || self.fresh {
             return;
@@ -215,7 +216,7 @@ impl RoundTrip {
         }
     }
 
-    /// Takes a sample that leaves the timeout doubled as it is.
+    /// Takes a sample without ending the backoff.
     pub fn sample_backed_off(&mut self, rtt: Span, now: Time) {
         let doubled = self.doubled;
         self.sample(rtt, now);
@@ -223,19 +224,19 @@ impl RoundTrip {
         self.doubled = doubled;
     }
 
-    /// Smoothed round-trip time, `None` before the first sample.
+    /// Returns the smoothed round-trip time; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt_ns > 0).then(|| Span::from_nanos(self.srtt_ns))
     }
 
-    /// Smoothed round-trip time in nanoseconds, 0 before the first sample.
+    /// Returns the smoothed round-trip time in nanoseconds; 0 before the first sample.
     #[inline]
     pub fn srtt_ns(&self) -> u64 {
         self.srtt_ns
     }
 
-    /// The timeout in force.
+    /// Returns the RTO in force.
     #[inline]
     pub fn rto(&self) -> Span {
         Span::from_nanos(self.in_force_ns)
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(rt.rto(), Span::from_millis(200));
     }
 
-    /// Linux, `tcp_rtt_estimator`, by hand: R = 100 ms, so that the deviation is 50 ms, and then another.
+    /// Linux, `tcp_rtt_estimator`, by hand: R = 100 ms, so that rttvar is 50 ms, then another sample.
     #[test]
     fn a_fall_beyond_the_deviation_raises_it_by_an_eighth_of_the_usual() {
         let spread = |damp_falls: bool, tick: Option<Span>, then_ms: u64| {
@@ -353,7 +354,7 @@ mod tests {
         }
     }
 
-    /// ns-2's arithmetic by hand: 100 ticks, then 107; then 100 for ever, where 3/4 of a tick remain.
+    /// Arithmetic of ns-2 by hand: 100 ticks, then 107; then 100 repeatedly, where 3/4 of a tick remains.
     #[test]
     fn a_clock_of_ticks_drops_what_is_over() {
         let mut rt = RoundTrip::new(RtoPlan { tick: Some(Span::from_millis(1)), ..plan(false) });

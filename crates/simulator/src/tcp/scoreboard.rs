@@ -1,15 +1,14 @@
-//! What the sender knows about each segment between `una` and `nxt`.
+//! Scoreboard: state of each segment between `una` and `nxt`.
 //!
-//! Three bits a segment (sacked, lost, retransmitted) in a ring of 64-segment words, and a count
-//! of each, so that the number of segments in the network is a subtraction (RFC 6675 calls it
-//! *pipe*):
+//! Three bits a segment (sacked, lost, retransmitted) in a ring of 64-segment words, and a count of each, so that the
+//! number of segments in the network is a subtraction (*pipe* of RFC 6675):
 //!
 //! ```text
 //! in flight = (nxt − una) − sacked − lost + retransmitted
 //! ```
 //!
-//! A segment loses its lost and retransmitted bits when it is acknowledged or sacked. A sender
-//! without SACK counts each duplicate ACK as one sacked segment it cannot name.
+//! Acknowledging or sacking a segment clears its lost and retransmitted bits. A sender without SACK counts each
+//! duplicate ACK as one sacked segment of unknown number.
 
 use crate::memory::prefetch;
 
@@ -30,15 +29,15 @@ pub struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
-    /// The highest three segments sacked, descending, each plus one; 0 for none.
+    /// The three highest sacked segments, descending, each plus one; 0 for none.
     top: [u64; DUP_THRESH as usize],
-    /// All unsacked segments below are marked lost.
+    /// All unsacked segments below this are marked lost.
     lost_below: u64,
-    /// No lost segment below waits for its retransmission.
+    /// No lost segment below this waits for its retransmission.
     retransmit_from: u64,
 }
 
-/// Visits the words that hold segments `from..to`: word index, mask of the bits inside.
+/// Iterates over the words that hold segments `from..to`: word index, mask of the bits inside.
 fn words_of(from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
     (from >> 6..to.div_ceil(64)).map(move |word| {
         let low = if word == from >> 6 { !0 << (from & 63) } else { !0 };
@@ -48,25 +47,25 @@ fn words_of(from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl Scoreboard {
-    /// Whether nothing is sacked, lost or retransmitted.
+    /// Whether no segment is sacked, lost or retransmitted.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.retransmitted == 0
     }
 
-    /// Segments sacked, or counted by duplicate ACKs.
+    /// Returns the number of segments sacked, or counted by duplicate ACKs.
     #[inline]
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Segments lost and not sacked since.
+    /// Returns the number of segments lost and not sacked since.
     #[inline]
     pub fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Lost segments that were retransmitted and are not known to be lost again.
+    /// Returns the number of lost segments that were retransmitted and are not known to be lost again.
     #[inline]
     pub fn retransmitted(&self) -> u32 {
         self.retransmitted
@@ -77,7 +76,7 @@ impl Scoreboard {
         &mut self.words[(word & mask) as usize]
     }
 
-    /// Asks for what is known of a segment.
+    /// Prefetches the state of a segment.
     #[inline(always)]
     pub fn prefetch(&self, segment: u64) {
         let mask = (self.words.len() as u64).wrapping_sub(1);
@@ -86,7 +85,7 @@ impl Scoreboard {
         }
     }
 
-    /// Makes room for segments `una..nxt`.
+    /// Grows the ring to hold segments `una..nxt`.
     #[inline]
     fn reserve(&mut self, una: u64, nxt: u64) {
         if (nxt >> 6) - (una >> 6) >= self.words.len() as u64 {
@@ -106,13 +105,13 @@ impl Scoreboard {
         }
     }
 
-    /// All unsacked segments below are marked lost.
+    /// Returns the bound below which all unsacked segments are marked lost.
     #[inline]
     pub fn lost_below(&self) -> u64 {
         self.lost_below
     }
 
-    /// The bits of a segment that may never have been marked.
+    /// Returns the bits of a segment, which may be beyond the ring.
     #[inline]
     fn bits(&self, segment: u64) -> Word {
         let Some(mask) = (self.words.len() as u64).checked_sub(1) else { return Word::default() };
@@ -125,13 +124,13 @@ impl Scoreboard {
         self.bits(segment).sacked >> (segment & 63) & 1 == 1
     }
 
-    /// Whether a segment between `una` and `nxt` was lost, and retransmitted.
+    /// Whether a segment between `una` and `nxt` was lost and retransmitted.
     #[inline]
     pub fn is_retransmitted(&self, segment: u64) -> bool {
         self.bits(segment).retransmitted >> (segment & 63) & 1 == 1
     }
 
-    /// Segments `una..ack` are acknowledged. Returns how many of them had not been sacked.
+    /// Acknowledges segments `una..ack`. Returns how many of them had not been sacked.
     #[inline]
     pub fn advance(&mut self, una: u64, ack: u64) -> u32 {
         let already = if self.is_clean() { 0 } else { self.clear(una, ack) };
@@ -140,7 +139,7 @@ impl Scoreboard {
         (ack - una) as u32 - already
     }
 
-    /// Forgets segments `una..ack`. Returns how many of them had been sacked.
+    /// Clears segments `una..ack`. Returns how many of them had been sacked.
     #[inline(never)]
     fn clear(&mut self, una: u64, ack: u64) -> u32 {
         let mut already = 0;
@@ -166,8 +165,8 @@ impl Scoreboard {
         already
     }
 
-    /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Names those that are new, and
-    /// returns how many.
+    /// Marks `start..end` as sacked, within `una..nxt`. Passes newly sacked segments to the callback, and returns their
+    /// number.
     #[inline(always)]
     pub fn sack(
         &mut self,
@@ -199,7 +198,7 @@ impl Scoreboard {
                 self.retransmitted -= retransmitted;
             }
             self.note_top(index << 6, new);
-            // Mostly a single one, so that counting is as quick as asking how many there are.
+            // It is mostly a single one, so that iterating is as fast as a population count.
             let mut rest = new;
             while rest != 0 {
                 newly += 1;
@@ -211,7 +210,7 @@ impl Scoreboard {
         newly
     }
 
-    /// Keeps the highest three sacked segments up to date with newly sacked `bits`.
+    /// Updates the three highest sacked segments with newly sacked `bits`.
     fn note_top(&mut self, base: u64, mut bits: u64) {
         while bits != 0 {
             let bit = 63 - u64::from(bits.leading_zeros());
@@ -230,8 +229,8 @@ impl Scoreboard {
         }
     }
 
-    /// Holes below this are lost, as SACK shows it: those with three sacked segments above them
-    /// (RFC 6675, IsLost). With `forward` (FACK), those so many below the highest sacked segment.
+    /// Returns the bound below which SACK shows all holes to be lost: three sacked segments lie above (RFC 6675,
+    /// IsLost). With `forward` (FACK), the bound is that many segments below the highest sacked one.
     #[inline]
     pub fn overtaken_below(&self, forward: Option<u32>) -> u64 {
         match forward {
@@ -257,7 +256,7 @@ impl Scoreboard {
         self.lost_below = end;
     }
 
-    /// What was retransmitted is lost again.
+    /// Marks a retransmitted segment as lost again.
     pub fn lose_retransmission(&mut self, segment: u64) {
         let bit = 1 << (segment & 63);
         let word = self.word(segment >> 6);
@@ -268,7 +267,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment is lost (partial ACK, or the third duplicate, without SACK).
+    /// Marks the first segment as lost (partial ACK, or third duplicate ACK without SACK).
     pub fn mark_head_lost(&mut self, una: u64, nxt: u64) {
         self.reserve(una, nxt);
         let bit = 1 << (una & 63);
@@ -280,13 +279,13 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(una);
     }
 
-    /// One past the highest sacked segment, or 0.
+    /// Returns one past the highest sacked segment, or 0.
     pub fn highest_sacked(&self) -> u64 {
         self.top[0]
     }
 
-    /// Timeout: everything in `una..end` that is not sacked is lost, retransmissions too (RFC 6675
-    /// section 5.1 keeps what is sacked).
+    /// Marks everything unsacked in `una..end` as lost after a timeout, retransmissions too (RFC 6675 section 5.1 keeps
+    /// SACK information).
     pub fn mark_all_lost(&mut self, una: u64, end: u64, nxt: u64) {
         let end = end.max(una);
         self.reserve(una, nxt);
@@ -304,7 +303,7 @@ impl Scoreboard {
         self.retransmit_from = una;
     }
 
-    /// Forgets what was sacked between `una` and `nxt` (RFC 2018, section 8).
+    /// Clears the sacked bits between `una` and `nxt` (RFC 2018, section 8).
     pub fn forget_sacked(&mut self, una: u64, nxt: u64) {
         if self.sacked > 0 && !self.words.is_empty() {
             for (index, mask) in words_of(una, nxt) {
@@ -315,14 +314,14 @@ impl Scoreboard {
         self.top = [0; DUP_THRESH as usize];
     }
 
-    /// Takes back that a segment was retransmitted.
+    /// Undoes the retransmission of a segment.
     pub fn forget_retransmission(&mut self, segment: u64) {
         if !self.words.is_empty() && !self.is_clean() {
             self.lose_retransmission(segment);
         }
     }
 
-    /// Nothing between `una` and `nxt` is lost after all.
+    /// Clears all losses between `una` and `nxt`, which turned out spurious.
     pub fn forget_losses(&mut self, una: u64, nxt: u64) {
         if self.lost > 0 && !self.words.is_empty() {
             for (index, mask) in words_of(una, nxt) {
@@ -337,7 +336,7 @@ impl Scoreboard {
         self.retransmit_from = una;
     }
 
-    /// The next lost segment to send again.
+    /// Returns the next lost segment to retransmit.
     pub fn next_retransmit(&mut self, una: u64, nxt: u64) -> Option<u64> {
         if self.lost <= self.retransmitted {
             return None;
@@ -355,14 +354,14 @@ impl Scoreboard {
         None
     }
 
-    /// A lost segment was retransmitted.
+    /// Marks a lost segment as retransmitted.
     pub fn on_retransmit(&mut self, una: u64, segment: u64, nxt: u64) {
         self.reserve(una, nxt);
         self.word(segment >> 6).retransmitted |= 1 << (segment & 63);
         self.retransmitted += 1;
     }
 
-    /// Without SACK: so many segments have arrived that nobody can name.
+    /// Sets the number of segments that arrived out of order according to duplicate ACKs, without SACK.
     pub fn set_unnamed(&mut self, segments: u32) {
         self.sacked = segments;
     }
@@ -397,7 +396,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts are the sizes of the sets, whatever happens in whatever order.
+        /// The counts equal the sizes of the sets after any sequence of events.
         #[test]
         fn counts_are_the_sizes_of_the_sets(
             steps in prop::collection::vec((0..6u8, 0..400u64, 1..90u64), 1..200)

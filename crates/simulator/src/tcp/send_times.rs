@@ -1,20 +1,20 @@
-//! When each segment between `una` and `nxt` was sent last, and whether that was again.
+//! Send time of each segment between `una` and `nxt`, and whether it was retransmitted.
 
 use tidegate_mechanisms::units::Time;
 
 use crate::memory::prefetch;
 
-/// Room for an initial window. Where there are many flows, most need no more.
+/// Capacity for an initial window, which is enough for most flows where there are many.
 const LEAST: u64 = 16;
 
-/// A ring of times, indexed by segment; the lowest bit tells whether a segment was retransmitted.
+/// Ring of times, indexed by segment; the lowest bit is set for retransmissions.
 #[derive(Default)]
 pub struct SendTimes {
     slots: Box<[u64]>,
 }
 
 impl SendTimes {
-    /// Segment `segment` is sent while `una` is the first that is not acknowledged.
+    /// Records that `segment` is sent while `una` is the first unacknowledged one.
     #[inline]
     pub fn note(&mut self, una: u64, segment: u64, now: Time, again: bool) {
         if segment - una >= self.slots.len() as u64 {
@@ -24,7 +24,7 @@ impl SendTimes {
         self.slots[place] = now.as_nanos() << 1 | u64::from(again);
     }
 
-    /// Asks for where that of a segment is noted.
+    /// Prefetches the entry of a segment.
     #[inline(always)]
     pub fn prefetch(&self, segment: u64) {
         if let Some(slot) = self.slots.get(self.place(segment)) {
@@ -32,7 +32,7 @@ impl SendTimes {
         }
     }
 
-    /// When a segment was sent last, and whether it had been sent before.
+    /// Returns the last send time of a segment, and whether that was a retransmission.
     #[inline]
     pub fn of(&self, segment: u64) -> (Time, bool) {
         let slot = self.slots[self.place(segment)];

@@ -1,7 +1,7 @@
-//! Segments that are not full. There are few: the last of a connection, and of each write that was not
-//! to wait for more. So both ends count segments, and keep what these lack for a full one in a list.
+//! Partial segments. They are few: the last of a connection, and of each pushed write. Both ends therefore count
+//! segments, and list the bytes that partial ones lack.
 
-/// Short segments, ascending, and the bytes that each lacks. Connections without any pay one pointer.
+/// Partial segments, ascending, and the bytes that each lacks. Connections without any pay one pointer.
 #[derive(Clone, Debug, Default)]
 pub struct ShortSegments {
     #[allow(clippy::box_collection)]
@@ -9,7 +9,7 @@ pub struct ShortSegments {
 }
 
 impl ShortSegments {
-    /// A segment has `missing_bytes` less than a full one. One that is known already is left as it is.
+    /// Adds a segment with `missing_bytes` less than a full one, unless it is known.
     #[cold]
     pub fn note(&mut self, segment: u64, missing_bytes: u16) {
         let list = self.list.get_or_insert_default();
@@ -25,13 +25,13 @@ impl ShortSegments {
         self.list.as_ref().is_none_or(|list| list.is_empty())
     }
 
-    /// All of them.
+    /// Iterates over all partial segments.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u64, u16)> {
         self.list.iter().flat_map(|list| list.iter().copied())
     }
 
-    /// What a segment lacks for a full one, in bytes.
+    /// Returns the number of bytes that a segment lacks to a full one.
     #[inline]
     pub fn missing_bytes(&self, segment: u64) -> u16 {
         let Some(list) = &self.list else { return 0 };
@@ -39,7 +39,7 @@ impl ShortSegments {
         found.map_or(0, |(_, missing)| *missing)
     }
 
-    /// Forgets the segments below `end`. Returns what they lacked together, in bytes.
+    /// Removes the segments below `end`. Returns the total of bytes that they lacked.
     #[cold]
     pub fn release(&mut self, end: u64) -> u64 {
         let Some(list) = &mut self.list else { return 0 };

@@ -1,4 +1,4 @@
-//! What the tests of whole runs share.
+//! Helpers for tests of whole runs.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod scenarios;
@@ -8,19 +8,19 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
 
-/// The plan of a scenario with some of its values set otherwise.
+/// Returns the plan of a scenario with some keys overridden.
 pub fn plan_with(text: &str, overrides: &[(&str, &str)]) -> Plan {
     let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let overrides: Vec<_> = overrides.iter().map(own).collect();
     Scenario::parse(text, &overrides).unwrap_or_else(|issues| panic!("{issues:#?}\n{text}")).plan()
 }
 
-/// The plan of a scenario.
+/// Returns the plan of a scenario.
 pub fn plan(text: &str) -> Plan {
     plan_with(text, &[])
 }
 
-/// Runs of one plan with several seeds, on two threads, in the order of the seeds.
+/// Runs one plan with several seeds, on two threads; results are in the order of the seeds.
 pub fn runs(plan: &Plan, seeds: std::ops::RangeInclusive<u64>) -> Vec<RunOutput> {
     let seeds: Vec<u64> = seeds.collect();
     let (first, second) = seeds.split_at(seeds.len() / 2);
@@ -34,12 +34,12 @@ pub fn runs(plan: &Plan, seeds: std::ops::RangeInclusive<u64>) -> Vec<RunOutput>
     })
 }
 
-/// The row of a link.
+/// Returns the row of a link.
 pub fn link(output: &RunOutput, name: &str) -> usize {
     output.links.name.iter().position(|n| n == name).unwrap_or_else(|| panic!("no link {name}"))
 }
 
-/// Everything a run yields, as text: equal texts mean equal bits, NaN included.
+/// Returns the whole output of a run as text: equal texts mean equal bits, NaN included.
 pub fn whole(output: &RunOutput) -> String {
     format!("{output:?}")
 }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-/// So many cases of a law without exceptions, drawn again each time but where a seed is given, as in `make test`.
-/// A test that fails prints what repeats it; `PROPTEST_CASES=5000` tries more.
+/// Number of cases of a property test; cases are drawn at random unless a seed is given, as in `make test`. A failing
+/// test prints how to repeat it; `PROPTEST_CASES=5000` tries more.
 pub fn exact(cases: u32) -> ProptestConfig {
     let given = ProptestConfig::default();
     let seed = match given.rng_seed {
@@ -25,7 +25,7 @@ pub fn exact(cases: u32) -> ProptestConfig {
     }
 }
 
-/// What seldom meets by chance: a recovery that counts duplicates, a window that marks bring below one segment, and bursts.
+/// A rare combination: a recovery that counts duplicates, marks that reduce the window below one segment, and bursts.
 const DUPLICATES_BELOW_ONE_SEGMENT: &str = "congestion_control = \"reno\"\nloss_recovery = \"newreno\"\n\
      quirks.deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
      ecn = true\necn_to_one = true\ninitial_window = 3\n";
@@ -36,7 +36,7 @@ pub fn any_scenario() -> impl Strategy<Value = String> {
     (prop_oneof![dumbbell(), parking_lot(), free_topology()], head(), tcp)
         .prop_map(|(network, head, tcp)| format!("version = 1\n{head}\n[tcp]\n{tcp}\n{network}"))
         .prop_map(|text| {
-            // A buffer holds a packet in its tunnel, and a window a segment.
+            // The buffer has to hold a packet in its tunnel, and the window a segment.
             let largest = if text.contains("pdn-gateway") { "1500 B" } else { "9000 B" };
             let text = text.replace("9000 B", largest);
             match text.contains("9000 B") {
@@ -50,7 +50,7 @@ fn head() -> impl Strategy<Value = String> {
     (
         select(vec!["linux", "classic", "linux-2.6.29"]),
         prop_oneof![Just(0), 0..1500u32],
-        // Now and then long enough for connection requests to be repeated on a long way.
+        // Sometimes long enough for SYNs to be retransmitted on a long path.
         prop_oneof![4 => 1..300u32, 8 => 300..1500u32, 1 => 3000..7000u32],
         select(vec!["auto", "off", "1 ms"]),
         select(vec!["off", "50 ms"]),
@@ -68,7 +68,7 @@ fn head() -> impl Strategy<Value = String> {
         })
 }
 
-/// One option in three is given; the others are the profile's.
+/// One option in three is set; the others are those of the profile.
 fn tcp() -> impl Strategy<Value = String> {
     let one_of = |key: &'static str, values: Vec<&'static str>| {
         prop_oneof![
@@ -154,13 +154,13 @@ fn tcp() -> impl Strategy<Value = String> {
         ),
     )
         .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex, pacing))| {
-            // Re-ECN goes with ECN, and nobody declares in two ways.
+            // Re-ECN requires ECN and excludes other declarations.
             let conex = if ecn.contains("conex") { String::new() } else { conex };
             [a, b, c, d, e, ecn, g, h, i, j, k, l, conex, pacing].concat()
         })
 }
 
-/// Rate, delay and all that a queue can do.
+/// Rate, delay and all mechanisms of a queue.
 fn queue() -> impl Strategy<Value = String> {
     let rate_changes = prop_oneof![
         3 => Just(String::new()),
@@ -180,6 +180,72 @@ fn queue() -> impl Strategy<Value = String> {
             format!("{link}{mechanism}{rate_changes}{stages}")
         },
     )
+}
+
+/// A link of a dumbbell or a free topology, which may follow traces.
+fn traced_queue() -> impl Strategy<Value = String> {
+    let text = |trace: &str, repeat| format!("{{ trace = \"{trace}\", repeat = {repeat} }}");
+    let rate = (
+        select(vec![
+            r"1\n1\n4\n9\n",
+            r"0\n3\n40\n40\n41\n41\n80\n80\n",
+            r"time_ms,rate_mbps\n0,3\n30,0\n90,0.4\n95,20\n",
+            r"time_s,rate_kbps\n5.5,900\n6.5,9000\n",
+        ]),
+        any::<bool>(),
+    )
+        .prop_map(move |(trace, repeat)| text(trace, repeat));
+    let delay = (
+        select(vec![
+            r"time_ms,delay_ms\n0,2\n7,30\n20,0\n21,5\n",
+            r"time_s,delay_s\n0,0.001\n0.4,0.2\n0.5,0\n",
+        ]),
+        any::<bool>(),
+    )
+        .prop_map(move |(trace, repeat)| text(trace, repeat));
+    let rate = prop_oneof![5 => Just(None), 1 => rate.prop_map(Some)];
+    let delay = prop_oneof![5 => Just(None), 1 => delay.prop_map(Some)];
+    let loss = select(vec![
+        None,
+        None,
+        None,
+        Some(
+            r#"{ kind = "gilbert-elliott", p = "1 %", r = 0.2, bad_loss = 0.7, good_loss = 0.001 }"#,
+        ),
+        Some(r#"{ kind = "packets", packets = "2, 9-11, 30" }"#),
+    ]);
+    let wire = select(vec![
+        "",
+        "",
+        "",
+        "jitter = { kind = \"normal\", spread = \"1 ms\" }\n",
+        "jitter = { kind = \"uniform\", spread = \"9 ms\", keep_order = false }\n",
+        "jitter = { kind = \"pareto-normal\", spread = \"3 ms\", keep_order = false }\nduplicate = 0.02\n",
+        "jitter = { kind = \"table\", spread = \"2 ms\", table = \"-8192 9\\n32767\\n\" }\nreorder = 0.1\n",
+        "reorder = \"40 %\"\nreorder_gap = 5\n",
+        "duplicate = \"5 %\"\n",
+    ]);
+    (queue(), rate, delay, loss, wire).prop_map(|(queue, rate, delay, loss, wire)| {
+        let line = |line: &str| match (line.split(" = ").next(), &rate, &delay) {
+            (Some("loss"), ..) if let Some(loss) = loss => format!("loss = {loss}\n"),
+            (Some("rate"), Some(rate), _) => format!("rate = {rate}\n"),
+            (Some("delay"), _, Some(delay)) => format!("delay = {delay}\n"),
+            (Some("rate_changes"), Some(_), _) => String::new(),
+            _ => format!("{line}\n"),
+        };
+        queue.lines().map(line).chain([wire.to_owned()]).collect()
+    })
+}
+
+/// The reverse direction, where it is another.
+fn reverse() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "",
+        "",
+        "",
+        "reverse_rate = \"2 Mb/s\"\nreverse_delay = \"1 ms\"\n",
+        "reverse_rate = { trace = \"2\\n9\\n9\\n\" }\nreverse_delay = { trace = \"time_s,delay_ms\\n0,9\\n0.3,1\\n\" }\n",
+    ])
 }
 
 /// What stands at the beginning and at the end of a link.
@@ -212,7 +278,7 @@ fn row() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// What signals or serves by itself.
+/// AQMs with departures as events, and schedulers.
 fn scheduled() -> impl Strategy<Value = String> {
     select(vec![
         r#"aqm = { kind = "csfq", averaging = "20 ms", link_averaging = "50 ms", window = "50 ms" }"#,
@@ -242,7 +308,7 @@ fn scheduled() -> impl Strategy<Value = String> {
     .prop_map(|mechanism| format!("{mechanism}\n"))
 }
 
-/// What judges arrivals.
+/// AQMs that judge arrivals.
 fn judged() -> impl Strategy<Value = String> {
     let aqm = select(vec![
         r#"{ kind = "drop-tail" }"#,
@@ -295,18 +361,18 @@ fn side(name: &'static str) -> impl Strategy<Value = String> {
     ]
 }
 
-/// A group of users without its place.
+/// A group of users without its ingress and egress.
 #[derive(Clone, Debug)]
 struct Group {
     count: u32,
-    /// Flows, what they send, size of packets.
+    /// Flows, traffic and packet size.
     sends: String,
     meter: &'static str,
     ingress: String,
     egress: String,
-    /// They sit at the hosts of the first group, if their path begins or ends there.
+    /// Whether the users are at the hosts of the first group, if their path begins or ends there.
     at_first: bool,
-    /// Their stages stand once for all of them.
+    /// Whether all users share one instance of their stages.
     shares: bool,
 }
 
@@ -344,7 +410,7 @@ fn group() -> impl Strategy<Value = Group> {
     )
 }
 
-/// Stages at the beginning and the end of a group's path; of tunnels, both ends.
+/// Stages at the beginning and the end of a group's path; for tunnels, both ends.
 fn ends() -> impl Strategy<Value = (&'static str, &'static str)> {
     let tunnels = select(vec![
         ("\"pdn-gateway\"", "{ kind = \"enodeb\", interval = \"15 ms\", radio_loss = 0.05 }"),
@@ -358,13 +424,13 @@ fn ends() -> impl Strategy<Value = (&'static str, &'static str)> {
     prop_oneof![4 => (row(), row()), 1 => tunnels]
 }
 
-/// From where to where a group sends.
+/// Ingress and egress of a group.
 type Place = (&'static str, &'static str);
 
 fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     vec((group(), select(places)), 1..4).prop_map(|users| {
         let (first, (home, _)) = &users[0];
-        // Whoever sends from another's host passes what stands there, and tunnels need both ends.
+        // Users at another group's host pass its stages, and tunnels need both ends.
         let tunnels = |group: &Group| group.egress.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
             let Group { count, sends, meter, ingress, egress, at_first, shares } = group;
@@ -383,7 +449,7 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     })
 }
 
-/// Of a shape whose reverse path may carry data, too.
+/// A topology whose reverse path may carry data as well.
 fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + use<> {
     let back: Vec<Place> = places.iter().map(|(from, to)| (*to, *from)).collect();
     let both = [places, &back].concat();
@@ -391,11 +457,15 @@ fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + u
 }
 
 fn dumbbell() -> impl Strategy<Value = String> {
-    (queue(), side("access"), side("receiver_access"), duplex(&[("left", "right")])).prop_map(
-        |(queue, access, receiver_access, (duplex, users))| {
-            format!("[bottleneck]\n{queue}\n{duplex}{access}{receiver_access}{users}")
-        },
+    (
+        (traced_queue(), reverse()),
+        side("access"),
+        side("receiver_access"),
+        duplex(&[("left", "right")]),
     )
+        .prop_map(|((queue, reverse), access, receiver_access, (duplex, users))| {
+            format!("[bottleneck]\n{queue}\n{reverse}{duplex}{access}{receiver_access}{users}")
+        })
 }
 
 fn parking_lot() -> impl Strategy<Value = String> {
@@ -410,11 +480,11 @@ fn parking_lot() -> impl Strategy<Value = String> {
 /// A triangle whose users send in both directions, so that data and ACKs share queues.
 fn free_topology() -> impl Strategy<Value = String> {
     let places = vec![("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")];
-    (queue(), queue(), any::<bool>(), side("access"), users(places)).prop_map(
-        |(first, second, monitored, access, users)| {
+    (traced_queue(), (traced_queue(), reverse()), any::<bool>(), side("access"), users(places)).prop_map(
+        |(first, (second, reverse), monitored, access, users)| {
             format!(
                 "[links.ab]\nfrom = \"a\"\nto = \"b\"\n{first}\n[links.bc]\nfrom = \"b\"\nto = \"c\"\n\
-                 bottleneck = {monitored}\n{second}\n{access}{users}"
+                 bottleneck = {monitored}\n{second}\n{reverse}{access}{users}"
             )
         },
     )

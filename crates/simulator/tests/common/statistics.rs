@@ -3,13 +3,13 @@
 /// A mean over independent runs, with the half-width of its 95 % confidence interval (Student t).
 #[derive(Clone, Copy, Debug)]
 pub struct Mean {
-    /// The mean.
+    /// Mean.
     pub value: f64,
     /// Half-width of the interval.
     pub ci95: f64,
 }
 
-/// Mean of independent values.
+/// Returns the mean of independent values.
 pub fn mean(values: &[f64]) -> Mean {
     let n = values.len() as f64;
     let value = values.iter().sum::<f64>() / n;
@@ -17,7 +17,7 @@ pub fn mean(values: &[f64]) -> Mean {
     Mean { value, ci95: t_quantile(values.len() - 1) * (variance / n).sqrt() }
 }
 
-/// 97.5 % quantile of Student's t, for the numbers of runs that the tests use.
+/// Returns the 97.5 % quantile of Student's t, for the numbers of runs that the tests use.
 fn t_quantile(degrees: usize) -> f64 {
     match degrees {
         4 => 2.776,

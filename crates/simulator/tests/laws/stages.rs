@@ -1,4 +1,4 @@
-//! Laws of stages: what they mark, take and drop.
+//! Laws of stages: marks, tokens and drops.
 
 use std::collections::BTreeSet;
 use tidegate_mechanisms::stage::conex_policer::Buckets;
@@ -16,7 +16,7 @@ pub fn stages_mark(plan: &Plan) -> bool {
     of_links.chain(of_users).any(StageParams::writes_header)
 }
 
-/// Stages and their names in tables.
+/// Returns the stages with their names in tables.
 pub fn all_stages(plan: &Plan) -> Vec<(String, &StageParams)> {
     let mut all: Vec<_> =
         plan.stages.iter().map(|stage| (stage.name.clone(), &stage.params)).collect();
@@ -29,7 +29,7 @@ pub fn all_stages(plan: &Plan) -> Vec<(String, &StageParams)> {
     all
 }
 
-/// Of a bucket no more tokens are taken than came in, the depth and what it may owe.
+/// A bucket never passes more tokens than its inflow, its depth and its permitted debt.
 pub fn policers_take_no_more_than_they_may(plan: &Plan, output: &RunOutput) {
     let table = &output.stages;
     for (name, params) in all_stages(plan) {
@@ -49,7 +49,7 @@ pub fn policers_take_no_more_than_they_may(plan: &Plan, output: &RunOutput) {
     }
 }
 
-/// r t + d + e, in the bucket's unit: packets, or bytes.
+/// Returns r t + d + e in the bucket's unit: packets, or bytes.
 fn most_tokens(params: &ConexPolicerParams, seconds: f64) -> f64 {
     let count = |tokens: Tokens| match tokens {
         Tokens::Packets { thousandths } => thousandths as f64 / 1e3,
@@ -65,11 +65,11 @@ fn most_tokens(params: &ConexPolicerParams, seconds: f64) -> f64 {
         (None, PolicerCurve::Mild) => depth / 10.0,
         (None, _) => depth,
     };
-    // Counts are whole at either end.
+    // Counts are integers at either end.
     per_second * seconds + depth + owed + 1.0
 }
 
-/// What stages have dropped, but for those of links that lead back.
+/// Returns the drops of all stages, except those of links on reverse paths.
 pub fn dropped_by_stages(plan: &Plan, output: &RunOutput, back: &BTreeSet<u32>) -> u64 {
     let is_on_reverse_path = |stage: &str| {
         let of =

@@ -1,4 +1,4 @@
-//! Capture files (libpcap's format 2.4) of raw IP packets, and headers to put into them.
+//! Capture files (libpcap format 2.4) of raw IP packets, and IP headers for the examples.
 
 #![allow(dead_code, reason = "not every example needs all")]
 
@@ -17,8 +17,8 @@ pub const SERVER_PORT: u16 = 10_003;
 /// ECT(0) as the lower two bits of the traffic class.
 pub const ECT0: u8 = 0b10;
 
-/// What an example is asked to do: `write FILE` puts these packets into a file, `read FILE` takes those of
-/// one; either way each is printed.
+/// Runs an example: `write FILE` writes these packets into a file, `read FILE` reads the packets of a file. Prints a
+/// line for each packet in either case.
 pub fn play(
     written: impl FnOnce() -> Result<Vec<Vec<u8>>, Box<dyn Error>>,
     print: impl FnMut(&[u8]) -> Result<(), Box<dyn Error>>,
@@ -36,20 +36,20 @@ pub fn play(
     }
 }
 
-/// The head of a file.
+/// Returns the header of a capture file.
 pub fn file_header() -> Vec<u8> {
     const SNAP_LEN: u32 = 65_535;
     let version = 2 | 4 << 16;
     [MAGIC, version, 0, 0, SNAP_LEN, LINKTYPE_RAW].map(u32::to_le_bytes).concat()
 }
 
-/// A packet of a file; all have time 0.
+/// Returns the record of a packet, with timestamp 0.
 pub fn record(packet: &[u8]) -> Vec<u8> {
     let len = packet.len() as u32;
     [&[0, 0, len, len].map(u32::to_le_bytes).concat(), packet].concat()
 }
 
-/// The packets of a file.
+/// Returns the packets of a capture file.
 pub fn packets(file: &[u8]) -> Result<Vec<&[u8]>, Box<dyn Error>> {
     let word = |at: usize| -> Result<u32, Box<dyn Error>> {
         Ok(u32::from_le_bytes(file.get(at..at + 4).ok_or("truncated")?.try_into()?))
@@ -68,7 +68,7 @@ pub fn packets(file: &[u8]) -> Result<Vec<&[u8]>, Box<dyn Error>> {
     Ok(found)
 }
 
-/// A packet of TCP or UDP with this segment header in IPv4 with these options.
+/// Returns an IPv4 packet with these options and the header of TCP or UDP.
 pub fn ipv4(transport: Transport, options: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let (source, destination) = ([198, 18, 1, 1], [198, 19, 0, 1]);
     let body_len = transport.len() + PAYLOAD.len();
@@ -90,7 +90,7 @@ pub fn ipv4(transport: Transport, options: &[u8]) -> Result<Vec<u8>, Box<dyn Err
     Ok([&header.to_bytes()[..], &body, PAYLOAD].concat())
 }
 
-/// The same in IPv6, behind this Destination Options header.
+/// Returns an IPv6 packet with this Destination Options header and the header of TCP or UDP.
 pub fn ipv6(transport: Transport, options: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let header = Ipv6Header {
         traffic_class: ECT0,
@@ -113,7 +113,7 @@ pub fn ipv6(transport: Transport, options: &[u8]) -> Result<Vec<u8>, Box<dyn Err
     Ok([&header.to_bytes()[..], options, &body, PAYLOAD].concat())
 }
 
-/// What a packet carries: a TCP header, or a UDP one of this source port.
+/// Payload of a packet: a TCP header, or a UDP header with this source port.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "an example")]
 pub enum Transport {
@@ -122,14 +122,14 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// TCP from this port.
+    /// Returns a TCP header with this source port.
     pub fn tcp(port: u16) -> Self {
         let mut header = TcpHeader::new(port, SERVER_PORT, 1, 65_535);
         header.ack = true;
         Transport::Tcp(header)
     }
 
-    /// Its protocol number.
+    /// Returns the IP protocol number.
     pub fn number(&self) -> IpNumber {
         match self {
             Transport::Tcp(_) => ip_number::TCP,

@@ -10,45 +10,44 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! Number 30 is the one that IANA keeps for experiments (RFC 4727), in four types. Type 0x9E (158)
-//! is that of class 0, control, which is what tells a router about congestion, and of the copied
-//! flag: where a router fragments the packet, each fragment is queued and dropped by itself and has
-//! to carry the activity. The length counts type and length. As in IPv6 ([`super::ipv6`]), length
-//! and experiment must both be right before the option is taken for ours.
+//! IANA reserves option number 30 for experiments (RFC 4727), in four types. Type 0x9E (158) has class 0, control,
+//! which includes congestion information, and the copied flag: if a router fragments the packet, each fragment is
+//! queued and dropped on its own and must carry the activity. The length counts type and length. As in IPv6
+//! ([`super::ipv6`]), both the length and the experiment identifier must match for the option to be recognised.
 //!
-//! Two bytes of padding fill the header's last unit of four, so that a sender can give
-//! [`emit()`]'s block to its socket as it is. The sender leaves the room and the meter writes into
-//! it ([`write()`]), as in IPv6: a router that lengthens packets would break the path's MTU.
+//! Two bytes of padding complete the header's last 4-byte unit, so that a sender can pass the block of [`emit()`] to
+//! its socket unchanged. The sender reserves the option and the meter writes into it ([`write()`]), as in IPv6: a
+//! router that lengthens packets would exceed the path MTU.
 
 use super::{Activity, OPTION_LEN, VALUE_OFFSET, is_activity};
 use crate::{WireError, ipv4, options};
 
 /// Option type for experiments (RFC 4727): copied, class 0, number 30.
 pub const OPTION_TYPE: u8 = 0x9E;
-/// Marks the experiment as this one.
+/// Identifier of this experiment.
 pub const EXPERIMENT: u16 = super::ipv6::EXPERIMENT;
-/// Length of the option with its padding.
+/// Length of the option with its padding, bytes.
 pub const BLOCK_LEN: usize = 8;
 
-/// Type that ends the list, without a length.
+/// Option type that ends the list; it has no length.
 const END: u8 = 0;
 
-/// Options that carry `activity` and nothing else.
+/// Returns options that carry `activity` only.
 pub fn emit(activity: Activity) -> [u8; BLOCK_LEN] {
     let [e0, e1] = EXPERIMENT.to_be_bytes();
     let [a0, a1] = activity.bits().to_be_bytes();
     [OPTION_TYPE, OPTION_LEN as u8, e0, e1, a0, a1, END, END]
 }
 
-/// The activity in the IPv4 header at the start of `bytes`; `None` where it carries none.
+/// Returns the activity in the IPv4 header at the start of `bytes`; `None` if it carries none.
 pub fn parse(bytes: &[u8]) -> Result<Option<Activity>, WireError> {
     let header = &bytes[..ipv4::header_len(bytes)?];
     let place = find(header)?;
     Ok(place.map(|at| Activity::from_bits(u16::from_be_bytes([header[at], header[at + 1]]))))
 }
 
-/// Writes `activity` into the option that is already there, lets the header's checksum follow, and
-/// touches nothing else. Returns whether there is one; after an error nothing has been written.
+/// Writes `activity` into the existing option, updates the header checksum, and changes nothing else. Returns whether
+/// the option exists; nothing is written on an error.
 pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
     let header_len = ipv4::header_len(bytes)?;
     let header = &mut bytes[..header_len];
@@ -59,8 +58,8 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
     Ok(place.is_some())
 }
 
-/// Where in `header` the activity stands. Reads all options, so that a second one is found out;
-/// what stands behind the end of the list is padding.
+/// Returns the offset of the activity in `header`. Reads all options, so that a second one is detected; bytes after the
+/// end of the list are padding.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
     let option = options::only(header, ipv4::HEADER_LEN, options::COUNTED, |option| {
         is_activity(option, OPTION_TYPE)
@@ -75,11 +74,11 @@ mod tests {
     use proptest::prelude::*;
 
     const NO_OPERATION: u8 = 1;
-    /// Activity 1.5.
+    /// Option with activity 1.5.
     const SAMPLE: [u8; 8] = [0x9E, 6, 0x54, 0x47, 0x01, 0x80, 0, 0];
     const OPTION: &[u8] = SAMPLE.split_at(OPTION_LEN).0;
 
-    /// A header with these options, its checksum right.
+    /// Returns a header with these options and a correct checksum.
     fn header(options: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0; ipv4::HEADER_LEN];
         bytes.extend(options.concat());
@@ -107,7 +106,7 @@ mod tests {
         }
     }
 
-    /// RFC 791: copied flag, class, number; RFC 4727 names number 30.
+    /// RFC 791: copied flag, class, number; RFC 4727 reserves number 30.
     #[test]
     fn the_type_is_copied_of_class_control_and_experimental() {
         assert_eq!((OPTION_TYPE >> 7, OPTION_TYPE >> 5 & 0b11, OPTION_TYPE & 0b11111), (1, 0, 30));
@@ -173,7 +172,7 @@ mod tests {
         fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = parse(&bytes);
             let _ = write(&mut bytes.clone(), Activity::MAX);
-            // Mostly headers of the right version and some length.
+            // Most inputs have the right version and a header length.
             if let Some(first) = bytes.first_mut() {
                 *first = 0x45 + *first % 11;
             }
@@ -181,7 +180,7 @@ mod tests {
             let _ = write(&mut bytes, Activity::MAX);
         }
 
-        /// Also where the option begins at an odd place, so that its value stands in two words.
+        /// Includes options at an odd offset, where the value spans two 16-bit words.
         #[test]
         fn writing_touches_the_activity_and_the_checksum_alone(
             foreign in prop::collection::vec(

@@ -10,14 +10,13 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! Type 0x1E is the one that IANA keeps for experiments (RFC 4727): its upper bits say "skip if not
-//! recognised" (00) and "does not change on the way" (0). All experiments share it (ConEx, RFC 7837,
-//! with length 1), so that the length and the experiment's number must both be right before the
-//! option is taken for ours. Alone in its header it fills the smallest one, 8 bytes, without
-//! padding; the option has to begin at an even offset.
+//! IANA reserves type 0x1E for experiments (RFC 4727): its upper bits mean "skip if not recognised" (00) and "does not
+//! change en route" (0). All experiments share it (ConEx, RFC 7837, with length 1), so that both the length and the
+//! experiment identifier must match for the option to be recognised. As the only option it fills the smallest header, 8
+//! bytes, without padding; the option must begin at an even offset.
 //!
-//! RFC 8200 lets no router insert a header on the way. So the sender leaves room, and the meter
-//! writes into it ([`write()`]).
+//! RFC 8200 allows no router to insert a header. Therefore the sender reserves the option, and the meter writes into it
+//! ([`write()`]).
 
 use super::{Activity, OPTION_LEN, VALUE_OFFSET, is_activity};
 pub use crate::ipv6::DESTINATION_OPTIONS;
@@ -26,31 +25,30 @@ use crate::{WireError, options};
 
 /// Option type for experiments (RFC 4727).
 pub const OPTION_TYPE: u8 = 0x1E;
-/// Marks the experiment as this one.
+/// Identifier of this experiment.
 pub const EXPERIMENT: u16 = 0x5447;
-/// Length of a Destination Options header with the activity alone.
+/// Length of a Destination Options header with the activity only, bytes.
 pub const HEADER_LEN: usize = 8;
 
-/// Length of the option's data.
+/// Length of the option's data, bytes.
 const DATA_LEN: usize = OPTION_LEN - 2;
 
-/// A Destination Options header that carries `activity` and nothing else.
+/// Returns a Destination Options header that carries `activity` only.
 pub fn emit(next_header: u8, activity: Activity) -> [u8; HEADER_LEN] {
     let [e0, e1] = EXPERIMENT.to_be_bytes();
     let [a0, a1] = activity.bits().to_be_bytes();
     [next_header, 0, OPTION_TYPE, DATA_LEN as u8, e0, e1, a0, a1]
 }
 
-/// The activity in the Destination Options header at the start of `bytes`; `None` where it carries
-/// none.
+/// Returns the activity in the Destination Options header at the start of `bytes`; `None` if it carries none.
 pub fn parse(bytes: &[u8]) -> Result<Option<Activity>, WireError> {
     let header = &bytes[..options_header(bytes)?];
     let place = find(header)?;
     Ok(place.map(|at| Activity::from_bits(u16::from_be_bytes([header[at], header[at + 1]]))))
 }
 
-/// Writes `activity` into the option that is already there, and touches nothing else. Returns
-/// whether there is one; after an error nothing has been written.
+/// Writes `activity` into the existing option, and changes nothing else. Returns whether the option exists; nothing is
+/// written on an error.
 pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
     let header_len = options_header(bytes)?;
     let header = &mut bytes[..header_len];
@@ -61,7 +59,7 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
     Ok(place.is_some())
 }
 
-/// Where in `header` the activity stands. Reads all options, so that a second one is found out.
+/// Returns the offset of the activity in `header`. Reads all options, so that a second one is detected.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
     let option =
         options::only(header, OPTIONS, options::IPV6, |option| is_activity(option, OPTION_TYPE))?;
@@ -76,10 +74,10 @@ mod tests {
     const TCP: u8 = 6;
     const PAD1: u8 = 0;
     const UNIT: usize = 8;
-    /// Activity 1.5.
+    /// Header with activity 1.5.
     const SAMPLE: [u8; 8] = [TCP, 0, 0x1E, 4, 0x54, 0x47, 0x01, 0x80];
 
-    /// A header of these options, padded with Pad1 to a whole number of units.
+    /// Returns a header with these options, padded with Pad1 to a whole number of units.
     fn header(options: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![TCP, 0];
         bytes.extend(options.concat());
@@ -102,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change on the path.
+    /// Upper two bits 00: skip if not recognised. Third bit 0: does not change en route.
     #[test]
     fn nodes_that_do_not_know_the_option_skip_it() {
         assert_eq!(OPTION_TYPE >> 5, 0b000);
@@ -152,7 +150,7 @@ mod tests {
             let _ = write(&mut bytes.clone(), Activity::MAX);
         }
 
-        /// Mostly valid headers, so that the depths are reached too.
+        /// Most inputs are valid headers, so that the inner checks are reached as well.
         #[test]
         fn writing_touches_the_activity_alone(
             foreign in prop::collection::vec(

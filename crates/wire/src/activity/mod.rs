@@ -1,4 +1,4 @@
-//! The activity that a packet carries from its meter to the bottlenecks (ABC).
+//! Activity (ABC), carried in a packet from its meter to the bottlenecks.
 //!
 //! ```text
 //!  0                   1
@@ -8,57 +8,56 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! A meter's activity is rounded up to the next step, as M. Menth and N. Zeitler ask in section
-//! 5.3.1 of "Activity-Based Congestion Management": a packet never claims less than was measured,
-//! and less than one step more. The paper finds a step of 1 fine enough; 1/256 makes rounding
-//! vanish beside everything else. The largest value, 255.996, stands for all above: 2²⁵⁵ times a
-//! reference rate is no rate.
+//! A meter's activity is rounded up to the next step, as M. Menth and N. Zeitler require in section 5.3.1 of
+//! "Activity-Based Congestion Management": the value in a packet is never below the measured one, and exceeds it by
+//! less than one step. The paper considers a step of 1 sufficient; with 1/256 the rounding error is negligible. The
+//! largest value, 255.996, stands for all larger ones: a rate of 2²⁵⁵ times the reference rate does not occur.
 //!
-//! One module per place in a packet where activity can travel: [`ipv4`] and [`ipv6`].
+//! There is one module per location in a packet: [`ipv4`] and [`ipv6`].
 
 pub mod ipv4;
 pub mod ipv6;
 
-/// Length of the option in either header, without padding: type, length, experiment, activity.
+/// Length of the option in either header without padding, bytes: type, length, experiment, activity.
 const OPTION_LEN: usize = 6;
-/// Where in the option the activity begins.
+/// Offset of the activity in the option.
 const VALUE_OFFSET: usize = 4;
 
-/// Whether an option is ours, where it has this type.
+/// Whether an option of this type carries activity.
 fn is_activity(option: &[u8], option_type: u8) -> bool {
     option.len() == OPTION_LEN
         && option[0] == option_type
         && option[2..VALUE_OFFSET] == ipv6::EXPERIMENT.to_be_bytes()
 }
 
-/// An activity in steps of 1/256.
+/// Activity in steps of 1/256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Activity(u16);
 
 impl Activity {
-    /// Steps in one doubling of the rate.
+    /// Number of steps in one doubling of the rate.
     pub const STEPS: f64 = 256.0;
-    /// The largest that can be carried.
+    /// Largest value.
     pub const MAX: Activity = Activity(u16::MAX);
 
-    /// The smallest that is not less than `activity`. Above [`Activity::MAX`] it is that; negative
-    /// numbers and NaN, which no meter measures, become 0.
+    /// Returns the smallest value that is not less than `activity`, at most [`Activity::MAX`]. Negative numbers and
+    /// NaN, which no meter measures, become 0.
     pub fn rounding_up(activity: f64) -> Self {
-        // A cast saturates at both ends and takes NaN to 0.
+        // A cast saturates at both ends and converts NaN to 0.
         Activity((activity * Self::STEPS).ceil() as u16)
     }
 
-    /// From its bits on the wire.
+    /// Creates an activity from its bits on the wire.
     pub const fn from_bits(bits: u16) -> Self {
         Activity(bits)
     }
 
-    /// Its bits on the wire.
+    /// Returns the bits on the wire.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// log₂ of the factor by which the user exceeds its reference rate. Exact.
+    /// Returns log₂ of the factor by which the user exceeds its reference rate. Exact.
     pub fn value(self) -> f32 {
         f32::from(self.0) / Self::STEPS as f32
     }

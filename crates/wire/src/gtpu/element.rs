@@ -1,4 +1,4 @@
-//! Information elements of what nodes tell each other beside reports (TS 29.281, section 8).
+//! Information elements of GTP-U messages other than reports (TS 29.281, section 8).
 //!
 //! ```text
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -24,12 +24,13 @@ use super::mark;
 
 /// A restart counter, which is always 0.
 pub const RECOVERY: [u8; 2] = [14, 0];
-/// The extension headers that have to be understood are ours, and no other.
+/// List of the extension headers that this implementation understands: the one of [`mark`].
 pub const KNOWN_EXTENSIONS: [u8; 3] = [141, 1, mark::EXTENSION];
 const TEID: u8 = 16;
 const ADDRESS: [u8; 3] = [133, 0, 4];
 
-/// Of an error indication: data came for a tunnel of this number, which is not there, to this address.
+/// Returns the elements of an error indication: data for a tunnel with this TEID, which does not exist, arrived at this
+/// address.
 pub fn refused(teid: u32, by: Ipv4Addr) -> Vec<u8> {
     [&[TEID][..], &teid.to_be_bytes(), &ADDRESS, &by.octets()].concat()
 }

@@ -1,4 +1,4 @@
-//! GTP-U version 1 (3GPP TS 29.281): the tunnels of a mobile network, and what travels in their headers.
+//! GTP-U version 1 (3GPP TS 29.281): the tunnels of a mobile network and their headers.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -14,9 +14,10 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! [`parse`] checks a message once, along its extension headers, and says where everything lies;
-//! [`emit()`] writes one. [`tunnel`] puts IP and UDP around it, [`mark`] is what a gateway re-inserts
-//! for the nodes between, [`report`] what a base station tells the gateway, and [`element`] what nodes say beside.
+//! [`parse`] checks a message once, including its extension headers, and returns the offsets of its parts; [`emit()`]
+//! writes a message. [`tunnel`] adds IP and UDP, [`mark`] is the congestion that a gateway re-inserts for the nodes on
+//! the path, [`report`] the feedback of a base station to the gateway, and [`element`] holds the other information
+//! elements.
 
 pub mod element;
 pub mod mark;
@@ -30,7 +31,7 @@ use crate::error::front;
 
 /// UDP port of GTP-U.
 pub const PORT: u16 = 2152;
-/// Longer chains of extension headers are refused: nobody needs them, and each costs time.
+/// Maximum number of extension headers in a message; longer chains are rejected, as each costs processing time.
 pub const MAX_EXTENSIONS: usize = 8;
 
 const HEADER_LEN: usize = 8;
@@ -41,22 +42,22 @@ const VERSION_MASK: u8 = 0b1111_0000;
 const HAS_EXTENSIONS: u8 = 0b100;
 const HAS_SEQUENCE: u8 = 0b010;
 const HAS_N_PDU: u8 = 0b001;
-/// Extension headers are counted in units of this many bytes.
+/// Unit of an extension header's length, bytes.
 const UNIT: usize = 4;
 const NO_MORE: u8 = 0;
 
-/// What a message is (table 6.1-1).
+/// Type of a message (table 6.1-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageKind {
-    /// Is the path alive?
+    /// Asks whether the path is alive.
     EchoRequest,
-    /// It is.
+    /// Confirms that the path is alive.
     EchoResponse,
-    /// Data came for a tunnel that does not exist.
+    /// Reports data for a tunnel that does not exist.
     ErrorIndication,
-    /// The extension headers that its sender knows.
+    /// Lists the extension headers known to its sender.
     SupportedExtensions,
-    /// The last message on this path of a tunnel that moves.
+    /// Last message on this path of a tunnel that moves.
     EndMarker,
     /// A packet of a user (G-PDU).
     Data,
@@ -64,57 +65,57 @@ pub enum MessageKind {
     Other(u8),
 }
 
-/// Who has to understand an extension header (figure 5.2.1-2): the upper two bits of its type.
+/// Nodes that must understand an extension header (figure 5.2.1-2): the upper two bits of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comprehension {
-    /// Nobody; who does not know it passes it on.
+    /// None; a node that does not know it forwards it.
     NotRequired,
-    /// Nobody; who does not know it passes the message on without it.
+    /// None; a node that does not know it forwards the message without it.
     NotForwarded,
     /// The end of the tunnel.
     ByEnd,
-    /// Everybody.
+    /// All nodes.
     ByAll,
 }
 
-/// What a message says, but for its payload.
+/// Header fields of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// Type of the message.
     pub kind: MessageKind,
-    /// The tunnel, by the number that its receiving end has given it.
+    /// Tunnel endpoint identifier, assigned by the receiving end.
     pub teid: u32,
     /// Sequence number.
     pub sequence: Option<u16>,
-    /// Number that some handovers need.
+    /// N-PDU number, used by some handovers.
     pub n_pdu: Option<u8>,
 }
 
-/// A message that was checked. Places are in bytes from its start.
+/// A checked message. Offsets are in bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
+    /// Header fields.
     pub header: Header,
-    /// Where its extension headers lie.
+    /// Range of its extension headers.
     extensions: Range<usize>,
-    /// Type of the first of them.
+    /// Type of the first extension header.
     first: u8,
-    /// Where its payload lies.
+    /// Range of its payload.
     pub payload: Range<usize>,
 }
 
 /// An extension header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension<'a> {
-    /// Its type.
+    /// Type of the extension header.
     pub kind: u8,
-    /// What it holds; a multiple of four, and two bytes.
+    /// Content; its length is a multiple of four bytes plus two.
     pub content: &'a [u8],
-    /// Where the content begins in the message.
+    /// Offset of the content in the message.
     pub at: usize,
 }
 
-/// Checks the message that `bytes` are: all of it, and nothing behind it.
+/// Checks a message that consists of all of `bytes`.
 pub fn parse(bytes: &[u8]) -> Result<Message, WireError> {
     let header = front(bytes, HEADER_LEN)?;
     let flags = header[0];
@@ -148,7 +149,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, WireError> {
     })
 }
 
-/// Where the extension headers end.
+/// Returns the offset of the end of the extension headers.
 fn walk(message: &[u8], mut at: usize, mut kind: u8) -> Result<usize, WireError> {
     let mut count = 0;
     while kind != NO_MORE {
@@ -167,7 +168,7 @@ fn walk(message: &[u8], mut at: usize, mut kind: u8) -> Result<usize, WireError>
 }
 
 impl Message {
-    /// The extension headers of this message, which was parsed from `bytes`.
+    /// Returns the extension headers of this message, which was parsed from `bytes`.
     pub fn extensions<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Extension<'a>> + use<'a> {
         let Range { start: mut at, end } = self.extensions;
         let mut kind = self.first;
@@ -184,8 +185,8 @@ impl Message {
         })
     }
 
-    /// The first extension header that the end of a tunnel has to understand and, knowing these
-    /// alone, does not. Such a message is answered with the headers that are known (section 7.3.2).
+    /// Returns the type of the first extension header that the end of a tunnel must understand and that is not among
+    /// `known`. Such a message is answered with a list of the known extension headers (section 7.3.2).
     pub fn not_understood(&self, bytes: &[u8], known: &[u8]) -> Option<u8> {
         let required =
             |kind| matches!(Comprehension::of(kind), Comprehension::ByEnd | Comprehension::ByAll);
@@ -196,7 +197,7 @@ impl Message {
 
 /// Appends a message with these extension headers, type and content each, to `out`.
 ///
-/// Fails where a content is not a multiple of four bytes and two, or something is too long.
+/// Fails if the length of a content is not a multiple of four bytes plus two, or a length exceeds its field.
 pub fn emit(
     header: Header,
     extensions: &[(u8, &[u8])],
@@ -237,13 +238,13 @@ pub fn emit(
     Ok(())
 }
 
-/// `len`, which must not be more than `most`.
+/// Returns `len`, or an error if it exceeds `most`.
 fn too_long(len: usize, most: usize) -> Result<usize, WireError> {
     if len > most { Err(WireError::TooLong { len, most }) } else { Ok(len) }
 }
 
 impl Comprehension {
-    /// Of an extension header with this type.
+    /// Returns the comprehension required by an extension header type.
     pub const fn of(kind: u8) -> Self {
         match kind >> 6 {
             0b00 => Comprehension::NotRequired,
@@ -254,7 +255,7 @@ impl Comprehension {
     }
 }
 
-/// Numbers of the kinds that have a name.
+/// Numbers of the named message types.
 const KINDS: [(u8, MessageKind); 6] = [
     (1, MessageKind::EchoRequest),
     (2, MessageKind::EchoResponse),

@@ -1,4 +1,4 @@
-//! What the end of a tunnel reports to its beginning: a base station (eNodeB) to the gateway.
+//! Reports of the end of a tunnel to its beginning: from a base station (eNodeB) to the gateway.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -21,60 +21,60 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! It is the private extension of an echo request, which a peer of another make answers and otherwise
-//! ignores; the answer tells that it arrived. Counters run since the tunnel began, modulo 2³², so that a
-//! report that gets lost hides nothing; entries are those since the report before. The identifier is an
-//! enterprise number; 32473 is the one for examples (RFC 5612).
+//! The report is the private extension of an echo request, which another implementation answers and otherwise ignores;
+//! the answer confirms the arrival. Counters run from the start of the tunnel, modulo 2³², so that a lost report loses
+//! no counts; entries cover the time since the previous report. The identifier is an enterprise number; 32473 is
+//! reserved for examples (RFC 5612).
 
 use crate::WireError;
 use crate::error::front;
 
-/// Type of the information element.
+/// Type of the private extension element.
 const PRIVATE_EXTENSION: u8 = 255;
-/// Type of the one with a sequence number of its own, which has no length.
+/// Type of the recovery element, which has no length field.
 const RECOVERY: u8 = 14;
 const RECOVERY_LEN: usize = 2;
 /// Enterprise number for examples (RFC 5612).
 pub const ENTERPRISE: u16 = 32_473;
 const FORMAT: u8 = 1;
-/// Type and length.
+/// Length of an element's type and length fields, bytes.
 const ELEMENT_LEN: usize = 3;
-/// Behind the element's length, without entries.
+/// Length of a report without entries, after the element's length field, bytes.
 const FIXED_LEN: usize = 28;
 const ENTRY_LEN: usize = 4;
 
-/// More entries do not fit into a packet of 1500 bytes; the counters tell of all.
+/// Maximum number of entries that fit into a packet of 1500 bytes; the counters cover all packets.
 pub const MAX_ENTRIES: usize = 350;
 
-/// What the end of a tunnel has seen since it began; counters are modulo 2³².
+/// Observations of the end of a tunnel since the tunnel began; counters are modulo 2³².
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtpuReport {
-    /// The tunnel, by the number that its reporting end has given it.
+    /// Tunnel endpoint identifier, assigned by the reporting end.
     pub teid: u32,
-    /// Sequence number of the latest packet that arrived, by the order in which they were sent.
+    /// Sequence number of the latest received packet, in sending order.
     pub last_sequence: u16,
-    /// Packets that arrived.
+    /// Number of packets received.
     pub received: u32,
-    /// Of these, marked before they arrived, in the inner or the outer header.
+    /// Number of packets received with a mark in the inner or the outer header.
     pub marked_before: u32,
-    /// Packets that did not arrive.
+    /// Number of packets not received.
     pub dropped_before: u32,
-    /// Packets that arrived and that its end has dropped.
+    /// Number of packets received and dropped by the end of the tunnel.
     pub dropped_here: u32,
-    /// Packets since the report before that were marked or dropped, as many as there is room for.
+    /// Packets marked or dropped since the previous report, up to the maximum number.
     pub entries: Vec<Entry>,
 }
 
-/// What became of a packet.
+/// A packet and its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Its sequence number.
+    /// Sequence number of the packet.
     pub sequence: u16,
-    /// What became of it.
+    /// Fate of the packet.
     pub fate: ReportedFate,
 }
 
-/// What became of a packet that was not delivered as it was sent.
+/// Fate of a packet that was not delivered unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ReportedFate {
@@ -91,8 +91,7 @@ impl ReportedFate {
         [ReportedFate::MarkedBefore, ReportedFate::DroppedBefore, ReportedFate::DroppedHere];
 }
 
-/// Appends the element to `out`, the payload of an echo request; of the entries, the first
-/// [`MAX_ENTRIES`].
+/// Appends the element to `out`, the payload of an echo request; only the first [`MAX_ENTRIES`] entries are written.
 pub fn emit(report: &GtpuReport, out: &mut Vec<u8>) {
     let entries = &report.entries[..report.entries.len().min(MAX_ENTRIES)];
     out.push(PRIVATE_EXTENSION);
@@ -112,7 +111,7 @@ pub fn emit(report: &GtpuReport, out: &mut Vec<u8>) {
     }
 }
 
-/// The report among the elements of an echo request's payload; `None` where there is none of ours.
+/// Returns the report among the elements of an echo request's payload; `None` without one.
 pub fn parse(payload: &[u8]) -> Result<Option<GtpuReport>, WireError> {
     let mut rest = payload;
     while let Some((&kind, _)) = rest.split_first() {
@@ -133,7 +132,7 @@ pub fn parse(payload: &[u8]) -> Result<Option<GtpuReport>, WireError> {
     Ok(None)
 }
 
-/// What stands behind the element's length; `None` where it is not ours.
+/// Parses the content after the element's length; `None` for another private extension.
 fn report(content: &[u8]) -> Result<Option<GtpuReport>, WireError> {
     let ours = [&ENTERPRISE.to_be_bytes()[..], &[FORMAT]].concat();
     if !content.starts_with(&ours) {
@@ -159,7 +158,7 @@ fn report(content: &[u8]) -> Result<Option<GtpuReport>, WireError> {
         marked_before: word(16),
         dropped_before: word(20),
         dropped_here: word(24),
-        // What a later format may list besides is passed over.
+        // Unknown fates of a later format are skipped.
         entries: entries.iter().filter_map(entry).collect(),
     }))
 }

@@ -22,7 +22,7 @@ fn the_layout_is_that_of_the_specification() {
     assert_eq!(message(header(None, None), &[], &[7, 7]), plain);
     let numbered = [0x32, 255, 0, 5, 0x12, 0x34, 0x56, 0x78, 0xAB, 0xCD, 0, 0, 7];
     assert_eq!(message(header(Some(0xABCD), None), &[], &[7]), numbered);
-    // A PDU session container (0x85), and a PDCP number (0xC0) behind it.
+    // A PDU session container (0x85), followed by a PDCP number (0xC0).
     let extended = [
         0x34, 255, 0, 13, 0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0x85, //
         1, 0x10, 0x09, 0xC0, 1, 0x0F, 0xF0, 0, 7,
@@ -73,16 +73,16 @@ fn what_is_not_all_there_is_an_error() {
     let longer = [&whole[..], &[0]].concat();
     let error = WireError::TrailingBytes { have: longer.len(), len: whole.len() };
     assert_eq!(parse(&longer), Err(error));
-    // It states less than its own optional fields.
+    // The stated length is less than the optional fields.
     let mut short = message(header(Some(1), None), &[], &[]);
     short.truncate(10);
     short[3] = 2;
     assert_eq!(parse(&short), Err(WireError::Truncated { have: 10, need: 12 }));
-    // An extension header goes on behind the end.
+    // An extension header extends beyond the end.
     let mut beyond = message(header(None, None), &[(0x85, &[0, 0])], &[]);
     beyond[12] = 2;
     assert_eq!(parse(&beyond), Err(WireError::Truncated { have: 16, need: 20 }));
-    // It names another that is not there.
+    // The header announces another extension header that is missing.
     let mut another = message(header(None, None), &[(0x85, &[0, 0])], &[]);
     another[15] = 0x85;
     assert_eq!(parse(&another), Err(WireError::Truncated { have: 16, need: 17 }));
@@ -106,7 +106,7 @@ fn chains_of_extensions_that_do_not_end_are_errors() {
     let most = [one; MAX_EXTENSIONS];
     let mut bytes = message(header(None, None), &most, &[1, 0, 0, 0]);
     assert_eq!(parsed(&bytes).extensions(&bytes).count(), MAX_EXTENSIONS);
-    // The payload is one more.
+    // The stated payload is one byte longer.
     let last = bytes.len() - 5;
     bytes[last] = 0x85;
     let error = WireError::TooManyExtensions { most: MAX_EXTENSIONS };
@@ -234,7 +234,7 @@ mod reports {
         for have in 1..whole.len() {
             assert!(matches!(report::parse(&whole[..have]), Err(WireError::Truncated { .. })));
         }
-        // It states more entries than there are, and fewer.
+        // The stated number of entries is too large or too small.
         for (entries, error) in [
             (3, WireError::Truncated { have: 36, need: 40 }),
             (1, WireError::TrailingBytes { have: 36, len: 32 }),

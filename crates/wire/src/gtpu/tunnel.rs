@@ -11,28 +11,28 @@ use crate::{EcnField, WireError, checksum, ipv4};
 const UDP: u8 = 17;
 const UDP_HEADER_LEN: usize = 8;
 const TIME_TO_LIVE: u8 = 64;
-/// Bytes around a packet without optional fields and extension headers.
+/// Overhead of a packet without optional fields and extension headers, bytes.
 pub const OVERHEAD: usize = ipv4::HEADER_LEN + UDP_HEADER_LEN + 8;
 
-/// The path on which a tunnel runs.
+/// The path of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelPath {
-    /// Address of the end that sends.
+    /// Address of the sending end.
     pub source: Ipv4Addr,
-    /// Address of the end that receives.
+    /// Address of the receiving end.
     pub destination: Ipv4Addr,
-    /// UDP port of the end that sends; answers go there.
+    /// UDP port of the sending end, to which answers are sent.
     pub source_port: u16,
 }
 
-/// A packet that came out of a path: GTP-U in UDP in IP.
+/// A packet received from a path: GTP-U in UDP in IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outer {
     /// The outer headers.
     pub view: View,
-    /// The message; its places are in bytes from the beginning of the message.
+    /// The message; its offsets are in bytes from the start of the message.
     pub message: Message,
-    /// Where in the packet the message begins.
+    /// Offset of the message in the packet.
     pub at: usize,
 }
 
@@ -78,7 +78,7 @@ fn fill_udp(path: TunnelPath, datagram: &mut [u8]) {
     datagram[6..8].copy_from_slice(&if sum == 0 { 0xFFFF } else { sum }.to_be_bytes());
 }
 
-/// Looks at a packet of a path. `None` if it is none: not UDP to GTP-U's port, or a fragment.
+/// Parses a packet of a path. Returns `None` for other packets: not UDP to GTP-U's port, or a fragment.
 pub fn open(bytes: &[u8]) -> Result<Option<Outer>, WireError> {
     let view = packet::parse(bytes)?;
     let to_port = view.ports.map(|Ports { destination, .. }| destination);
@@ -96,7 +96,7 @@ pub fn open(bytes: &[u8]) -> Result<Option<Outer>, WireError> {
 }
 
 impl Outer {
-    /// The user's packet, or what else the message holds.
+    /// Returns the payload of the message, such as the user's packet.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes
             .get(self.at..)
@@ -104,20 +104,20 @@ impl Outer {
             .unwrap_or_default()
     }
 
-    /// What was re-inserted ([`mark`]).
+    /// Returns the re-inserted bits ([`mark`]).
     pub fn mark(&self, bytes: &[u8]) -> Option<Conex> {
         mark::parse(bytes.get(self.at..)?, &self.message)
     }
 
-    /// Re-inserts into the room that is there, lets UDP's checksum follow, and touches nothing else.
-    /// Returns whether there is room.
+    /// Writes re-inserted bits into the existing extension header, updates the UDP checksum, and changes nothing else.
+    /// Returns whether the extension header exists.
     pub fn write_mark(&self, bytes: &mut [u8], conex: Conex) -> bool {
         let Some(at) = bytes.get(self.at..).and_then(|message| mark::place(message, &self.message))
         else {
             return false;
         };
         let datagram = &mut bytes[self.at - UDP_HEADER_LEN..];
-        // Words are counted from the UDP header.
+        // The checksum counts words from the UDP header.
         let word = (UDP_HEADER_LEN + at) & !1;
         let old = u16::from_be_bytes([datagram[word], datagram[word + 1]]);
         datagram[UDP_HEADER_LEN + at] = conex.bits();
@@ -131,7 +131,7 @@ impl Outer {
         true
     }
 
-    /// Whether its addresses are those of this path, from its far end or towards it.
+    /// Whether the addresses are those of this path, in either direction.
     pub fn is_on(&self, path: TunnelPath) -> bool {
         (self.view.source, self.view.destination)
             == (IpAddr::V4(path.source), IpAddr::V4(path.destination))

@@ -1,10 +1,10 @@
-//! Packets for the tests: a description, and the bytes that another library makes of it.
+//! Packets for the tests: a description, and the bytes that another library builds from it.
 
 use etherparse::{Ipv4Header, Ipv4Options, TcpHeader, UdpHeader};
 use proptest::prelude::*;
 use tidegate_wire::activity::{self, Activity};
 
-/// What a packet is to be. `extra` is a list of options (IPv4) or of extension headers (IPv6).
+/// Description of a packet. `extra` is a list of options (IPv4) or of extension headers (IPv6).
 #[derive(Clone, Debug)]
 pub struct Description {
     pub v6: bool,
@@ -18,7 +18,7 @@ pub struct Description {
 /// An option or an extension header.
 #[derive(Clone, Debug)]
 pub enum Extra {
-    /// With a value of activity, in bits.
+    /// Activity with these bits.
     Activity(u16),
     /// IPv4: an option of that type and data. IPv6: a routing header of 8 bytes.
     Foreign(u8, [u8; 2]),
@@ -28,7 +28,7 @@ pub enum Extra {
 
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
-/// Generic routing encapsulation, which stands for all that has no ports.
+/// Generic routing encapsulation, representing all protocols without ports.
 pub const GRE: u8 = 47;
 
 pub fn description() -> impl Strategy<Value = Description> {
@@ -37,7 +37,7 @@ pub fn description() -> impl Strategy<Value = Description> {
         (2u8..30, any::<[u8; 2]>()).prop_map(|(kind, data)| Extra::Foreign(kind, data)),
         Just(Extra::Filling),
     ];
-    // At most one activity, as it should be.
+    // At most one activity, as a valid packet has.
     let extras = prop::collection::vec(extra, 0..5).prop_map(|mut extras| {
         let mut seen = false;
         extras.retain(|extra| {
@@ -64,7 +64,7 @@ impl Description {
         if self.v6 { self.v6() } else { self.v4() }
     }
 
-    /// The activity that was put in.
+    /// Returns the activity in the description.
     pub fn activity(&self) -> Option<Activity> {
         self.extra.iter().find_map(|extra| match extra {
             Extra::Activity(bits) => Some(Activity::from_bits(*bits)),
@@ -131,7 +131,7 @@ impl Description {
 
 fn v4_option(extra: &Extra) -> Vec<u8> {
     match extra {
-        // Without its padding, so that more may follow.
+        // Without its padding, so that more options may follow.
         Extra::Activity(bits) => activity::ipv4::emit(Activity::from_bits(*bits))[..6].to_vec(),
         Extra::Foreign(kind, [a, b]) => vec![*kind, 4, *a, *b],
         Extra::Filling => vec![1],

@@ -47,7 +47,7 @@ _SMOOTH_WINDOW, _SMOOTH_FLOWS, _SMOOTH_PAYING_FLOWS = 6.0, 4, 6
 _OF_TWO_QUEUES = {"several-laws": "coupled-queues"}
 """What is measured apart for DualPI2 with both of its queues."""
 _TIMES = 2.5
-"""So many warm-ups a single group's settling may take; with several groups, one."""
+"""Number of warm-ups that a single group's settling may take; with several groups, one."""
 
 
 class Cause(NamedTuple):

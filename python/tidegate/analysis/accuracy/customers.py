@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
 
 _ROUND_TRIPS_OF_INERTIA = 2.0
-"""So many round trips a meter's inertia has to be for its activity to be that of the mean rate."""
+"""Round trips that a meter's inertia must last for its activity to be that of the mean rate."""
 _SMALL_WINDOW = 2.5
 
 
@@ -46,13 +46,13 @@ def of_abc(
 
 
 def of_policed(kind: str, key: str, policed: Sequence[bool]) -> list[Cause]:
-    """Whoever is policed is off the mean, since buckets run empty and fill in turn."""
+    """A policed customer is off the mean, since buckets run empty and fill in turn."""
     if not any(policed):
         return []
     what = {
         "afcp": "who is policed loses whatever comes while the bucket is empty, and sends less or "
         "more in turn, where the model has a steady rate",
-        "icp": "ICP takes all, or much, from whoever's bucket is empty until it has filled "
+        "icp": "ICP takes all, or much, from a customer whose bucket is empty until it has filled "
         "again, so that flows time out and the link is not full, as the model takes it to be",
     }[kind]
     return [Cause(f"policed-by-{kind}", f"{key}.differentiation", what)]

@@ -239,8 +239,19 @@ class Mapped:
             raise NoModelError(
                 f"{key}.rate_changes", "models are of a constant rate", "leave them out"
             )
+        for trace, quantity in (("rate_trace_repeats", "rate"), ("delay_trace_repeats", "delay")):
+            if link[trace] is not None:  # type: ignore[literal-required]
+                raise NoModelError(
+                    f"{key}.{quantity}", f"models are of a constant {quantity}",
+                    "write its mean in place of the trace",
+                )  # fmt: skip
         if link["loss"]:
             raise NoModelError(f"{key}.loss", "losses on the wire have no law here", "set it to 0")
+        for wire in ("duplicate", "jitter", "reorder"):
+            if link[wire]:
+                raise NoModelError(
+                    f"{key}.{wire}", "models are of a wire that only delays", "leave it out"
+                )
         if link["scheduler"]["kind"] not in ("fifo", "dualpi2"):
             raise NoModelError(
                 f"{key}.scheduler",

@@ -53,7 +53,7 @@ def fill_of_stage_pps(bundle: Bundle) -> float | None:
 
 
 def declared_pps(mapped: Mapped) -> list[float]:
-    """Congestion that a user of each bundle declares where nobody is policed, in packets/s."""
+    """Congestion that a user of each bundle declares where no user is policed, packets/s."""
     at = mapped.bottleneck.equilibrium
     return [
         float(p * rate) * bundle.flows_per_user
@@ -72,5 +72,5 @@ def check_not_policed(mapped: Mapped) -> None:
                 f"{fill:.4g} allowed, so the user is policed; what is dropped is declared as "
                 "well and empties the bucket faster, and nothing settles before the window is at "
                 "its minimum",
-                f"from {declares:.4g} packets/s on nobody is policed, and there is an equilibrium",
+                f"from {declares:.4g} packets/s on no user is policed, and there is an equilibrium",
             )

@@ -269,7 +269,7 @@ def of_policed(mapped: Mapped) -> Answer:
 
 
 def _without_policers(mapped: Mapped, model: PolicedLink, found: Policed) -> list[Cause]:
-    """What holds of any link, where nobody is policed; else windows below which timers rule."""
+    """What holds of any link, where no user is policed; else windows below which timers rule."""
     delay_s = found.queue_packets / model.capacity_pps
     sources = [
         replace(each.source, count=bundle.flows)
@@ -305,13 +305,13 @@ def mapped_policed(mapped: Mapped) -> dict[str, Value]:
 
 
 def of_declared(mapped: Mapped, without: Answer) -> Answer:
-    """What users declare without policers, since nobody is policed."""
+    """What users declare without policers, since no user is policed."""
     groups: Rows = [
         {**row, "declares_pps": declares, "policed": False}
         for row, declares in zip(without.tables["groups"], declared_pps(mapped), strict=True)
     ]
     return replace(
         without,
-        model=f"{without.model}; nobody is policed",
+        model=f"{without.model}; no user is policed",
         tables={**without.tables, "groups": groups},
     )

@@ -63,7 +63,7 @@ class Panel:
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """All that is drawn, with what is told of each beside its line's name."""
+        """All that is drawn, with each line's note beside its name."""
         metrics: Mapping[str, str] = self.spec.get("metrics", {self.metric: ""})
         return metrics
 

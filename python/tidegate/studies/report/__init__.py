@@ -245,12 +245,13 @@ def _without(baseline: Baseline, outcomes: Sequence[Outcome]) -> str:
     rows.append(["**all**", "", *(f"**{text}**" for text in _beside(everything))])
     head = [
         "experiment", "mechanism", "cells", "ours within", f"{baseline.name} within",
-        f"ours within and told from {baseline.name}", "not to be told from it",
+        f"ours within, differs significantly from {baseline.name}",
+        "no significant difference",
     ]  # fmt: skip
     text = f"""
 How many cells would be within if {baseline.name} stood in place of every mechanism, and how many of
 ours are within *and* differ from it by more than the 95 % interval of the difference. A mechanism
-whose cells cannot be told from {baseline.name} does nothing that these numbers show.
+whose cells do not differ significantly from {baseline.name} does nothing that these numbers show.
 """
     return f"{text.strip()}\n\n{table(head, rows)}"
 
@@ -371,7 +372,7 @@ def _baseline_cell(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     if known.itself:
         return ["itself"]
     text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
-    return [text if verdict.differs else f"{text}, **not told apart**"]
+    return [text if verdict.differs else f"{text}, **no significant difference**"]
 
 
 def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:

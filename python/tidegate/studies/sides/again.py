@@ -31,15 +31,18 @@ def measure_again(
     if not series:
         raise UsageError(f"--measure {side}: nothing of it is measured there")
     check_source(study.folder)
-    settings = [setting for one in series for setting in one.settings]
-    # One call for all: series that read the same runs share them.
     measure = import_module(f"tidegate.studies.sides.{side}").measure
-    found = iter(measure(settings, study.measures, jobs=jobs, progress=progress))
     tables = []
-    for one in series:
-        assert one.measured is not None, "a series of a side has a table"  # noqa: S101
-        _write(one.measured, [(setting, *next(found)) for setting in one.settings])
-        tables.append(one.measured)
+    for kernel in dict.fromkeys(one.kernel for one in series):
+        some = [one for one in series if one.kernel == kernel]
+        settings = [setting for one in some for setting in one.settings]
+        where = {"kernel": kernel} if side == "kernel" else {}
+        # One call for all: series that read the same runs share them.
+        found = iter(measure(settings, study.measures, jobs=jobs, progress=progress, **where))
+        for one in some:
+            assert one.measured is not None, "a series of a side has a table"  # noqa: S101
+            _write(one.measured, [(setting, *next(found)) for setting in one.settings])
+            tables.append(one.measured)
     return tables
 
 

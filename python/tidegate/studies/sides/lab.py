@@ -17,7 +17,7 @@ from tidegate.studies.metrics import Run
 from tidegate.studies.runner import native_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.results.result import Result
     from tidegate.runs.simulation import Showing
@@ -33,7 +33,12 @@ _TIMING = (
 
 
 def measure(
-    settings: Sequence[Setting], measures: Measures, *, jobs: int, progress: Showing
+    settings: Sequence[Setting],
+    measures: Measures,
+    *,
+    jobs: int,
+    progress: Showing,
+    kernel: str | None = None,
 ) -> list[tuple[dict[str, Estimate], dict[str, str]]]:
     """Give the metrics of each setting, and where they were measured."""
     from tidegate.laboratory.running import lab_all
@@ -44,7 +49,7 @@ def measure(
     found: dict[str, Result] = {}
     for count in sorted({one.replications for one in different.values()}):
         some = {name: one for name, one in different.items() if one.replications == count}
-        found |= lab_all(some, replications=count, jobs=jobs, progress=progress)
+        found |= lab_all(some, replications=count, jobs=jobs, progress=progress, kernel=kernel)
     return [
         _point(found[scenario.to_toml()], setting, measures)
         for scenario, setting in zip(scenarios, settings, strict=True)
@@ -73,7 +78,14 @@ def _point(
             ends = {f"{name}_least": Estimate(min(values)), f"{name}_most": Estimate(max(values))}
             found |= {name: estimate(values), **ends}
     found["invalid_runs"] = Estimate(float(len(lab_rows) - len(valid)))
-    return found, {"kernel": lab_rows[0]["kernel"], "machine": machine()}
+    return found, {"kernel": lab_rows[0]["kernel"], "machine": _machine(lab_rows[0])}
+
+
+def _machine(row: Mapping[str, Any]) -> str:
+    """Give this machine, or the guest's."""
+    if row.get("qemu") is None:
+        return machine()
+    return f"qemu {row['qemu']} in virtual time, 2^{row['icount_shift']} ns an instruction"
 
 
 def _columns(result: Result, replication: int) -> Columns:

@@ -1,6 +1,6 @@
 """What was measured where it cannot be repeated everywhere, as points of an experiment.
 
-A series of the side `lab`, `kernel` or `ns2` names a table in the study's folder::
+A series of the side `lab`, `kernel`, `uml` or `ns2` names a table in the study's folder::
 
     [series.linux]
     side = "lab"
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from tidegate.studies.factors import Level, Setting
 
-SIDES = ("lab", "kernel", "ns2", "paper")
-"""Real Linux in the lab, a Linux kernel in virtual time, ns-2, and what a paper prints."""
+SIDES = ("lab", "kernel", "uml", "ns2", "paper")
+"""The lab on this machine's Linux, the lab on a stock kernel in virtual time, User-Mode Linux in
+virtual time, ns-2, and what a paper prints."""
 
-MEASURABLE = ("lab", "ns2")
+MEASURABLE = ("lab", "kernel", "ns2")
 """Those that `tidegate reproduce --measure` runs; their series name a set-up."""
 
 _NOT_LEVELS = ("metric", "mean", "ci95", "runs", "kernel", "machine")

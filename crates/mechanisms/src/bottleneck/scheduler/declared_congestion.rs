@@ -1,10 +1,10 @@
-//! Service by declared congestion: whose packets say that they have met much of it is served after the others.
+//! Scheduling by declared congestion: users whose packets declare much congestion are served after the others.
 //!
-//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
-//! Applicability in Cellular Networks", ITC 23, 2011, section III-B, step 5: the PDN gateway re-inserts congestion into the headers of
-//! its tunnels, and "routers and S-GW along the path can prioritize the flows based on the feedbacks". How they would is left
-//! open. Here a node between the ends of tunnels keeps of each user the congestion-volume that its packets have declared lately,
-//! and has two classes:
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its Applicability
+//! in Cellular Networks", ITC 23, 2011, section III-B, step 5: the PDN gateway re-inserts congestion into the headers
+//! of its tunnels, and "routers and S-GW along the path can prioritize the flows based on the feedbacks". The paper
+//! does not specify how. Here a node between the ends of tunnels keeps the congestion-volume that each user's packets
+//! have declared recently, and has two classes:
 //!
 //! ```text
 //! V_i ← V_i e^(−Δt/T) + L        with each packet of user i, L its bytes if congestion is re-inserted into its header, else 0
@@ -13,14 +13,15 @@
 //! first       all others
 //! ```
 //!
-//! All that waits *first* leaves before anything that waits *behind*; each class is served first come, first served. They share
-//! the buffer: when it is full, the last packet behind makes room for one that is first. So nothing is held back while there is
-//! room, a flood has what is left over, and who declares nothing is dropped first, which is also the order that RFC 7837, section 8,
-//! proposes for nodes under overload.
+//! All packets of class *first* leave before those of class *behind*; each class is FIFO. The classes share the buffer:
+//! when it is full, the last packet of *behind* makes room for one of *first*. There is no effect on an uncongested
+//! link, a flood gets what is left over, and users without declarations are dropped first, which is also the order that
+//! RFC 7837, section 8, proposes for nodes under overload.
 //!
-//! Both conditions are needed. Without the mean, who loses a burst of packets to others' congestion waits behind the flood that caused it;
-//! without the allowance, somebody would always be above the mean. No number of a user has to be known here, no round trip, and no account: who met how much is in the packets. It may be believed
-//! as far as the tunnels' beginnings may be.
+//! Both conditions are needed. Without the mean, a user that loses a burst of packets to others' congestion would wait
+//! behind the flood that caused it; without the allowance, some user would always be above the mean. The node needs no
+//! configuration per user, no round trip, and no accounts: the packets carry the congestion of each user. The
+//! information is as trustworthy as the tunnels' ingress nodes.
 
 use super::two_classes::{Class, TwoClasses};
 use super::{About, Discipline, Place, Queued, TransmitterState};
@@ -30,25 +31,26 @@ use crate::units::{Rate, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Serves users that have declared much congestion lately after the others, by what is re-inserted into tunnels' headers.
+    /// Serves users that have recently declared much congestion after the others, by the congestion re-inserted into
+    /// tunnel headers.
     pub struct DeclaredCongestionParams {
-        /// w: congestion-volume that a user may declare in a time before it is served after the others. Default: a hundredth of the
+        /// w: rate of congestion-volume above which a user is served after the others. Default: a hundredth of the
         /// link's rate.
         pub allowance: Option<Rate>,
-        /// T: how long what was declared is remembered.
+        /// T: time constant with which declarations decay.
         pub memory: Span = "300 ms",
-        /// Where packets wait that cannot declare: in no tunnel, or in one without room for it.
+        /// Class of packets without a declaration: in no tunnel, or in one without a field for it.
         pub outside: Outside = "behind",
     }
     check remembers;
 }
 
 words! {
-    /// Where packets wait that cannot declare.
+    /// Class of packets without a declaration.
     pub enum Outside {
-        /// After the others.
+        /// Class *behind*.
         Behind = "behind",
-        /// Before users that have declared much; for links that carry other things than tunnels.
+        /// Class *first*, for links with traffic other than tunnels.
         First = "first",
     }
 }
@@ -67,35 +69,35 @@ fn remembers(params: &DeclaredCongestionParams) -> Option<ParameterError> {
     nothing.then(|| ("memory", "0 s remembers nothing".to_owned()))
 }
 
-/// Both classes, and what each user has declared.
+/// Both classes, and the declarations of each user.
 #[derive(Clone, Debug)]
 pub struct DeclaredCongestion {
-    /// w T, bytes.
+    /// Allowance w T, bytes.
     allowed: f64,
     memory_s: f64,
     memory: Span,
     outside: Outside,
     classes: TwoClasses,
     by_user: Vec<Declared>,
-    /// Of all together.
+    /// Declarations of all users together.
     all: Declared,
-    /// When the present period of the length of T ends, the users seen in it, and in the one before.
+    /// End of the present period of length T.
     period_ends: Time,
     seen: u32,
     seen_before: u32,
 }
 
-/// Congestion-volume that has been declared, V_i.
+/// Congestion-volume declared, V_i.
 #[derive(Clone, Copy, Debug, Default)]
 struct Declared {
     bytes: f64,
     at: Time,
-    /// The end of the period in which the user was last seen.
+    /// End of the period in which the user was last seen.
     period_ends: Time,
 }
 
 impl Declared {
-    /// What is left of it, and so much more.
+    /// Decays the volume, and adds `bytes`.
     #[inline]
     fn add(&mut self, bytes: f64, now: Time, memory_s: f64) {
         self.bytes *= libm::exp(-now.since(self.at).as_secs() / memory_s);
@@ -163,14 +165,14 @@ impl Discipline for DeclaredCongestion {
         self.classes.backlog()
     }
 
-    /// For users seen so far.
+    /// Size of the state of users seen so far.
     fn state_bytes(&self) -> usize {
         self.by_user.len() * size_of::<Declared>()
     }
 }
 
 impl DeclaredCongestion {
-    /// Counts what the packet declares. Returns where it waits.
+    /// Counts the packet's declaration. Returns its class.
     #[inline]
     fn class(&mut self, packet: &Queued, now: Time) -> Class {
         let Some(declares) = packet.declares else { return self.outside.class() };
@@ -191,7 +193,7 @@ impl DeclaredCongestion {
         if own.bytes <= self.allowed || own.bytes <= mean { Class::First } else { Class::Behind }
     }
 
-    /// Ends the period if it is over. In those that were skipped nobody was seen.
+    /// Ends the period if it is over. In skipped periods no user was seen.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if now < self.period_ends {
@@ -211,7 +213,7 @@ mod tests {
     use crate::units::Rate;
     use proptest::prelude::*;
 
-    /// 3000 B may be declared: 24 kb/s over a second.
+    /// The allowance is 3000 B: 24 kb/s over a second.
     fn queue(room: u32, outside: Outside) -> DeclaredCongestion {
         let params = DeclaredCongestionParams {
             allowance: Some(Rate::from_bps(24_000)),
@@ -221,7 +223,7 @@ mod tests {
         DeclaredCongestion::new(params, &place(room))
     }
 
-    /// A full packet of a user at so many milliseconds. Returns those that are lost for it.
+    /// Offers a full packet of a user. Returns the packets dropped for it.
     fn offer(
         queue: &mut DeclaredCongestion,
         (user, handle): (u32, u32),
@@ -252,7 +254,7 @@ mod tests {
         }
         offer(&mut queue, (0, 3), Some(false), 0);
         offer(&mut queue, (1, 4), Some(false), 0);
-        // 1500 and 3000 B are not more than 3000, and 4500 are, and more than the mean of both, 2250.
+        // 1500 and 3000 B do not exceed 3000; 4500 does, and exceeds the mean of both, 2250.
         assert_eq!(served(&mut queue), [9, 0, 1, 4, 2, 3]);
     }
 
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(served(&mut queue), [1, 0]);
     }
 
-    /// Who is alone is the mean.
+    /// A single user equals the mean.
     #[test]
     fn a_sender_that_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
         let mut queue = queue(100, Outside::Behind);

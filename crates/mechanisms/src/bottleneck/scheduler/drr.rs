@@ -2,9 +2,8 @@
 //! M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM ToN
 //! 4(3), 1996, sections III and IV.
 //!
-//! Customers with waiting packets take turns. A turn adds a quantum to the customer's deficit, and it
-//! sends as long as the deficit lasts; what is left of it stays for its next turn, unless its queue
-//! has run empty:
+//! Customers with waiting packets take turns. A turn adds a quantum to the customer's deficit, and the customer sends
+//! while the deficit lasts; the rest of it is kept for the next turn, unless the queue becomes empty:
 //!
 //! ```text
 //! D_i ← D_i + Q                       at the start of a turn of customer i
@@ -12,15 +11,13 @@
 //! D_i ← 0                             when queue i is empty
 //! ```
 //!
-//! Every backlogged customer so gets the same share of bytes, to within a quantum and a packet. All
-//! queues share one buffer. When it is full, a packet of the longest queue (in bytes) makes room (section
-//! IV-A's buffer stealing, after McKenney), so that only customers with long queues lose packets: the last
-//! one, as in Linux's SFQ (its DRR has no buffer in common), or the first, as in ns-2's DRR. A quantum of
-//! at least the largest packet makes each step O(1); finding the longest queue takes a pass over the
-//! customers with waiting packets, only when the buffer is full.
+//! Every backlogged customer thus gets the same share of bytes, to within a quantum and a packet. All queues share one
+//! buffer. When it is full, a packet of the longest queue (in bytes) makes room (section IV-A's buffer stealing, after
+//! McKenney), so that only customers with long queues lose packets: the last packet, as in Linux's SFQ (its DRR has no
+//! common buffer), or the first, as in ns-2's DRR. A quantum of at least the largest packet makes each step O(1);
+//! finding the longest queue takes a pass over the customers with waiting packets, only when the buffer is full.
 //!
-//! Differs from the paper: the queues are those of customers, not of flows hashed to 1024 places, so
-//! nothing collides.
+//! Differs from the paper: queues are per customer, not per flow hashed to 1024 places, so there are no collisions.
 
 use std::collections::VecDeque;
 
@@ -31,11 +28,11 @@ use crate::units::{Bytes, Time};
 use crate::{parameters, words};
 
 parameters! {
-    /// Deficit round robin over customers, which share the buffer: the longest queue is dropped from.
+    /// Deficit round robin over customers with a shared buffer: drops are from the longest queue.
     pub struct DrrParams {
         /// Q: bytes that a customer may send per round.
         pub quantum: Bytes = "1500 B",
-        /// Which packet of the longest queue makes room.
+        /// Packet of the longest queue that is dropped.
         pub drop: DropFrom = { linux: "tail", classic: "head", linux_2_6_29: "tail" },
     }
     check quantum_is_something;
@@ -56,14 +53,14 @@ fn quantum_is_something(params: &DrrParams) -> Option<ParameterError> {
     nothing.then(|| ("quantum", "0 B would never let a packet go".to_owned()))
 }
 
-/// The queues of all customers.
+/// Queues of all customers.
 #[derive(Clone, Debug)]
 pub struct Drr {
     quantum: u64,
     drop: DropFrom,
     capacity: Capacity,
     by_user: Vec<Customer>,
-    /// Customers with waiting packets; the first has the turn.
+    /// Customers with waiting packets; the first one is served.
     active: VecDeque<u32>,
     packets: u32,
     bytes: u64,
@@ -73,7 +70,7 @@ pub struct Drr {
 struct Customer {
     queue: Queue,
     deficit: u64,
-    /// It is its turn, and it has had its quantum.
+    /// Whether it has received its quantum in this turn.
     served: bool,
 }
 
@@ -97,7 +94,7 @@ impl Discipline for Drr {
         Drr { quantum, drop, capacity: place.capacity, by_user, active, packets: 0, bytes: 0 }
     }
 
-    /// While there is no room, the longest queue loses a packet.
+    /// While there is no room, a packet of the longest queue is dropped.
     #[inline]
     fn enqueue(
         &mut self,
@@ -158,7 +155,7 @@ impl Discipline for Drr {
         (self.packets, self.bytes)
     }
 
-    /// For customers seen so far.
+    /// Size of the state of customers seen so far.
     fn state_bytes(&self) -> usize {
         self.by_user.len() * (size_of::<Customer>() + size_of::<u32>())
     }
@@ -169,7 +166,7 @@ impl Drr {
     #[cold]
     fn steal(&mut self) -> Queued {
         let longest = |place: &usize| self.by_user[self.active[*place] as usize].queue.bytes();
-        // Of several longest, the one that had its turn last.
+        // Of several longest, the one served most recently.
         let place = (0..self.active.len()).max_by_key(longest).expect("something waits");
         let customer = &mut self.by_user[self.active[place] as usize];
         let packet = match self.drop {
@@ -255,13 +252,13 @@ mod tests {
             offer(&mut drr, 0, 1000, handle);
             offer(&mut drr, 1, 1500, 10 + handle);
         }
-        // With the 1400 B left over it could send two at once.
+        // With a kept deficit of 1400 B it could send two at once.
         assert_eq!(served(&mut drr), [2, 12, 3, 4, 13, 14]);
     }
 
     proptest! {
-        /// Lemma 2 of the paper: over any time in which two customers are backlogged, what they
-        /// sent differs by at most a quantum and two largest packets.
+        /// Lemma 2 of the paper: over any time in which two customers are backlogged, the bytes that they send differ
+        /// by at most a quantum and two largest packets.
         #[test]
         fn backlogged_customers_get_equal_shares(
             lens in prop::collection::vec(64u32..=1500, 300), quantum in 1500u64..4000,

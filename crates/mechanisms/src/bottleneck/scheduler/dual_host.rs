@@ -1,14 +1,12 @@
-//! Fairness between customers, then between each one's flows, as CAKE's dual-host mode has it.
-//! T. Hoeiland-Joergensen, D. Taht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management
-//! Solution for Home Gateways", IEEE LANMAN 2018; rules as in Linux's `sch_cake.c` with
-//! `dual-srchost` (sending customers) or `dual-dsthost` (receiving ones).
+//! Fairness between customers, then between each one's flows, as in CAKE's dual-host mode. T. Hoeiland-Joergensen, D.
+//! Taht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE LANMAN 2018;
+//! rules as in Linux's `sch_cake.c` with `dual-srchost` (sending customers) or `dual-dsthost` (receiving ones).
 //!
-//! Each flow has a queue, and queues take turns as in FQ-CoDel (DRR++). But what a turn is worth is
-//! divided by the number of the customer's flows that are *bulk*, so that all its flows together get the
-//! turns of one:
+//! Each flow has a queue, and queues take turns as in FQ-CoDel (DRR++). The quantum is divided by the number of the
+//! customer's flows that are *bulk*, so that all its flows together get the share of one:
 //!
 //! ```text
-//! Q_f = ⌊Q / max(1, bulk flows of f's customer) + u⌋        u uniform in [0, 1), so that no rest is lost
+//! Q_f = ⌊Q / max(1, n_f) + u⌋     n_f bulk flows of f's customer;  u uniform in [0, 1), so that no rest is lost
 //!
 //! arrives   f at rest or decaying: sparse, to the end of new, D_f ← Q_f
 //!           f waiting, see below: bulk
@@ -20,10 +18,10 @@
 //! overflow  the head of the longest queue (in bytes) is lost, until there is room
 //! ```
 //!
-//! COBALT is CoDel, whose counter goes down as it came up, and BLUE, a probability of loss for flows
-//! that do not answer (`bottleneck/cobalt.rs`).
+//! COBALT combines CoDel, with a counter that decreases as it has increased, and BLUE, a drop probability for
+//! unresponsive flows (`bottleneck/cobalt.rs`).
 //!
-//! COBALT knows the rate of the link, as with CAKE's shaper (`bandwidth`), so that a slow link is not left idle:
+//! COBALT uses the rate of the link, as with CAKE's shaper (`bandwidth`), so that a slow link is not left idle:
 //!
 //! ```text
 //! target   ← max(target, 1.5 τ)                              τ time of a full packet, of the scenario's `packet_size`
@@ -31,14 +29,16 @@
 //! signal     only after a sojourn above target and above 4 τ
 //! ```
 //!
-//! It is the rate that the link is configured with: like a shaper, it does not follow the link's `rate_changes`. With
-//! `knows_rate = false` τ is zero, as in CAKE's unlimited mode.
+//! The rate is the configured one: like a shaper, it does not follow the link's `rate_changes`. With `knows_rate =
+//! false` τ is zero, as in CAKE's unlimited mode.
+//!
+//! With `isolation = "triple"` n_f is the larger of the bulk flows at f's two hosts, as with CAKE's `triple-isolate`. At the
+//! far end of a link is one host with all servers, so that n_f counts all bulk flows, and flows share equally.
 //!
 //! As in CAKE: the above. Not as in CAKE: the link itself is the shaper, Q does not shrink with the rate (CAKE has
 //! rate/4096 s, between 300 B and 1514 B), no DiffServ tins (one for all), no ACK filter, no splitting of
-//! large segments, no triple isolation (customers at one end only). Flows and customers are known by
-//! number, so that no set-associative hash is needed and nothing collides. The buffer is the link's; CAKE
-//! takes its own from the rate.
+//! large segments. Flows and customers are known by number, so that no set-associative hash is needed and nothing
+//! collides. The buffer is the link's; CAKE takes its own from the rate.
 
 use std::collections::VecDeque;
 
@@ -48,22 +48,35 @@ use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
+use crate::words;
 
 parameters! {
-    /// As CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each
-    /// flow, behind CoDel and BLUE.
+    /// CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each flow, with CoDel
+    /// and BLUE.
     pub struct DualHostParams {
         /// Q: bytes that a customer's flows may send per round.
         pub quantum: Bytes = "1514 B",
         /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
-        /// How long it may be exceeded; about a worst-case round-trip time.
+        /// Time for which it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
-        /// COBALT knows the rate that the link is configured with, as CAKE's shaper does: the target is at least 1.5
-        /// packets' time, the interval grows with it, and nothing is signalled below four packets' time.
+        /// COBALT uses the configured rate of the link, as with CAKE's shaper: the target is at least 1.5 packet times,
+        /// the interval grows with it, and there are no signals below four packet times.
         pub knows_rate: bool = "true",
+        /// Whose flows share a turn.
+        pub isolation: HostIsolation = "customer",
     }
     check goes_on;
+}
+
+words! {
+    /// Whose flows share a turn in CAKE's dual-host scheduler.
+    pub enum HostIsolation {
+        /// Those of a customer, as with `dual-srchost` or `dual-dsthost`.
+        Customer = "customer",
+        /// Those of the host, at either end, that has more, as with `triple-isolate`; all servers are one host.
+        Triple = "triple",
+    }
 }
 
 fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
@@ -74,14 +87,16 @@ fn goes_on(params: &DualHostParams) -> Option<ParameterError> {
 #[derive(Clone, Debug)]
 pub struct DualHost {
     quantum: Bytes,
+    isolation: HostIsolation,
     cobalt: CobaltParams,
     capacity: Capacity,
     flows: Vec<Flow>,
-    /// Bulk flows, by customer.
+    /// Number of bulk flows, by customer.
     bulk: Vec<u32>,
+    all_bulk: u32,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows with what their `decays` was when they came here; if it is no longer, they have left.
+    /// Flows with the value of their `decays` when they were added; a different value means that they have left.
     decaying: VecDeque<(u32, u32)>,
     packets: u32,
     bytes: u64,
@@ -91,11 +106,11 @@ pub struct DualHost {
 struct Flow {
     queue: Queue,
     cobalt: Cobalt,
-    /// D: bytes; below zero by less than a packet.
+    /// Deficit D, bytes; it may be negative by less than a packet.
     deficit: i64,
     user: u32,
     state: State,
-    /// How often it has left the decaying ones.
+    /// Number of times that the flow has left the list of decaying ones.
     decays: u32,
 }
 
@@ -104,13 +119,13 @@ enum State {
     /// On no list.
     #[default]
     AtRest,
-    /// Begun to send; among the new ones.
+    /// Has begun to send; on the list of new flows.
     Sparse,
-    /// Sparse, empty, and in debt; among the old ones.
+    /// Sparse, empty, and with a negative deficit; on the list of old flows.
     Waiting,
-    /// Among the old ones.
+    /// On the list of old flows.
     Bulk,
-    /// Empty, but not forgotten.
+    /// Empty, with its state kept.
     Decaying,
 }
 
@@ -136,16 +151,18 @@ impl Discipline for DualHost {
 
     fn new(params: DualHostParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
-        let DualHostParams { quantum, target, interval, knows_rate } = params;
+        let DualHostParams { quantum, target, interval, knows_rate, isolation } = params;
         let known = knows_rate && place.rate.as_bps() > 0;
         let packet_time =
             if known { place.rate.transmission_time(place.packet) } else { Span::ZERO };
         DualHost {
             quantum,
+            isolation,
             cobalt: CobaltParams::at_rate(target, interval, packet_time),
             capacity: place.capacity,
             flows: Vec::new(),
             bulk: Vec::new(),
+            all_bulk: 0,
             new: VecDeque::new(),
             old: VecDeque::new(),
             decaying: VecDeque::new(),
@@ -154,7 +171,7 @@ impl Discipline for DualHost {
         }
     }
 
-    /// While there is no room, the longest queue loses its first packet.
+    /// While there is no room, the first packet of the longest queue is dropped.
     #[inline]
     fn enqueue(
         &mut self,
@@ -219,7 +236,7 @@ impl Discipline for DualHost {
         (self.packets, self.bytes)
     }
 
-    /// For flows and customers seen so far.
+    /// Size of the state of flows and customers seen so far.
     fn state_bytes(&self) -> usize {
         self.flows.len() * (size_of::<Flow>() + size_of::<u32>())
             + self.bulk.len() * size_of::<u32>()
@@ -227,11 +244,15 @@ impl Discipline for DualHost {
 }
 
 impl DualHost {
-    /// Q_f, for flows of a customer.
+    /// Returns Q_f, for flows of a customer.
     #[inline]
     fn turn(&self, user: u32, mut draw: impl FnMut() -> f64) -> i64 {
         let quantum = self.quantum.get();
-        match self.bulk[user as usize] {
+        let load = match self.isolation {
+            HostIsolation::Customer => self.bulk[user as usize],
+            HostIsolation::Triple => self.all_bulk,
+        };
+        match load {
             0 | 1 => quantum as i64,
             load => (quantum as f64 / f64::from(load) + draw()) as i64,
         }
@@ -241,9 +262,10 @@ impl DualHost {
         let flow = &mut self.flows[index as usize];
         flow.state = State::Bulk;
         self.bulk[flow.user as usize] += 1;
+        self.all_bulk += 1;
     }
 
-    /// The flow to look at. Something waits, hence not all lists are empty.
+    /// Returns the flow to serve. A packet waits, hence not all lists are empty.
     #[inline]
     fn first(&mut self, decaying_first: bool) -> (u32, List) {
         let DualHost { flows, new, old, decaying, .. } = self;
@@ -267,7 +289,7 @@ impl DualHost {
         }
     }
 
-    /// The flow at the front of the list has spent what it had.
+    /// Ends the turn of the first flow of the list, whose deficit is used up.
     #[inline]
     fn next_turn(&mut self, index: u32, list: List, draw: impl FnMut() -> f64) {
         let flow = &mut self.flows[index as usize];
@@ -284,7 +306,7 @@ impl DualHost {
         self.old.push_back(index);
     }
 
-    /// The flow's next packet that COBALT lets go.
+    /// Returns the flow's next packet that COBALT passes.
     #[inline]
     fn packet_of(
         &mut self,
@@ -313,12 +335,13 @@ impl DualHost {
         }
     }
 
-    /// The flow at the front of the list is empty.
+    /// Removes the first flow of the list, which is empty.
     fn retire(&mut self, index: u32, list: List, now: Time) {
         let flow = &mut self.flows[index as usize];
         flow.cobalt.on_empty(&self.cobalt, now);
         if flow.state == State::Bulk {
             self.bulk[flow.user as usize] -= 1;
+            self.all_bulk -= 1;
         }
         let at_rest = flow.cobalt.is_at_rest(now);
         if flow.state == State::Decaying {

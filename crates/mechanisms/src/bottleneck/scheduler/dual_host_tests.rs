@@ -5,9 +5,14 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn dual_host(quantum: u64, packets: u32) -> DualHost {
+    isolating(HostIsolation::Customer, quantum, packets)
+}
+
+fn isolating(isolation: HostIsolation, quantum: u64, packets: u32) -> DualHost {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
+    let quantum = Bytes::new(quantum);
     DualHost::new(
-        DualHostParams { quantum: Bytes::new(quantum), target, interval, knows_rate: true },
+        DualHostParams { quantum, target, interval, knows_rate: true, isolation },
         &place(packets),
     )
 }
@@ -16,7 +21,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// Lets a packet of a customer's flow arrive; returns what is lost for it.
+/// Offers a packet of a customer's flow. Returns the packets dropped for it.
 fn offer(queues: &mut DualHost, user: u32, flow: u32, len: u32, handle: u32) -> Vec<u32> {
     let mut lost = Vec::new();
     let packet = Queued { user, flow, len, ..packet(handle) };
@@ -38,9 +43,12 @@ fn served(queues: &mut DualHost, count: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Customers with so many flows each, all backlogged; bytes by flow after so many packets of 1500 B.
+/// Returns the bytes by flow after a number of packets of 1500 B, with this number of backlogged flows per customer.
 fn bytes_of_flows(flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
-    let mut queues = dual_host(1514, 1_000_000);
+    bytes_served(dual_host(1514, 1_000_000), flows, packets)
+}
+
+fn bytes_served(mut queues: DualHost, flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
     let mut lcg = Lcg(7);
     let mut first = 0;
     for (user, &count) in flows.iter().enumerate() {
@@ -60,8 +68,8 @@ fn bytes_of_flows(flows: &[u32], packets: u32) -> Vec<Vec<u64>> {
     sent
 }
 
-/// Ten flows of one customer against one of another: half the link each, and a twentieth for each of the
-/// ten. Per flow it would be ten elevenths for the first.
+/// Ten flows of one customer against one of another: half the link each, and a twentieth for each of the ten. Sharing
+/// by flow would give the first ten elevenths.
 #[test]
 fn ten_flows_get_no_more_than_one() {
     let sent = bytes_of_flows(&[10, 1], 4000);
@@ -70,6 +78,15 @@ fn ten_flows_get_no_more_than_one() {
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
     let (least, most) = (sent[0].iter().min().unwrap(), sent[0].iter().max().unwrap());
     assert!(most - least <= 3 * 1500, "{sent:?}");
+}
+
+/// With one host at the far end, the larger number of flows is that of all: each gets an eleventh.
+#[test]
+fn with_triple_isolation_and_one_server_flows_share_equally() {
+    let sent = bytes_served(isolating(HostIsolation::Triple, 1514, 1_000_000), &[10, 1], 4400);
+    for bytes in sent.concat() {
+        assert!((bytes as f64 / (400.0 * 1500.0) - 1.0).abs() < 0.01, "{bytes}");
+    }
 }
 
 /// Q/n as it is, on average over the draws: 1514/10 = 151.4 B.
@@ -86,8 +103,8 @@ fn a_turn_is_worth_a_share_of_the_quantum() {
     assert!((mean - 151.4).abs() < 0.01, "{mean}");
 }
 
-/// The life of a flow by hand: sparse with 1514 B, bulk when its debt finds it with packets, waiting when
-/// it finds it without, and bulk again by the next packet.
+/// Life cycle of a flow by hand: sparse with 1514 B, bulk when its deficit is negative and packets wait, waiting when
+/// none does, and bulk again with the next packet.
 #[test]
 fn flows_are_sparse_bulk_or_waiting() {
     let mut queues = dual_host(1514, 100);
@@ -97,17 +114,17 @@ fn flows_are_sparse_bulk_or_waiting() {
     }
     offer(&mut queues, 1, 1, 100, 10);
     assert_eq!(state(&queues, 0), (State::Sparse, 0));
-    // 1514 − 1500 − 1500 = −1486; then it is empty: debt of a sparse flow.
+    // 1514 − 1500 − 1500 = −1486; then it is empty: negative deficit of a sparse flow.
     assert_eq!(served(&mut queues, 2), [0, 1]);
     assert_eq!(served(&mut queues, 1), [10]);
     assert_eq!(state(&queues, 0), (State::Waiting, 0));
     offer(&mut queues, 0, 0, 1500, 2);
     assert_eq!(state(&queues, 0), (State::Bulk, 1));
     assert_eq!(queues.flows[0].deficit, 28);
-    // A sparse flow goes before it. (Flow 1 has 1414 B left, and is still on the list of new ones.)
+    // A sparse flow is served before it. (Flow 1 has 1414 B left, and is still on the list of new ones.)
     offer(&mut queues, 1, 1, 100, 11);
     assert_eq!(served(&mut queues, 2), [11, 2]);
-    // It is found empty when the next packet of anyone leaves, and counts no longer.
+    // It is found empty at the next departure, and counts no longer.
     offer(&mut queues, 1, 1, 1500, 12);
     offer(&mut queues, 1, 1, 1500, 13);
     assert_eq!(served(&mut queues, 9), [12, 13]);
@@ -116,7 +133,7 @@ fn flows_are_sparse_bulk_or_waiting() {
     assert_eq!(queues.bulk.iter().sum::<u32>(), u32::from(queues.flows[0].state == State::Bulk));
 }
 
-/// A flow that is remembered for 100 ms after its last packet is forgotten then.
+/// The state of a flow is kept for 100 ms after its last packet.
 #[test]
 fn a_flow_decays_before_it_is_at_rest() {
     let mut queues = dual_host(1514, 100);
@@ -129,7 +146,7 @@ fn a_flow_decays_before_it_is_at_rest() {
         take(&mut queues, at(ms)).expect("waits");
         assert_eq!(queues.flows[0].state, state, "after {ms} ms");
     }
-    // Back from decaying a flow is new, and what that list still has of it is passed over.
+    // After decaying a flow is new, and its stale entry in that list is skipped.
     assert_eq!(queues.flows[1].state, State::Decaying);
     offer(&mut queues, 0, 1, 1500, 10);
     assert_eq!(queues.flows[1].state, State::Sparse);
@@ -148,22 +165,21 @@ fn an_overflow_takes_the_first_packet_of_the_longest_queue() {
 }
 
 proptest! {
-    /// What customers get differs by what their flows can owe and have left, however many they are.
+    /// Shares of customers differ only by the deficits of their flows, for any number of flows.
     #[test]
     fn customers_share_equally(flows in prop::collection::vec(1u32..12, 2..5)) {
         let packets = 1500;
         let sent = bytes_of_flows(&flows, packets);
         let of = |user: usize| sent[user].iter().sum::<u64>() as f64;
         for user in 1..flows.len() {
-            // Each flow: the first turn, a packet of debt; each of them twice for good measure of
-            // the rounding, which is random.
+            // Each flow: the first turn and a packet of negative deficit; twice that for the random rounding.
             let slack = f64::from(flows[0] + flows[user]) * (1514.0 + 1500.0);
             prop_assert!((of(0) - of(user)).abs() <= slack, "{sent:?}");
         }
     }
 
-    /// Arrivals above and below the link's rate, with overflows, drops and marks: each packet is sent
-    /// or lost, once, in the order of its flow, and bulk flows are counted right.
+    /// Arrivals above and below the link's rate, with overflows, drops and marks: each packet is sent or dropped once,
+    /// in the order of its flow, and bulk flows are counted correctly.
     #[test]
     fn nothing_is_lost_unsaid_and_flows_keep_their_order(
         steps in prop::collection::vec((0..9u32, 64u32..=1500, 0..4u32), 1..600),

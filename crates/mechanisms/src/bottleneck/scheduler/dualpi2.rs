@@ -1,9 +1,9 @@
-//! DualPI2: low delay for senders that answer to marks in proportion, without starving the others.
-//! K. De Schepper, B. Briscoe and G. White, "Dual-Queue Coupled Active Queue Management (AQM) for
-//! Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, appendix A.
+//! DualPI2: low delay for senders that react to marks in proportion, without starving the others. K. De Schepper, B.
+//! Briscoe and G. White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable
+//! Throughput (L4S)", RFC 9332, appendix A.
 //!
-//! Packets of scalable senders (ECT(1)) wait in the queue L, all others in the queue C. A PI controller
-//! on the delay q of the packet that has waited longest moves a base probability p′:
+//! Packets of scalable senders (ECT(1)) wait in the queue L, all others in the queue C. A PI controller on the delay q
+//! of the oldest packet adapts a base probability p′:
 //!
 //! ```text
 //! T = min(q₀, R/3),   α = 0.1 T/R²,   β = 0.3/R     q₀ = 15 ms target, R = 100 ms largest RTT
@@ -15,58 +15,58 @@
 //!                                 0 while no more than one packet is left in L
 //! ```
 //!
-//! A window of Reno goes with 1/√p, that of a scalable sender with 1/p; the square and k make them about
-//! equal at equal round trips, so that the two queues share the link per flow and not by a fixed share.
+//! The window of Reno is proportional to 1/√p, that of a scalable sender to 1/p; the square and k make them about equal
+//! at equal round trips, so that the two queues share the link per flow and not by a fixed share.
 //!
-//! Signals are spaced evenly: a count grows by p with each packet, and each time it exceeds 1 a packet is
-//! signalled and 1 taken off (`recur`). There is no dice.
+//! Signals are spaced evenly: a count grows by p with each packet; when it exceeds 1, a packet is signalled and the
+//! count reduced by 1 (`recur`). No random numbers are used.
 //!
-//! Overload (appendix A.2): from p_CL ≥ 1, which is p_C ≥ 1/k² = 25 %, on, L drops with p_C as well, and
-//! C drops what it would mark.
+//! Overload (appendix A.2): from p_CL ≥ 1, which is p_C ≥ 1/k² = 25 %, on, L drops with p_C as well, and C drops
+//! instead of marking.
 //!
-//! L is served first, but for a weighted share of C while both have packets (the RFC leaves the
-//! scheduler open; this is that of Linux `sch_dualpi2`, weights by bytes):
+//! L is served first, except for a weighted share of C while both have packets (the RFC leaves the scheduler open; this
+//! is that of Linux `sch_dualpi2`, weights by bytes):
 //!
 //! ```text
 //! credit ← w (weight of C) for each byte sent from L while C waits; served C: −(1 − w) per byte
 //! L is next if it has packets and C has none or credit ≤ 0
 //! ```
 //!
-//! Differs from the RFC: packets are classified by their sender, so that a packet that was marked
-//! elsewhere stays in the queue of its flow. Under overload L's drops have a count of their own, and
-//! p_CL is taken as 1: with one count for both, as in the pseudo-code, a p_CL above 1 would add up and
-//! turn nearly every packet into a drop. Credit starts anew when both queues are empty. Linux has
-//! T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the formulas above give 15 ms,
-//! 0.15 and 3.
+//! Differs from the RFC: packets are classified by their sender, so that a packet that was marked elsewhere stays in
+//! the queue of its flow. Under overload, L's drops have their own count, and p_CL is taken as 1: with a common count,
+//! as in the pseudo-code, a p_CL above 1 would accumulate and turn nearly every packet into a drop. Credit is reset
+//! when both queues are empty. Linux has T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the
+//! formulas above give 15 ms, 0.15 and 3.
 
 use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
+use crate::bottleneck::pi2::Pi2;
 use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Share, Span, Time};
 
-/// Packets beyond which the ramp marks (Th_len).
+/// Number of packets above which the ramp marks (Th_len).
 const MIN_RAMP_PACKETS: u32 = 1;
-/// p_CL from which on marks do not help any more (p_Lmax).
+/// p_CL from which on marks are ineffective (p_Lmax).
 const MAX_COUPLED: f64 = 1.0;
-/// Bytes of a packet, for the credit at the start.
+/// Packet size for the initial credit, bytes.
 const FULL_PACKET_BYTES: f64 = 1500.0;
 
 parameters! {
     /// Two coupled queues, RFC 9332: one of low delay for dctcp and prague, one for all others. The
     /// first is in use only where the link has ecn.
     pub struct DualPi2Params {
-        /// q₀: delay that the controller aims at in the classic queue.
+        /// q₀: target delay of the classic queue.
         pub target: Span = "15 ms",
         /// R: largest round-trip time for which the controller has to be stable.
         pub max_rtt: Span = "100 ms",
-        /// k: how many times the base probability marks a scalable sender's packets.
+        /// k: factor of the base probability for marks of scalable senders.
         pub coupling: u32 = "2",
         /// minTh: delay in L at which the ramp begins.
         pub ramp_start: Span = "0.8 ms",
         /// range: delay over which the ramp rises from 0 to 1; zero makes it a step.
         pub ramp_range: Span = "0.4 ms",
-        /// w: share of the link that C has at least while both queues have packets.
+        /// w: minimum share of the link for C while both queues have packets.
         pub classic_share: Share = "0.1",
     }
     check controller_has_time;
@@ -81,24 +81,23 @@ fn controller_has_time(params: &DualPi2Params) -> Option<ParameterError> {
 }
 
 impl DualPi2Params {
-    /// T: time between two updates.
+    /// Returns T, the time between two updates.
     pub fn update_interval(&self) -> Span {
         self.target.min(Span::from_nanos(self.max_rtt.as_nanos() / 3))
     }
 
-    /// α, in Hz: gain of the distance to the target.
+    /// Returns α, in Hz: gain of the distance to the target.
     pub fn alpha_hz(&self) -> f64 {
-        let rtt_s = self.max_rtt.as_secs();
-        0.1 * self.update_interval().as_secs() / (rtt_s * rtt_s)
+        Pi2::alpha_hz(self.update_interval(), self.max_rtt)
     }
 
-    /// β, in Hz: gain of the change since the last update.
+    /// Returns β, in Hz: gain of the change since the last update.
     pub fn beta_hz(&self) -> f64 {
-        0.3 / self.max_rtt.as_secs()
+        Pi2::beta_hz(self.max_rtt)
     }
 }
 
-/// A count towards the next of evenly spaced signals.
+/// Count of evenly spaced signals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spacing(f64);
 
@@ -114,17 +113,17 @@ impl Spacing {
     }
 }
 
-/// A queue and its signals.
+/// One queue with its signals.
 #[derive(Clone, Debug, Default)]
 struct Half {
     queue: Queue,
     signals: Spacing,
-    /// Drops of packets that are marked as well.
+    /// Drops of packets in addition to marks.
     drops: Spacing,
 }
 
 impl Half {
-    /// How long its first packet has waited at `now`.
+    /// Returns the waiting time of its first packet at `now`.
     fn delay(&self, now: Time) -> Span {
         self.queue.front().map_or(Span::ZERO, |packet| now.since(packet.arrived))
     }
@@ -135,17 +134,12 @@ impl Half {
 pub struct DualPi2 {
     params: DualPi2Params,
     interval: Span,
-    alpha_hz: f64,
-    beta_hz: f64,
     capacity: Capacity,
     scalable: Half,
     classic: Half,
-    /// p′.
-    base: f64,
-    /// q at the last update, in seconds.
-    delay_s: f64,
+    controller: Pi2,
     next_update: Time,
-    /// Bytes that the classic queue has been kept waiting for, less those it had; weighted.
+    /// Weighted balance of the bytes that each queue has sent while the other waited.
     credit: f64,
 }
 
@@ -166,13 +160,10 @@ impl Discipline for DualPi2 {
         assert!(interval > Span::ZERO, "updates are some time apart");
         DualPi2 {
             interval,
-            alpha_hz: params.alpha_hz(),
-            beta_hz: params.beta_hz(),
             capacity: place.capacity,
             scalable: Half::default(),
             classic: Half::default(),
-            base: 0.0,
-            delay_s: 0.0,
+            controller: Pi2::new(params.alpha_hz(), params.beta_hz()),
             next_update: Time::ZERO + interval,
             credit: first_credit(&params),
             params,
@@ -240,14 +231,14 @@ impl Discipline for DualPi2 {
 }
 
 impl DualPi2 {
-    /// p_C: probability of a signal in the classic queue.
+    /// Returns p_C: signal probability in the classic queue.
     pub fn classic_probability(&self) -> f64 {
-        self.base * self.base
+        self.controller.probability()
     }
 
-    /// p_CL: probability of a mark in the other that comes from the classic one.
+    /// Returns p_CL: marking probability in L coupled to the classic queue.
     pub fn coupled_probability(&self) -> f64 {
-        f64::from(self.params.coupling) * self.base
+        f64::from(self.params.coupling) * self.controller.base()
     }
 
     fn scalable_is_next(&self) -> bool {
@@ -255,7 +246,7 @@ impl DualPi2 {
         waits && (self.classic.queue.is_empty() || self.credit <= 0.0)
     }
 
-    /// What was sent from one queue while the other waited.
+    /// Credits bytes sent from one queue while the other waited.
     fn give_credit(&mut self, of_scalable: bool, bytes: u64) {
         let (weight, bytes) = (self.params.classic_share.0, bytes as f64);
         if of_scalable && !self.classic.queue.is_empty() {
@@ -265,12 +256,12 @@ impl DualPi2 {
         }
     }
 
-    /// A packet that has just left L.
+    /// Judges a packet that leaves L.
     fn judge(&mut self, packet: &Queued, now: Time) -> Verdict {
         let coupled = self.coupled_probability();
         if coupled >= MAX_COUPLED {
             // Senders do not answer: marks would only add to the queue.
-            if self.scalable.drops.recur(self.base * self.base) {
+            if self.scalable.drops.recur(self.controller.probability()) {
                 return DROP;
             }
             return mark_if(self.scalable.signals.recur(MAX_COUPLED));
@@ -280,7 +271,7 @@ impl DualPi2 {
         mark_if(self.scalable.signals.recur(ramp.max(coupled)))
     }
 
-    /// A packet that has just left C.
+    /// Judges a packet that leaves C.
     fn judge_classic(&mut self, packet: &Queued) -> Verdict {
         let likelihood = self.classic_probability();
         if !self.classic.signals.recur(likelihood) {
@@ -301,28 +292,19 @@ impl DualPi2 {
         }
     }
 
-    /// Does the updates that are due by `now`. The queues have not changed since the last of them, so
-    /// that each sees what it would have seen at its time.
+    /// Performs the updates due by `now`. The queues have not changed since the last update, so that each sees the
+    /// state of its time.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let at = self.next_update;
             let longest = self.scalable.delay(at).max(self.classic.delay(at));
-            self.update(longest.as_secs());
+            self.controller.update(longest.as_secs(), self.params.target.as_secs());
             self.next_update += self.interval;
-            let settled = self.base == 0.0 && self.delay_s == 0.0;
-            if settled && self.backlog().0 == 0 {
+            if self.controller.is_at_rest() && self.backlog().0 == 0 {
                 let passed = now.since(self.next_update).as_nanos() / self.interval.as_nanos();
                 self.next_update += Span::from_nanos(passed * self.interval.as_nanos());
             }
         }
-    }
-
-    /// The controller's step, with q in seconds.
-    fn update(&mut self, delay_s: f64) {
-        let error_s = delay_s - self.params.target.as_secs();
-        let change = self.alpha_hz * error_s + self.beta_hz * (delay_s - self.delay_s);
-        self.base = (self.base + change).clamp(0.0, 1.0);
-        self.delay_s = delay_s;
     }
 }
 
@@ -332,7 +314,7 @@ const fn mark_if(mark: bool) -> Verdict {
     if mark { Verdict::Mark } else { Verdict::Pass }
 }
 
-/// The queue with the larger weight starts.
+/// Returns the initial credit: the queue with the larger weight starts.
 fn first_credit(params: &DualPi2Params) -> f64 {
     FULL_PACKET_BYTES * (2.0 * params.classic_share.0 - 1.0)
 }

@@ -17,7 +17,7 @@ fn dual() -> DualPi2 {
     DualPi2::new(PARAMS, &place(100_000))
 }
 
-/// The packet that leaves, and how many are lost in transit to it.
+/// Returns the packet that leaves, and the number of packets dropped before it.
 fn take(dual: &mut DualPi2, now: Time) -> (Option<Queued>, u32) {
     let mut lost = 0;
     let never = || panic!("draws nothing");
@@ -70,7 +70,11 @@ fn the_controller_follows_its_equation() {
     for (ms, q_s, prev_s) in [(15, 0.015, 0.0), (30, 0.030, 0.015), (45, 0.045, 0.030)] {
         dual.catch_up(at(1000 * ms));
         p += 0.15 * (q_s - 0.015) + 3.0 * (q_s - prev_s);
-        assert!((dual.base - p).abs() < 1e-12, "{} at {ms} ms, expected {p}", dual.base);
+        assert!(
+            (dual.controller.base() - p).abs() < 1e-12,
+            "{} at {ms} ms, expected {p}",
+            dual.controller.base()
+        );
     }
     assert!((p - 0.141_75).abs() < 1e-12);
     assert!((dual.classic_probability() - p * p).abs() < 1e-12);
@@ -78,21 +82,21 @@ fn the_controller_follows_its_equation() {
     assert_eq!(take(&mut dual, at(50_000)).1, 0, "one in 1/p² is lost, not the first");
     dual.catch_up(at(60_000));
     p += 0.15 * (0.0 - 0.015) + 3.0 * (0.0 - 0.045);
-    assert!((dual.base - p).abs() < 1e-12);
+    assert!((dual.controller.base() - p).abs() < 1e-12);
 }
 
-/// Updates that nobody saw are made up for, and an age of silence costs no time.
+/// Skipped updates are made up for, and a very long silence takes no computing time.
 #[test]
 fn a_silence_ends_all_signals() {
     let mut dual = dual();
-    dual.base = 0.4;
+    dual.controller.set_base(0.4);
     offer(&mut dual, classic(1, 1_000));
     take(&mut dual, at(2_000));
-    let before = dual.base;
+    let before = dual.controller.base();
     dual.catch_up(at(32_000));
-    assert!((dual.base - (before - 2.0 * 0.15 * 0.015)).abs() < 1e-12);
+    assert!((dual.controller.base() - (before - 2.0 * 0.15 * 0.015)).abs() < 1e-12);
     dual.catch_up(Time::from_nanos(3_600_000_000_000_000));
-    assert_eq!(dual.base, 0.0);
+    assert_eq!(dual.controller.base(), 0.0);
     let late = dual.next_update.since(Time::from_nanos(3_600_000_000_000_000));
     assert!(late > Span::ZERO && late <= Span::from_millis(15));
     assert_eq!(dual.next_update.as_nanos() % 15_000_000, 0, "in step with the clock as before");
@@ -121,13 +125,14 @@ fn the_ramp_marks_from_800_to_1200_us_if_more_than_a_packet_is_left() {
     }
 }
 
-/// Of 1000 packets each at p′ = 0.2: 40 are lost in C, or marked if they may be, and 400 marked in L.
+/// Of 1000 packets each at p′ = 0.2: 40 are dropped in C, or marked if ECN-capable, and 400 marked in L.
 #[test]
 fn signals_come_as_often_as_their_probability_says() {
     for (kind, want_lost, want_marked) in [("classic", 40, 0), ("ecn", 0, 40), ("scalable", 0, 400)]
     {
         let mut dual = dual();
-        (dual.base, dual.next_update) = (0.2, Time::NEVER);
+        dual.controller.set_base(0.2);
+        dual.next_update = Time::NEVER;
         let (mut lost, mut marked) = (0, 0);
         for handle in 0..1000 {
             let packet = match kind {
@@ -151,7 +156,8 @@ fn under_overload_marks_yield_to_drops() {
     for (base, drops) in [(0.499, false), (0.5, true), (0.7, true)] {
         for scalable_packets in [false, true] {
             let mut dual = dual();
-            (dual.base, dual.next_update) = (base, Time::NEVER);
+            dual.controller.set_base(base);
+            dual.next_update = Time::NEVER;
             let (mut lost, mut marked) = (0.0, 0.0);
             for handle in 0..1000 {
                 let packet = Queued { may_mark: true, ..scalable(handle, 0) };
@@ -167,7 +173,7 @@ fn under_overload_marks_yield_to_drops() {
     }
 }
 
-/// While both have packets C has a tenth of the link; alone each has all of it.
+/// While both have packets, C has a tenth of the link; alone, each has all of it.
 #[test]
 fn the_classic_queue_has_its_share_beside_a_busy_other() {
     let mut dual = dual();
@@ -188,9 +194,9 @@ fn the_classic_queue_has_its_share_beside_a_busy_other() {
     assert!(sent(&mut dual, 100) >= 99);
 }
 
-/// The pseudo-code of RFC 9332, appendix A, line by line, with lists for queues and seconds for times.
-/// Not from there: when which queue is scheduled, which it leaves open, and that drops from L have a
-/// count of their own, beside one for marks with a p_CL of at most 1.
+/// Pseudo-code of RFC 9332, appendix A, line by line, with lists for queues and seconds for times. Additions: the
+/// choice of the queue, which the RFC leaves open, and a separate count for drops from L, beside one for marks with a
+/// p_CL of at most 1.
 struct Oracle {
     lq: Vec<Queued>,
     cq: Vec<Queued>,
@@ -234,7 +240,7 @@ impl Oracle {
         }
     }
 
-    /// The handle and mark of what leaves, and the handles of what is dropped before.
+    /// Returns the handle and mark of the departing packet, and the handles of packets dropped before it.
     fn dequeue(&mut self, now: Time) -> (Option<(u32, bool)>, Vec<u32>) {
         let mut dropped = Vec::new();
         while self.lq.len() + self.cq.len() > 0 {
@@ -273,8 +279,7 @@ impl Oracle {
 }
 
 proptest! {
-    /// The same packets, at the same times, meet the same fate. Bursts and slow service drive p′ up to
-    /// overload and back.
+    /// The same arrivals have the same outcomes. Bursts and slow service drive p′ up to overload and back.
     #[test]
     fn packets_meet_the_fate_that_the_rfcs_pseudocode_has_for_them(
         steps in prop::collection::vec(
@@ -306,7 +311,7 @@ proptest! {
                 let out = dual.dequeue(now, || 0.0, |packet, _| dropped.push(packet.handle));
                 let got = (out.map(|packet| (packet.handle, packet.marked)), dropped);
                 prop_assert_eq!(got, oracle.dequeue(now));
-                prop_assert!((dual.base - oracle.p).abs() < 1e-9);
+                prop_assert!((dual.controller.base() - oracle.p).abs() < 1e-9);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! First come, first served, with an AQM that must see departures.
+//! FIFO with an AQM that needs departures.
 
 use super::queue::mark_or_pass;
 use super::{Capacity, Queue, Queued, TransmitterState};
 use crate::bottleneck::{Arrival, DropReason, Head, Judge, Verdict};
 use crate::units::{Bytes, Time};
 
-/// One queue and its judge.
+/// A queue with its judge.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     queue: Queue,
@@ -14,12 +14,12 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new(judge: Judge, capacity: Capacity) -> Self {
         Fifo { queue: Queue::default(), judge, capacity }
     }
 
-    /// A packet arrives.
+    /// Handles an arriving packet.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -52,7 +52,7 @@ impl Fifo {
         self.queue.push(packet);
     }
 
-    /// The packet that leaves now.
+    /// Returns the packet that leaves now.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -73,19 +73,19 @@ impl Fifo {
         judge.aqm.dequeue(now, draw, pop, mark_or_pass(prices, lose))
     }
 
-    /// Packets and bytes that wait.
+    /// Returns the packets and bytes waiting.
     #[inline]
     pub fn backlog(&self) -> (u32, u64) {
         (self.queue.len(), self.queue.bytes())
     }
 
-    /// The price that the judge asks, if it asks one.
+    /// Returns the price of the judge, if it has one.
     #[inline]
     pub fn price(&self) -> Option<f64> {
         self.judge.price()
     }
 
-    /// Bytes that the judge remembers.
+    /// Returns the size of the judge's state, bytes.
     pub fn state_bytes(&self) -> usize {
         self.judge.state_bytes()
     }
@@ -98,7 +98,7 @@ mod tests {
     use crate::bottleneck::{Aqm, AqmParams, CodelParams, Differentiation};
     use crate::units::Span;
 
-    /// So many packets behind CoDel.
+    /// Returns a CoDel queue with a number of packets.
     fn queue(packets: u32) -> Fifo {
         let params = CodelParams {
             target: Span::from_millis(5),
@@ -114,8 +114,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A queue of 50 packets that came at once, and one more leaves every 10 ms: above the target from
-    /// 10 ms on, hence the first signal at 110 ms and the second 100 ms later, then 71 ms.
+    /// A queue of 50 packets that arrived at once, one of which leaves every 10 ms: above the target from 10 ms on,
+    /// hence the first signal at 110 ms and the second 100 ms later, then 71 ms.
     fn handles_signalled(may_mark: bool) -> (Vec<u32>, Vec<u32>) {
         let mut queue = queue(100);
         for handle in 0..50 {
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn what_may_be_marked_is_marked_and_goes_and_the_rest_is_dropped() {
-        // The 11th departure at 110 ms, the 21st at 210 ms, the 29th at 290 ms (due at 281); a drop
-        // lets the next one go, so that the numbers move on by one.
+        // The 11th departure at 110 ms, the 21st at 210 ms, the 29th at 290 ms (due at 281); a drop sends the next
+        // packet, so that the numbers advance by one.
         assert_eq!(handles_signalled(true), (vec![], vec![10, 20, 28]));
         assert_eq!(handles_signalled(false), (vec![10, 21, 30], vec![]));
     }

@@ -1,9 +1,8 @@
-//! FQ-CoDel, flow queue CoDel: flows hashed to queues of their own, served in turns, each behind
-//! CoDel, and those that have just begun to send first.
+//! FQ-CoDel, flow queue CoDel: flows hashed to queues, served in turns, each with CoDel; new flows are served first.
 //! RFC 8290, sections 4.1 (enqueue) and 4.2 (dequeue); overflow as in Linux since 4.7.
 //!
-//! A packet goes to one of n queues by a hash of its flow, here a number in [0, 1). Queues with packets are on one of two
-//! lists, new and old; an empty queue that gets a packet joins the end of the new ones:
+//! A packet joins one of n queues by a hash of its flow, here a number in [0, 1). Queues with packets are on one of two
+//! lists, new and old; an empty queue that gets a packet joins the end of the new list:
 //!
 //! ```text
 //! arrives   i = n · hash(flow, perturbation);   if on no list: i to the end of new, D_i ← Q
@@ -16,15 +15,15 @@
 //!           gone, 64 at most;   count_i ← count_i + packets lost
 //! ```
 //!
-//! A flow that sends less than a quantum between two visits never queues behind the others: it is
-//! *sparse*, and goes first. Passing by the old list before it leaves keeps it from coming back to the
-//! new one within a round. Backlogged queues share equally in bytes. Flows whose hashes collide share
-//! a queue, first come, first served, and with it one flow's share; which flows do is the same in every
-//! run with the same perturbation, which Linux draws at random.
+//! A flow that sends less than a quantum between two turns never queues behind the others: it is *sparse*, and is
+//! served first. An emptied queue passes through the old list before it leaves, which prevents it from returning to the
+//! new list within a round. Backlogged queues share equally in bytes. Flows with equal hashes share a queue in FIFO
+//! order, and with it one flow's share; the collisions are the same in every run with the same perturbation, which
+//! Linux draws at random.
 //!
-//! CoDel is that of RFC 8289 but for two things, as in Linux: what must wait for a signal, more than one
-//! largest packet, is the backlog of *all* queues; and packets lost by overflow count as signals, so
-//! that the next ones come sooner. No `ce_threshold`, and the hash is not Linux's.
+//! CoDel is that of RFC 8289 with two exceptions, as in Linux: the backlog that must exceed one largest packet for a
+//! signal is that of *all* queues; and packets lost by overflow count as signals, so that the next ones come sooner.
+//! There is no `ce_threshold`, and the hash is not Linux's.
 
 use std::collections::VecDeque;
 
@@ -36,26 +35,26 @@ use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Span, Time};
 
-/// Most packets that one overflow costs (Linux's default of `drop_batch`).
+/// Maximum number of packets dropped by one overflow (Linux's default of `drop_batch`).
 const DROP_BATCH: u32 = 64;
 
-/// Queues that can be asked for, as in Linux.
+/// Maximum number of queues, as in Linux.
 const MAX_QUEUES: u32 = 65_536;
 
 parameters! {
-    /// FQ-CoDel: flows hashed to queues that take turns, each behind CoDel, new ones first.
+    /// FQ-CoDel: flows hashed to queues that take turns, each with CoDel, new ones first.
     pub struct FqCodelParams {
-        /// n: queues that flows are hashed to.
+        /// n: number of queues to which flows are hashed.
         pub flows: u32 = "1024",
         /// Q: bytes that a queue may send per round.
         pub quantum: Bytes = "1514 B",
         /// Target of the standing queue's delay.
         pub target: Span = "5 ms",
-        /// How long it may be exceeded; about a worst-case round-trip time.
+        /// Time for which it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
-        /// Other values let the hashes of other flows collide.
+        /// Seed of the hash, which determines colliding flows.
         pub perturbation: u32 = "0",
-        /// Time the signals as Linux does, which approximates the square root.
+        /// Compute signal times as Linux, which approximates the square root.
         pub linux_arithmetic: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check goes_on;
@@ -68,7 +67,7 @@ fn goes_on(params: &FqCodelParams) -> Option<ParameterError> {
     turns_and_signals_go_on(params.quantum, params.interval)
 }
 
-/// What is wrong with the two, if anything.
+/// Returns the errors of the two parameters.
 pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<ParameterError> {
     if quantum == Bytes::ZERO {
         return Some(("quantum", "0 B would never let a packet go".to_owned()));
@@ -93,9 +92,9 @@ pub struct FqCodel {
 struct FlowQueue {
     queue: Queue,
     codel: CodelState,
-    /// D: bytes; below zero by less than a packet.
+    /// Deficit D, bytes; it may be negative by less than a packet.
     deficit: i64,
-    /// It is on one of the lists.
+    /// Whether it is on one of the lists.
     listed: bool,
 }
 
@@ -115,7 +114,7 @@ impl Discipline for FqCodel {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
         let FqCodelParams { target, interval, linux_arithmetic, .. } = params;
         FqCodel {
-            // The largest packet is the largest one seen.
+            // The maximum packet size is that of the largest one seen.
             codel: CodelRules::new(target, interval, linux_arithmetic),
             capacity: place.capacity,
             queues: vec![FlowQueue::default(); params.flows as usize],
@@ -127,7 +126,7 @@ impl Discipline for FqCodel {
         }
     }
 
-    /// While there is no room, the longest queue loses up to half of what it has.
+    /// While there is no room, up to half of the longest queue is dropped.
     #[inline]
     fn enqueue(
         &mut self,
@@ -204,14 +203,14 @@ impl Discipline for FqCodel {
         (self.packets, self.bytes)
     }
 
-    /// The whole table, used or not.
+    /// Size of the whole table, used or not.
     fn state_bytes(&self) -> usize {
         self.queues.len() * (size_of::<FlowQueue>() + size_of::<u32>())
     }
 }
 
 impl FqCodel {
-    /// The queue of a flow.
+    /// Returns the queue of a flow.
     #[inline]
     fn place(&self, flow: u32) -> u32 {
         let hash = hash(flow, self.params.perturbation);
@@ -236,7 +235,7 @@ impl FqCodel {
     }
 }
 
-/// 32 well-mixed bits: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Returns 32 well-mixed bits: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn hash(flow: u32, perturbation: u32) -> u32 {
     let mut z =
         (u64::from(perturbation) << 32 | u64::from(flow)).wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -22,7 +22,7 @@ fn fq(quantum: u64, packets: u32) -> FqCodel {
     FqCodel::new(params(quantum), &place(packets))
 }
 
-/// FQ-CoDel draws no random numbers.
+/// FQ-CoDel uses no random numbers.
 fn never() -> f64 {
     panic!("drew a random number")
 }
@@ -31,7 +31,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// Lets a packet of a flow arrive; returns what is lost for it.
+/// Offers a packet of a flow. Returns the packets dropped for it.
 fn offer(fq: &mut FqCodel, flow: u32, len: u32, handle: u32) -> Vec<u32> {
     let mut lost = Vec::new();
     fq.enqueue(Queued { flow, len, ..packet(handle) }, &IDLE, never, |packet, loss| {
@@ -49,8 +49,8 @@ fn served(fq: &mut FqCodel, count: usize) -> Vec<u32> {
     core::iter::from_fn(|| next(fq)).take(count).collect()
 }
 
-/// Section 4.2 by hand, quantum 1514 B: flow 0 sends 1500 (14 left), then 1500 (−1486) and is old with
-/// 28 left. Flow 1 then comes in front of it; a packet of flow 2, as it comes, in front of both.
+/// Section 4.2 by hand, quantum 1514 B: flow 0 sends 1500 (14 left), then 1500 (−1486) and is old with 28 left. Flow 1
+/// is then served before it; an arriving packet of flow 2 before both.
 #[test]
 fn queues_take_turns_and_new_ones_go_first() {
     let mut fq = fq(1514, 100);
@@ -60,16 +60,16 @@ fn queues_take_turns_and_new_ones_go_first() {
     }
     assert_eq!(served(&mut fq, 3), [0, 1, 10]);
     offer(&mut fq, 2, 100, 20);
-    // Flow 1 is first in the list of new queues and has 14 B left; then it is the turn of flow 2, who
-    // runs empty and passes by the old list; then 28 B of flow 0 and of flow 1 let one packet go each.
+    // Flow 1 is first in the list of new queues and has 14 B left; then comes flow 2, whose queue becomes empty and
+    // passes through the old list; then 28 B of flow 0 and of flow 1 are enough for one packet each.
     assert_eq!(served(&mut fq, 5), [11, 20, 2, 12, 3]);
     assert_eq!(served(&mut fq, 9), [13]);
     assert_eq!(next(&mut fq), None);
     assert!(fq.new.is_empty() && fq.old.is_empty());
 }
 
-/// Section 4.2: a queue that ran empty stays on the old list for a round, so that sending one packet
-/// after the other does not make it new each time.
+/// Section 4.2: an emptied queue stays on the old list for a round, so that a flow that sends one packet at a time is
+/// not new each time.
 #[test]
 fn a_flow_that_returns_within_a_round_is_not_new_again() {
     let mut fq = fq(1514, 100);
@@ -82,15 +82,15 @@ fn a_flow_that_returns_within_a_round_is_not_new_again() {
     assert_eq!(served(&mut fq, 1), [2], "flow 1 is found empty, and is old");
     offer(&mut fq, 1, 100, 11);
     assert_eq!((fq.new.len(), fq.old.len()), (0, 2));
-    // Flow 0 has overdrawn and goes behind.
+    // Flow 0 has a negative deficit and moves behind.
     assert_eq!(served(&mut fq, 2), [11, 3]);
-    // Flow 1 has been seen empty on the old list, and has left.
+    // Flow 1 was found empty on the old list, and has left.
     assert_eq!((fq.new.len(), fq.old.len()), (0, 1));
     offer(&mut fq, 1, 100, 12);
     assert_eq!(served(&mut fq, 2), [12, 4], "new again");
 }
 
-/// A quantum of 300 B lets five packets of 300 B go for each of 1500 B.
+/// A quantum of 300 B allows five packets of 300 B for each of 1500 B.
 #[test]
 fn turns_are_worth_bytes_not_packets() {
     let mut fq = fq(300, 1000);
@@ -150,7 +150,7 @@ fn packets_lost_by_overflow_count_as_signals() {
     assert_eq!(&times_ms[..3], [106, 142, 175], "100/√8 = 35.4 ms, 100/√9 = 33.3 ms");
 }
 
-/// Section 5.3's question: m flows in n queues take n (1 − (1 − 1/n)^m) of them on average.
+/// Section 5.3: m flows in n queues occupy n (1 − (1 − 1/n)^m) of them on average.
 #[test]
 fn hashes_collide_no_more_than_chance_has_it() {
     let (mut taken, perturbations) = (0, 1000);
@@ -163,7 +163,7 @@ fn hashes_collide_no_more_than_chance_has_it() {
     let n = f64::from(QUEUES);
     let want = n * (1.0 - libm::pow(1.0 - 1.0 / n, 100.0));
     let got = taken as f64 / f64::from(perturbations);
-    // The number of queues taken has a standard deviation of 2, its mean of 0.07.
+    // The number of occupied queues has a standard deviation of 2, its mean of 0.07.
     assert!((got - want).abs() < 0.3, "{got} queues taken, expected {want}");
 }
 
@@ -179,8 +179,7 @@ fn flows_that_collide_share_a_queue_in_the_order_of_arrival() {
 }
 
 proptest! {
-    /// Grants of backlogged queues differ by a quantum; what is left of them by a quantum and a
-    /// packet.
+    /// Quanta of backlogged queues differ by one at most; their deficits by a quantum and a packet.
     #[test]
     fn backlogged_queues_get_equal_shares(
         lens in prop::collection::vec(64u32..=1500, 300), quantum in 300u64..4000,
@@ -202,8 +201,8 @@ proptest! {
         }
     }
 
-    /// A link slower than what arrives, with overflows, drops and marks: each packet is sent or lost,
-    /// once, and packets of a flow leave in the order in which they came.
+    /// A link slower than the arrivals, with overflows, drops and marks: each packet is sent or dropped once, and
+    /// packets of a flow leave in order.
     #[test]
     fn nothing_is_lost_unsaid_and_flows_keep_their_order(
         steps in prop::collection::vec((0..6u32, 64u32..=1500, 0..4u32), 1..600),

@@ -1,12 +1,12 @@
-//! Which packet leaves next, and which is lost: queues that must see departures.
+//! Schedulers: queues that need departures, and choose the next packet and the packets to drop.
 //!
-//! A [`Scheduler`] holds the packets in front of a transmitter. It is asked twice for each packet:
-//! when it arrives ([`Scheduler::enqueue`]) and when the transmitter is free
-//! ([`Scheduler::dequeue`]). Between the two it may lose it, or another one in its place, and says
-//! so. It knows packets by a handle and by what a router can see of them.
+//! A [`Scheduler`] holds the packets in front of a transmitter. It is called twice per packet: at its arrival
+//! ([`Scheduler::enqueue`]) and when the transmitter is free ([`Scheduler::dequeue`]). In between it may drop it, or
+//! another one in its place, and reports that. It identifies packets by a handle and sees only the fields that a router
+//! can see.
 //!
-//! Periodic work needs no clock: what a mechanism computes every so often depends on nothing but
-//! what arrived and left, so it catches up with its periods at the next packet.
+//! Periodic updates need no clock: they depend only on arrivals and departures, so they are performed at the next
+//! packet.
 
 pub mod declared_congestion;
 pub mod drr;
@@ -26,40 +26,40 @@ pub use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
 use crate::units::{Bytes, Span, Time};
 
-/// A packet in front of a transmitter.
+/// Packet in front of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queued {
-    /// What its owner knows it by.
+    /// Handle of the packet for its owner.
     pub handle: u32,
     /// Bytes on the wire.
     pub len: u32,
-    /// Number of the customer whose packet it is, counted from 0.
+    /// Number of the packet's customer, from 0.
     pub user: u32,
-    /// Number of its flow, counted from 0; an acknowledgement has the number of its flow's data.
+    /// Number of its flow, from 0; an acknowledgement has the number of its flow's data.
     pub flow: u32,
-    /// Activity that it carries; 0 if it carries none.
+    /// Activity that it carries; 0 if none.
     pub activity: f32,
-    /// A mark will do where it would be dropped otherwise.
+    /// Whether a mark can replace a drop.
     pub may_mark: bool,
-    /// Its sender answers marks in proportion (L4S, RFC 9331).
+    /// Whether its sender reacts to marks in proportion (L4S, RFC 9331).
     pub scalable: bool,
-    /// It has been marked here.
+    /// Whether it has been marked here.
     pub marked: bool,
-    /// Whether congestion that its user has met is re-inserted into its tunnel's header; `None` without room for that.
+    /// Whether its user's congestion is re-inserted into its tunnel's header; `None` without a field for that.
     pub declares: Option<bool>,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived: Time,
 }
 
 impl Queued {
-    /// Its size.
+    /// Returns its size, bytes.
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.len as u64
     }
 }
 
-/// How many packets, and how many bytes, may wait; the packet in transmission counts.
+/// Capacity of a buffer in packets and bytes, including the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Packets.
@@ -68,19 +68,19 @@ pub struct Capacity {
     pub bytes: u64,
 }
 
-/// The transmitter as a packet arrives.
+/// State of the transmitter at an arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct TransmitterState {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// How long it has had nothing to send; zero if it is sending.
+    /// Time since it became idle; zero if it is sending.
     pub idle: Span,
     /// Size of the packet in transmission; zero if there is none.
     pub in_transmission: Bytes,
 }
 
 impl Capacity {
-    /// Whether `bytes` more, in `packets`, fit beside what waits and what is in transmission.
+    /// Whether `bytes` more, in `packets`, fit in addition to the backlog and the packet in transmission.
     #[inline]
     pub fn fits(
         &self,
@@ -95,22 +95,23 @@ impl Capacity {
     }
 }
 
-/// A way to hold packets and to choose the next one.
+/// A scheduling discipline.
 pub trait Discipline: Sized {
-    /// What can be set.
+    /// Parameters.
     type Params: Parameters;
 
-    /// What it is.
+    /// Description for the registry.
     const ABOUT: About;
 
-    /// With nothing waiting.
+    /// Returns an empty scheduler.
     ///
     /// # Panics
+    ///
     /// If a parameter is out of its bounds, which validation rules out.
     fn new(params: Self::Params, place: &Place) -> Self;
 
-    /// A packet arrives. `draw` gives a random number in [0, 1); `lose` takes what is lost, be it
-    /// this packet or another.
+    /// Handles an arriving packet. `draw` returns a random number in [0, 1); `lose` takes dropped packets, this one or
+    /// others.
     fn enqueue(
         &mut self,
         packet: Queued,
@@ -119,8 +120,7 @@ pub trait Discipline: Sized {
         lose: impl FnMut(Queued, DropReason),
     );
 
-    /// The transmitter is free: the packet that it sends now, marked or not; `None` when nothing
-    /// waits.
+    /// Returns the packet to transmit now, marked or not; `None` when nothing waits.
     fn dequeue(
         &mut self,
         now: Time,
@@ -128,38 +128,38 @@ pub trait Discipline: Sized {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued>;
 
-    /// Packets and bytes that wait.
+    /// Returns the packets and bytes waiting.
     fn backlog(&self) -> (u32, u64);
 
-    /// Bytes of memory that it keeps beside the packets themselves and the parameters.
+    /// Returns the size of its state without packets and parameters, bytes.
     fn state_bytes(&self) -> usize;
 }
 
-/// One line per scheduler.
+/// Declares the schedulers, one line each.
 macro_rules! schedulers {
     ($($module:ident::$name:ident($params:ident);)+) => {
         $(pub use $module::{$name, $params};)+
 
-        /// The packets in front of a transmitter, in whatever order they are served.
+        /// Packets in front of a transmitter, with their scheduling discipline.
         #[derive(Clone, Debug)]
         pub enum Scheduler {
-            /// First come, first served; an AQM and a differentiation judge arrivals.
+            /// FIFO; an AQM and a differentiation judge arrivals.
             Fifo(Fifo),
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)+
         }
 
         choices! {
-            /// Which packet is sent next.
+            /// Scheduler: which packet is sent next.
             pub enum SchedulerParams as Scheduler in Scheduler by Discipline {
-                /// First come, first served.
+                /// First in, first out.
                 Fifo = "fifo";
                 $($name($params);)+
             }
         }
 
         impl Scheduler {
-            /// The scheduler of these parameters, with nothing waiting; `None` for first come, first
-            /// served, which needs a judge ([`Scheduler::fifo`]).
+            /// Returns the scheduler of these parameters, empty; `None` for FIFO, which needs a judge
+            /// ([`Scheduler::fifo`]).
             pub fn new(params: SchedulerParams, place: &Place) -> Option<Self> {
                 match params {
                     SchedulerParams::Fifo => None,
@@ -170,7 +170,7 @@ macro_rules! schedulers {
             }
         }
 
-        /// Does the same with whatever scheduler it is.
+        /// Dispatches to the scheduler.
         macro_rules! each {
             ($self:expr, $own:ident => $what:expr) => {
                 match $self {
@@ -192,7 +192,7 @@ schedulers! {
 }
 
 impl Scheduler {
-    /// First come, first served.
+    /// Returns a FIFO scheduler.
     pub fn fifo(judge: Judge, capacity: Capacity) -> Self {
         Scheduler::Fifo(Fifo::new(judge, capacity))
     }
@@ -220,7 +220,7 @@ impl Scheduler {
         each!(self, own => own.dequeue(now, draw, lose))
     }
 
-    /// The price that it asks of the packet that arrived last, or left, if it asks any.
+    /// Returns its price for the last packet that arrived or left, if it has one.
     #[inline]
     pub fn price(&self) -> Option<f64> {
         match self {
@@ -246,11 +246,11 @@ pub(crate) mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// A transmitter that sends nothing.
+    /// An idle transmitter.
     pub(crate) const IDLE: TransmitterState =
         TransmitterState { now: Time::ZERO, idle: Span::ZERO, in_transmission: Bytes::ZERO };
 
-    /// A place for so many packets.
+    /// A place for a number of packets.
     pub(crate) fn place(packets: u32) -> Place {
         Place {
             capacity: Capacity { packets, bytes: u64::MAX },
@@ -260,18 +260,18 @@ pub(crate) mod tests {
         }
     }
 
-    /// The packet that leaves now, where nothing is drawn or lost.
+    /// Returns the next packet, in a case without random draws and drops.
     pub(crate) fn take(discipline: &mut impl Discipline, now: Time) -> Option<Queued> {
         discipline.dequeue(now, || panic!("draws nothing"), |_, _| panic!("loses nothing"))
     }
 
-    /// Handles in the order in which they leave.
+    /// Returns handles in the order of departure.
     pub(crate) fn served(discipline: &mut impl Discipline) -> Vec<u32> {
         let next = || take(discipline, Time::ZERO).map(|packet| packet.handle);
         core::iter::from_fn(next).collect()
     }
 
-    /// A full packet of the first customer.
+    /// Returns a full packet of the first customer.
     pub(crate) fn packet(handle: u32) -> Queued {
         Queued {
             handle,

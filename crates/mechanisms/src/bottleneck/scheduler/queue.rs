@@ -1,4 +1,4 @@
-//! Packets in the order they came, and how many bytes they are.
+//! FIFO queue of packets with a count of bytes.
 
 use std::collections::VecDeque;
 
@@ -35,32 +35,32 @@ impl Queue {
         Some(packet)
     }
 
-    /// The packet that has waited longest.
+    /// Returns the oldest packet.
     #[inline]
     pub fn front(&self) -> Option<&Queued> {
         self.packets.front()
     }
 
-    /// How many there are.
+    /// Returns the number of packets.
     #[inline]
     pub fn len(&self) -> u32 {
         self.packets.len() as u32
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Their bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// What a signal does to a packet: it is marked and goes if that will do, else it is lost.
+/// Applies a signal to a packet: it is marked if possible, else dropped.
 #[inline]
 pub(super) fn mark_or(
     lose: impl FnMut(Queued, DropReason),
@@ -68,7 +68,7 @@ pub(super) fn mark_or(
     mark_or_pass(false, lose)
 }
 
-/// The same, where what may not be marked passes if the signal is a `price`.
+/// Applies a signal as [`mark_or`], but passes a packet that cannot be marked if the signal is a `price`.
 #[inline]
 pub(super) fn mark_or_pass(
     price: bool,

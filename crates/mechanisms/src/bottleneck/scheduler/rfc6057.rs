@@ -1,24 +1,22 @@
-//! Protocol-agnostic congestion management: who has used much of a busy port is served after the
-//! others.
-//! C. Bastian et al., "Comcast's Protocol-Agnostic Congestion Management System", RFC 6057, 2010,
-//! sections 4 and 5: the policy that a large cable operator deployed.
+//! Protocol-agnostic congestion management: customers that have used much of a busy port are served after the others.
+//! C. Bastian et al., "Comcast's Protocol-Agnostic Congestion Management System", RFC 6057, 2010, sections 4 and 5: the
+//! policy that a large cable operator deployed.
 //!
-//! Time is cut into periods. At the end of each, with B the bytes sent at the port, B_i those of
-//! customer i, C the port's rate, R the rate that each customer is provisioned with, and T the period:
+//! Time is divided into periods. At the end of each, with B the bytes sent at the port, B_i those of customer i, C the
+//! port's rate, R the provisioned rate of each customer, and T the period:
 //!
 //! ```text
 //! near congestion      B   > θ_port C T          customers with B_i > θ_user R T: best effort
 //! release              B_i < θ_release R T       customer i: priority best effort
 //! ```
 //!
-//! Packets of *priority best effort* leave before all packets of *best effort*; each class is served
-//! first come, first served. The defaults are the RFC's for the downstream direction: θ_port = 0.8,
-//! θ_user = 0.7, θ_release = 0.5, T = 15 minutes. So nobody is held back while the port has room, a
-//! customer is judged by what it sent and not by how, and a verdict is up to a period old.
+//! Packets of *priority best effort* leave before all packets of *best effort*; each class is FIFO. The defaults are
+//! the RFC's for the downstream direction: θ_port = 0.8, θ_user = 0.7, θ_release = 0.5, T = 15 minutes. Customers are
+//! not restricted while the port has spare capacity, they are judged by volume and not by application, and a verdict is
+//! up to a period old.
 //!
-//! Where the RFC leaves it open: periods follow each other without overlap; one buffer for both
-//! classes, and when it is full a packet of priority best effort takes the place of the last one of best
-//! effort.
+//! Not specified by the RFC: periods follow each other without overlap; both classes share one buffer, and when it is
+//! full a packet of priority best effort replaces the last one of best effort.
 
 use super::two_classes::{Class, TwoClasses};
 use super::{About, Discipline, Place, Queued, TransmitterState};
@@ -28,17 +26,17 @@ use crate::parameters::ParameterError;
 use crate::units::{Rate, Share, Span, Time};
 
 parameters! {
-    /// RFC 6057's policy: a user that has used much of a busy link is served after the others.
+    /// Policy of RFC 6057: users that have used much of a busy link are served after the others.
     pub struct Rfc6057Params {
-        /// R: rate that each customer is provisioned with.
+        /// R: provisioned rate of each customer.
         pub provisioned_rate: Rate,
-        /// θ_port: share of the link's rate C beyond which the link is near congestion.
+        /// θ_port: share of the link's rate C above which the link is near congestion.
         pub port_threshold: Share = "0.8",
-        /// θ_user: share of R beyond which a customer is served last while it is.
+        /// θ_user: share of R above which a customer is served last while the link is near congestion.
         pub user_threshold: Share = "0.7",
         /// θ_release: share of R below which a user is served first again.
         pub release_threshold: Share = "0.5",
-        /// T: what has been sent is looked at, and decided upon, once in this time.
+        /// T: period of measurement and decision.
         pub period: Span = "15 min",
     }
     check thresholds_and_period;
@@ -53,22 +51,22 @@ fn thresholds_and_period(params: &Rfc6057Params) -> Option<ParameterError> {
     (release > user).then_some(("release_threshold", above))
 }
 
-/// Both classes and every customer's account.
+/// Both classes, and the account of every customer.
 #[derive(Clone, Debug)]
 pub struct Rfc6057 {
     params: Rfc6057Params,
-    /// C, as it is configured.
+    /// Configured port rate C.
     port_rate: Rate,
     classes: TwoClasses,
     by_user: Vec<Account>,
-    /// Bytes sent in this period.
+    /// Bytes sent by all customers in this period.
     sent_bytes: u64,
     period_ends: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Account {
-    /// Bytes sent in this period.
+    /// Bytes sent by the customer in this period.
     sent_bytes: u64,
     class: Class,
 }
@@ -85,7 +83,7 @@ impl Discipline for Rfc6057 {
         text: include_str!("rfc6057.rs"),
     };
 
-    /// Everybody at priority best effort, the first period beginning.
+    /// Starts the first period with all customers at priority best effort.
     fn new(params: Rfc6057Params, place: &Place) -> Self {
         assert!(params.period > Span::ZERO, "a period takes time");
         Rfc6057 {
@@ -133,7 +131,7 @@ impl Discipline for Rfc6057 {
         self.classes.backlog()
     }
 
-    /// For customers seen so far.
+    /// Size of the state of customers seen so far.
     fn state_bytes(&self) -> usize {
         self.by_user.len() * size_of::<Account>() + size_of::<u64>() + size_of::<Time>()
     }
@@ -149,7 +147,7 @@ impl Rfc6057 {
         self.end_period();
         let (period, late) = (self.params.period.as_nanos(), now.since(self.period_ends));
         let skipped = late.as_nanos() / period;
-        // Nothing was sent in these. All of them do what one does.
+        // Nothing was sent in the skipped periods, which all have the same effect.
         if skipped > 0 {
             self.end_period();
         }
@@ -213,8 +211,8 @@ mod tests {
         lost
     }
 
-    /// Lets so many packets of both customers through in the first period, then queues one of the
-    /// first and one of the second and says in which order they leave.
+    /// Sends these numbers of packets of both customers in the first period, then queues one of each and returns their
+    /// order of departure.
     fn order_after(first: u32, second: u32) -> Vec<u32> {
         let mut policy = policy(100);
         for (user, count) in [(0, first), (1, second)] {

@@ -1,9 +1,9 @@
-//! Two classes of packets in one buffer: all that is first leaves before anything behind.
+//! Two priority classes in one buffer: all packets of *first* leave before those of *behind*.
 
 use super::{Capacity, Queue, Queued, TransmitterState};
 use crate::bottleneck::DropReason;
 
-/// Strict priority of one first-in-first-out queue over another.
+/// Strict priority of one FIFO queue over another.
 #[derive(Clone, Debug)]
 pub(super) struct TwoClasses {
     capacity: Capacity,
@@ -11,7 +11,7 @@ pub(super) struct TwoClasses {
     behind: Queue,
 }
 
-/// Where a packet waits.
+/// Class of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     First,
@@ -19,13 +19,13 @@ pub(super) enum Class {
 }
 
 impl TwoClasses {
-    /// With nothing waiting.
+    /// Returns empty queues.
     pub(super) fn new(capacity: Capacity) -> Self {
         TwoClasses { capacity, first: Queue::default(), behind: Queue::default() }
     }
 
-    /// Adds a packet at the end of its class. While there is no room, the last packet behind makes
-    /// room for one that is first; one that goes behind is lost itself.
+    /// Appends a packet to its class. If the buffer is full, the last packet of *behind* makes room for one of *first*;
+    /// one of *behind* is dropped itself.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -47,19 +47,19 @@ impl TwoClasses {
         }
     }
 
-    /// Takes the first packet that is first, else the first behind.
+    /// Takes the oldest packet of *first*, else of *behind*.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Queued> {
         self.first.pop().or_else(|| self.behind.pop())
     }
 
-    /// Packets and bytes of both.
+    /// Returns the packets and bytes of both.
     #[inline]
     pub(super) fn backlog(&self) -> (u32, u64) {
         (self.first.len() + self.behind.len(), self.first.bytes() + self.behind.bytes())
     }
 
-    /// Whether nothing waits behind.
+    /// Whether *behind* is empty.
     #[cfg(test)]
     pub(super) fn nothing_is_behind(&self) -> bool {
         self.behind.is_empty()

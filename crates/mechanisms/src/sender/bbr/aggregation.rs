@@ -1,36 +1,36 @@
-//! How far ACKs come in lumps: what is acknowledged beyond the estimated bandwidth (`bbr_update_ack_aggregation`), since
-//! Linux 5.1.
+//! Estimation of ACK aggregation: segments acknowledged in excess of the estimated bandwidth
+//! (`bbr_update_ack_aggregation`), since Linux 5.1.
 
 use crate::units::{Span, Time};
 
-/// Round trips after which the older of the two maxima is forgotten.
+/// Number of round trips after which the older of the two maxima is discarded.
 const WINDOW_ROUNDS: u32 = 5;
-/// Segments after which counting begins anew.
+/// Number of segments after which counting restarts.
 const MOST_ACKED: u32 = 1 << 20;
-/// No more is added to the window than arrives in this time at the estimated bandwidth.
+/// Time for which the estimated bandwidth bounds the addition to the window.
 const MOST: Span = Span::from_millis(100);
 
-/// Segments acknowledged beyond the estimated bandwidth.
+/// Segments acknowledged in excess of the estimated bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aggregation {
-    /// When counting began.
+    /// Start of counting.
     since: Time,
-    /// Segments acknowledged since.
+    /// Number of segments acknowledged since then.
     acked: u32,
-    /// Largest excess of the present round trips and of those before.
+    /// Largest excess in the current window of round trips and in the previous one.
     most: [u32; 2],
     present: usize,
-    /// Age of the present round trips.
+    /// Age of the current window, round trips.
     rounds: u32,
 }
 
 impl Aggregation {
-    /// Begins to count.
+    /// Starts counting.
     pub fn begin(&mut self, now: Time) {
         (self.since, self.acked) = (now, 0);
     }
 
-    /// An ACK of so many segments at an estimated bandwidth in segments per second.
+    /// Processes an ACK of `acked` segments at an estimated bandwidth in segments per second.
     pub fn on_ack(&mut self, acked: u32, bandwidth: f64, cwnd: u32, round_start: bool, now: Time) {
         if acked == 0 {
             return;
@@ -52,7 +52,7 @@ impl Aggregation {
         self.most[self.present] = self.most[self.present].max(excess);
     }
 
-    /// What is added to the window, segments.
+    /// Returns the addition to the window, segments.
     pub fn allowance(&self, bandwidth: f64) -> u32 {
         let [present, before] = self.most;
         present.max(before).min((bandwidth * MOST.as_secs()) as u32)

@@ -1,4 +1,4 @@
-//! Whether a token bucket polices the flow, and at what rate (`bbr_lt_bw_sampling`; T. Flach et al., "An Internet-wide
+//! Detection of a policing token bucket and of its rate (`bbr_lt_bw_sampling`; T. Flach et al., "An Internet-wide
 //! analysis of traffic policing", SIGCOMM 2016).
 //!
 //! ```text
@@ -8,63 +8,63 @@
 
 use crate::sender::path_model::Totals;
 
-/// Round trips of the shortest interval.
+/// Minimum length of an interval, round trips.
 const LEAST_ROUNDS: u32 = 4;
-/// Lost over delivered segments in an interval with policing.
+/// Minimum ratio of lost to delivered segments in an interval with policing.
 const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
-/// Two rates are the same that differ by this share of the first,
+/// Maximum relative difference of two equal rates.
 const RATIO: f64 = 1.0 / 8.0;
-/// or by this, bytes per second.
+/// Maximum absolute difference of two equal rates, bytes per second.
 const DIFFERENCE: f64 = 4_000.0 / 8.0;
-/// Round trips for which the rate is used.
+/// Number of round trips for which the rate is used.
 const USED_ROUNDS: u32 = 48;
 
-/// What an ACK means for the search for a policer.
+/// Result of an ACK for the detection of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicerFinding {
-    /// Nothing.
+    /// No change.
     None,
-    /// There is one.
+    /// A policer is detected.
     Policed,
-    /// The rate that was found has been used for long enough.
+    /// The detected rate has been used for long enough.
     Over,
 }
 
-/// Search for a policer. Rates are in segments per second.
+/// State of the detection. Rates are in segments per second.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LongTerm {
     sampling: bool,
     rounds: u32,
     used: bool,
     rate: f64,
-    /// At the start of the interval.
+    /// Totals at the start of the interval.
     start: Totals,
 }
 
-/// What the search looks at of an ACK.
+/// Input from an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicerSample {
-    /// Delivered and lost.
+    /// Segments delivered and lost.
     pub totals: Totals,
-    /// The ACK shows a loss.
+    /// Whether the ACK reports a loss.
     pub losses: bool,
-    /// The application had too little to send.
+    /// Whether the application limited the flow.
     pub app_limited: bool,
-    /// A round trip begins.
+    /// Whether a round trip begins.
     pub round_start: bool,
-    /// The flow is in ProbeBW.
+    /// Whether the flow is in ProbeBW.
     pub in_probe_bw: bool,
     /// Payload of a segment, bytes.
     pub mss: f64,
 }
 
 impl LongTerm {
-    /// Rate of the policer, where the flow keeps to one.
+    /// Returns the rate of the detected policer.
     pub fn rate(&self) -> Option<f64> {
         self.used.then_some(self.rate)
     }
 
-    /// Begins anew.
+    /// Restarts the detection.
     pub fn reset(&mut self, totals: Totals) {
         *self = LongTerm { start: totals, ..LongTerm::default() };
     }
@@ -73,7 +73,7 @@ impl LongTerm {
         (self.start, self.rounds) = (totals, 0);
     }
 
-    /// An ACK.
+    /// Processes an ACK.
     pub fn on_sample(&mut self, sample: &PolicerSample) -> PolicerFinding {
         let totals = sample.totals;
         if self.used {
@@ -107,7 +107,7 @@ impl LongTerm {
         }
         let lost = (totals.lost - self.start.lost) as f64;
         let delivered = (totals.delivered - self.start.delivered) as f64;
-        // Linux counts the time of an interval in whole milliseconds.
+        // Linux counts the time of an interval in integer milliseconds.
         let ms = |totals: Totals| totals.delivered_at.as_nanos() / 1_000_000;
         let length_ms = ms(totals) - ms(self.start);
         if delivered == 0.0 || lost < LOSS_THRESHOLD * delivered || length_ms < 1 {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::units::{Span, Time};
 
-    /// Round trips of 100 ms with `delivered` and lost segments each, the losses at their ends.
+    /// Runs round trips of 100 ms with these numbers of delivered and lost segments, with losses at the end of each.
     fn rounds(search: &mut LongTerm, from: u64, all: &[(u64, u64)]) -> Vec<PolicerFinding> {
         let mut totals = Totals { delivered: from, lost: from, delivered_at: Time::ZERO };
         totals.delivered_at += Span::from_millis(from);
@@ -155,7 +155,7 @@ mod tests {
         all.iter().map(each).collect()
     }
 
-    /// The loss that begins the first interval is not part of it.
+    /// The loss that begins the first interval does not count in it.
     #[test]
     fn two_intervals_with_losses_and_the_same_rate_show_a_policer() {
         let mut search = LongTerm::default();

@@ -1,10 +1,10 @@
-//! What losses and marks show: bounds of bandwidth and of what may be in flight.
+//! Bounds of the bandwidth and of the data in flight, set by losses and marks.
 
 use super::{BETA, HEADROOM, LEAST_WINDOW, LOSS_THRESHOLD, Model, Sample, State, Undo};
 use crate::sender::Window;
 use crate::sender::path_model::{LostSegment, RateSample};
 
-/// Largest delivery rate of this and the last cycle of ProbeBW (`max_bw_filter`).
+/// Maximum delivery rate of the current and the previous cycle of ProbeBW (`max_bw_filter`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBandwidth {
     before: f64,
@@ -20,7 +20,7 @@ impl MaxBandwidth {
         self.present = self.present.max(rate);
     }
 
-    /// Another cycle begins; one without samples is no cycle.
+    /// Starts another cycle, unless the current one has no samples.
     pub(super) fn advance(&mut self) {
         if self.present > 0.0 {
             *self = MaxBandwidth { before: self.present, present: 0.0 };
@@ -28,7 +28,7 @@ impl MaxBandwidth {
     }
 }
 
-/// Bounds, and what is measured in the present round trip to set them.
+/// Bounds, and the measurements of the current round trip that set them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub bw_shortterm: f64,
@@ -39,11 +39,11 @@ pub(super) struct Bounds {
     pub is_loss_in_round: bool,
     pub loss_round_start: bool,
     loss_round_delivered: u64,
-    /// Places with losses in the present round trip, and in the one that has ended.
+    /// Number of discontiguous losses in the current round trip, and in the previous one.
     losses: u32,
     pub losses_of_round: u32,
     last_lost: Option<u64>,
-    /// Marked segments in the present round trip.
+    /// Number of marked segments in the current round trip.
     marks: u32,
     pub is_bw_probe_sample: bool,
     pub prev_probe_too_high: bool,
@@ -80,7 +80,7 @@ impl Bounds {
         (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
     }
 
-    /// Returns whether it is the first of the round trip.
+    /// Counts a loss. Returns whether it is the first of the round trip.
     pub(super) fn note_loss(&mut self, delivered: u64) -> bool {
         let first = !self.is_loss_in_round;
         if first {
@@ -168,7 +168,7 @@ impl Model {
         }
     }
 
-    /// Marks count as losses.
+    /// Processes marks as losses.
     pub(super) fn note_marks(&mut self, window: &Window, sample: &RateSample, rs: &Sample) {
         if sample.newly_marked == 0 && !sample.congestion {
             return;
@@ -197,7 +197,7 @@ impl Model {
         }
     }
 
-    /// What is to be in flight, unless congestion has cut the window.
+    /// Returns the target for the data in flight, limited by the window if congestion has reduced it.
     pub(super) fn target_inflight(&self, window: &Window) -> f64 {
         self.bdp().min(window.cwnd)
     }
@@ -236,7 +236,7 @@ impl Model {
     }
 }
 
-/// How much was in flight when losses came to be too many.
+/// Returns the data in flight at which the loss rate exceeded the threshold.
 fn inflight_at_loss(in_flight: f64, lost: f64) -> f64 {
     let (in_flight_before, lost_before) = (in_flight - 1.0, lost - 1.0);
     let prefix = (LOSS_THRESHOLD * in_flight_before - lost_before) / (1.0 - LOSS_THRESHOLD);

@@ -4,24 +4,24 @@ use super::{Model, Sample, State};
 use crate::sender::Window;
 use crate::units::{Span, Time};
 
-/// Most round trips from one Up to the next, those of a Reno flow that recovers from a loss.
+/// Maximum number of round trips between two Up states, as for a Reno flow that recovers from a loss.
 const RENO_ROUNDS: f64 = 63.0;
-/// Exponent of the largest step by which the long-term bound grows.
+/// Maximum exponent of the step by which the long-term bound grows.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// What ACKs tell with respect to the last probe (`ack_phase`).
+/// Data that ACKs report in relation to the last probe (`ack_phase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
-    /// Nothing.
+    /// No probe.
     #[default]
     Init,
-    /// Of what Refill sent.
+    /// Data sent in Refill.
     Refilling,
-    /// Still of what was sent before Up.
+    /// Data sent before Up.
     ProbeStarting,
-    /// Of what Up has sent.
+    /// Data sent in Up.
     ProbeFeedback,
-    /// The same after its end.
+    /// Data sent in Up, after the end of Up.
     ProbeStopping,
 }
 
@@ -89,7 +89,8 @@ impl Model {
         }
     }
 
-    /// A random time of 2 to 3 s, or as many round trips as a Reno flow with this window takes to recover from a loss.
+    /// Whether a random time of 2 to 3 s has passed, or the number of round trips that a Reno flow with this window
+    /// needs to recover from a loss.
     fn is_time_to_probe(&self, window: &Window) -> bool {
         let cycle = &self.cycle;
         let rounds = self.target_inflight(window).min(RENO_ROUNDS);
@@ -116,7 +117,7 @@ impl Model {
         self.full_bw_now
     }
 
-    /// Returns whether it has decided on a transition.
+    /// Adapts the long-term bounds. Returns whether it has made a transition.
     fn adapt_long_term_model(&mut self, window: &Window, rs: &Sample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
@@ -159,7 +160,7 @@ impl Model {
         }
     }
 
-    /// It grows by twice as many segments in each round trip as in the one before.
+    /// Doubles the growth of the long-term bound per round trip.
     fn raise_inflight_longterm_slope(&mut self, window: &Window) {
         let growth = f64::from(1u32 << self.cycle.bw_probe_up_rounds);
         self.cycle.bw_probe_up_rounds = (self.cycle.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);

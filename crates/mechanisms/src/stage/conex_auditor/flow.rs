@@ -1,4 +1,4 @@
-//! What is known of a flow: its balance, and where it stands in its sequence.
+//! State of an audited flow: its balance, and its sequence.
 
 use core::ops::{Add, Sub};
 
@@ -7,35 +7,35 @@ use crate::stage::slots::{FlowKey, Remembered};
 use crate::stage::{Declared, Passing, Sequence};
 use crate::units::{Span, Time};
 
-/// What was declared and what was met, in bytes.
+/// Declarations and congestion, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// C: declared as credit.
+    /// Credit declared, C.
     pub credit: i64,
-    /// E: declared as marked.
+    /// Marks declared, E.
     pub mark: i64,
-    /// L: declared as lost.
+    /// Losses declared, L.
     pub loss: i64,
-    /// What was met.
+    /// Congestion experienced.
     pub met: CongestionBytes,
 }
 
-/// Congestion that packets have met, in bytes.
+/// Congestion experienced by packets, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CongestionBytes {
-    /// M: marked.
+    /// Marked, M.
     pub marked: i64,
-    /// R: lost, as it shows.
+    /// Lost, R, as far as visible.
     pub lost: i64,
-    /// Missing once, until packets came that had been overtaken: no longer in `lost`.
+    /// Reordered: missing until they arrived, and no longer in `lost`.
     pub overtaken: i64,
-    /// D: dropped here for losses that were not declared.
+    /// Dropped here for undeclared losses, D.
     pub dropped: i64,
 }
 
 impl Balance {
-    /// Names and values of what is counted, none of which ever shrinks: what was missing stays counted when it
-    /// comes late, and is counted again as overtaken.
+    /// Returns names and values of the counts, none of which ever decreases: missing bytes stay counted if they arrive
+    /// late, and are counted again as reordered.
     pub fn counts(&self) -> [(&'static str, u64); 6] {
         let Balance { credit, mark, loss, met: CongestionBytes { marked, lost, overtaken, .. } } =
             *self;
@@ -50,7 +50,7 @@ impl Balance {
         named.map(|(name, bytes)| (name, bytes.try_into().expect("sums of lengths")))
     }
 
-    /// Names and values of what is declared beyond what was met: with credit, of marks, of losses.
+    /// Returns names and values of the declarations in excess of congestion: including credit, of marks, of losses.
     pub fn levels(&self) -> [(&'static str, f64); 3] {
         let Balance { credit, mark, loss, met: CongestionBytes { marked, lost, .. } } = *self;
         let all = credit + mark + loss - marked - lost;
@@ -97,28 +97,28 @@ impl Sub for Balance {
     }
 }
 
-/// A flow that has declared something.
+/// Flow with a declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedFlow {
-    /// Which.
+    /// Key of the flow.
     pub key: FlowKey,
-    /// When its last packet was here.
+    /// Arrival time of its last packet.
     pub seen: Time,
-    /// What it has declared and met.
+    /// Declarations and congestion.
     pub balance: Balance,
-    /// Bytes of it that came here.
+    /// Bytes that arrived.
     seen_bytes: i64,
-    /// Next number that has not been seen.
+    /// Next expected number.
     next: u32,
-    /// Numbers before that have not been seen, of the last so many: the least bit is that of the last.
+    /// Bit set of the missing numbers before that; the lowest bit is the last number.
     missing: u128,
-    /// When the packet before `next` was sent.
+    /// Send time of the packet before `next`.
     newest: Time,
-    /// When the last allowance began.
+    /// Start of the present allowance.
     began: Time,
-    /// What had been met then,
+    /// Congestion at that time.
     then: CongestionBytes,
-    /// and an allowance before: it has to be declared by now.
+    /// Congestion one allowance earlier, which has to be declared by now.
     due: CongestionBytes,
 }
 
@@ -132,14 +132,14 @@ impl Remembered for AuditedFlow {
     }
 }
 
-/// Of what comes, so much may be dropped here without being asked for, as it may of honest senders.
+/// Share of the bytes that may be dropped here without having to be declared, for honest senders.
 const SPARED: f64 = 0.001;
 
 impl AuditedFlow {
-    /// Why a packet is dropped where losses are not declared.
+    /// Drop reason for undeclared losses.
     pub const LOSSES: &str = "losses not declared";
 
-    /// Before its first packet here, which is this one.
+    /// Returns the state before this packet, its first.
     pub fn before(packet: &Passing) -> Self {
         AuditedFlow {
             key: FlowKey::of(packet),
@@ -155,7 +155,7 @@ impl AuditedFlow {
         }
     }
 
-    /// A packet of it is here.
+    /// Handles a packet of the flow.
     pub fn see(&mut self, packet: &Passing, allowance: Span, losses: LossSign) {
         self.seen = packet.now;
         if packet.now.since(self.began) >= allowance {
@@ -181,17 +181,17 @@ impl AuditedFlow {
         self.balance.met.overtaken -= len * newly_lost.min(0);
     }
 
-    /// A packet of it was dropped, and is not here.
+    /// Handles a packet of the flow that was dropped by the queue.
     pub fn lose(&mut self, packet: &Passing) {
         self.balance.met.lost += packet.len.get() as i64;
     }
 
-    /// A packet of it is dropped here for losses that were not declared.
+    /// Handles a packet of the flow that is dropped here for undeclared losses.
     pub fn punish(&mut self, packet: &Passing) {
         self.balance.met.dropped += packet.len.get() as i64;
     }
 
-    /// So many more packets are missing with this one, or fewer: one that was overtaken is not lost.
+    /// Returns the number of packets newly missing with this one; negative for a reordered one, which is not lost.
     fn newly_missing(&mut self, sequence: Sequence) -> i64 {
         let Sequence { number, sent, .. } = sequence;
         let ahead = (number as u32).wrapping_sub(self.next) as i32;
@@ -202,14 +202,14 @@ impl AuditedFlow {
             self.missing = before | ((1 << ahead.min(u128::BITS - 1)) - 1) << 1;
             return ahead.into();
         }
-        // What is further back than is remembered stays lost; what is not missing is here again.
+        // Numbers older than the window stay lost; numbers not missing are duplicates.
         let place = 1u128.checked_shl(!ahead as u32).unwrap_or(0);
         let fills = self.missing & place != 0;
         self.missing &= !place;
         -i64::from(fills && sent <= self.newest)
     }
 
-    /// Whether this packet has been here before.
+    /// Returns 1 if this packet's number has been seen before, else 0.
     fn newly_repeated(&mut self, Sequence { number, .. }: Sequence) -> i64 {
         let ahead = (number as u32).wrapping_sub(self.next) as i32;
         if ahead >= 0 {
@@ -218,8 +218,8 @@ impl AuditedFlow {
         (ahead < 0).into()
     }
 
-    /// By how many bytes declarations fall short of a `due` share of what was met, in that in which they
-    /// do so by most, and in what; of what this packet answers nothing is asked. `None` if it answers all.
+    /// Returns the reason and the number of bytes by which declarations fall short of a `due` share of the congestion,
+    /// for the kind with the largest shortfall; kinds that this packet declares are exempt. `None` if it declares all.
     pub fn missing(
         &self,
         declared: &Declared,

@@ -1,4 +1,4 @@
-//! Tests of the ConEx auditor: its rules one by one, honest senders, those who cheat, and floods.
+//! Tests of the ConEx auditor: rules, honest senders, cheats, and floods.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,7 +25,7 @@ const MARK: Declared = Declared { mark: true, ..CONEX };
 const LOSS: Declared = Declared { loss: true, ..CONEX };
 const CREDIT: Declared = Declared { credit: true, ..CONEX };
 
-/// The packet with this number, in transit since 50 ms.
+/// Returns the packet with this number, sent 50 ms before.
 fn packet(ms: u64, number: u64, declared: Declared) -> Passing {
     let sent = at(ms.saturating_sub(50));
     let sequence = Some(Sequence { connection: 0, number, sent });
@@ -36,7 +36,7 @@ fn marked(packet: Passing) -> Passing {
     Passing { ecn: Ecn::Ce, ..packet }
 }
 
-/// Probability with which it drops this packet, to the hundredth, and why.
+/// Returns the drop probability of this packet, in percent, and the reason.
 fn judged(auditor: &ConexAuditor, packet: Passing) -> (u32, &'static str) {
     let verdict = |draw: f64| auditor.clone().pass(&mut { packet }, || draw);
     let dropped = (0..100).filter(|&draw| verdict(f64::from(draw) / 100.0) != Passage::On).count();
@@ -47,7 +47,7 @@ fn judged(auditor: &ConexAuditor, packet: Passing) -> (u32, &'static str) {
     (dropped as u32, reason)
 }
 
-/// An auditor who has let these packets pass.
+/// Returns an auditor that has seen these packets.
 fn after(packets: impl IntoIterator<Item = Passing>) -> ConexAuditor {
     let mut auditor = ConexAuditor::new(params());
     for mut packet in packets {
@@ -56,7 +56,7 @@ fn after(packets: impl IntoIterator<Item = Passing>) -> ConexAuditor {
     auditor
 }
 
-/// So many packets that give credit, one after the other.
+/// Returns `n` consecutive packets that give credit.
 fn credited(n: u64) -> impl Iterator<Item = Passing> {
     (0..n).map(|number| packet(0, number, CREDIT))
 }
@@ -64,7 +64,7 @@ fn credited(n: u64) -> impl Iterator<Item = Passing> {
 #[test]
 fn what_is_not_declared_yet_has_to_be_covered_by_credit_at_once() {
     let met = |n: u64| (5..5 + n).map(|number| marked(packet(10, number, CONEX)));
-    // 5 packets of credit, 4 of slack: with (n + 1)·0.98 − 5 beyond that, p is a fourth for each.
+    // 5 packets of credit, 4 of slack: for (n + 1)·0.98 − 5 above that, p is a fourth for each.
     for (n, want) in [(0, 0), (8, 0), (9, 20), (10, 45), (12, 94)] {
         let auditor = after(credited(5).chain(met(n)));
         let next = marked(packet(20, 5 + n, CONEX));
@@ -72,7 +72,7 @@ fn what_is_not_declared_yet_has_to_be_covered_by_credit_at_once() {
         assert!(percent.abs_diff(want) <= 1, "after {n} marks: {percent} %, not {want} %");
         for answer in [MARK, LOSS, CREDIT] {
             let answer = Passing { declared: answer, ..next };
-            assert_eq!(judged(&auditor, answer).0, 0, "whoever declares answers");
+            assert_eq!(judged(&auditor, answer).0, 0, "a declaration is exempt");
         }
     }
     let auditor = after(credited(5).chain(met(12)));
@@ -92,11 +92,13 @@ fn marks_and_losses_are_declared_as_what_they_are_and_within_an_allowance() {
     assert_eq!(judged(&auditor, Passing { declared: MARK, ..late }).0, 0, "it answers");
 }
 
-/// Who declares half of its losses declares half of what is dropped for the other half, and does not pay by that.
+/// A sender that declares half of its losses also declares half of the auditor's drops, and that does not reduce its
+/// debt.
 #[test]
 fn what_is_dropped_for_losses_is_to_be_declared_but_for_what_honest_senders_may_lose() {
     let mut auditor = after(credited(100));
-    // 50 are missing, of which 25 are declared; then all that does not declare is dropped, and half of that declared.
+    // 50 are missing, of which 25 are declared; then all packets without a declaration are dropped, and half of those
+    // are declared.
     auditor.pass(&mut packet(10, 150, CONEX), || 0.9);
     let mut number = 150;
     let mut send = |auditor: &mut ConexAuditor, ms: u64, declared| {
@@ -148,15 +150,15 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     let last = u64::from(u32::MAX);
     let over_the_end = [(10, last / 2, 1), (11, last - 1, 2), (12, last + 3, 8), (13, last, 3)];
     let before = balance(&over_the_end[..2]);
-    assert_eq!(balance(&over_the_end) - before, 3.0 - 1.0, "numbers begin anew");
+    assert_eq!(balance(&over_the_end) - before, 3.0 - 1.0, "numbers wrap");
 }
 
-/// RFC 7713, section 5.5: near the sender a loss shows by what it sends again.
+/// RFC 7713, section 5.5: near the sender a loss shows as a retransmission.
 #[test]
 fn near_the_sender_a_loss_is_what_is_sent_again() {
     let params = ConexAuditorParams { losses: LossSign::Repeat, ..params() };
     let mut auditor = ConexAuditor::new(params);
-    // 9 was dropped in transit from the sender to here, 2 and 3 behind: it sends all three again.
+    // 9 was lost between the sender and the auditor, 2 and 3 behind it: all three are retransmitted.
     let first = (0..13).filter(|&number| number != 9);
     for mut packet in first.map(|number| packet(number, number, CREDIT)) {
         assert_eq!(auditor.pass(&mut packet, || 0.9), Passage::On);
@@ -179,7 +181,7 @@ fn near_the_sender_a_loss_is_what_is_sent_again() {
     assert_eq!(owed(&auditor), 2.0);
 }
 
-/// A balance of user 0, in full packets.
+/// Returns a balance of user 0, in full packets.
 fn packets(auditor: &ConexAuditor, level: &str) -> f64 {
     let mut found = f64::NAN;
     auditor.levels(0, at(0), &mut |what, bytes| {
@@ -190,7 +192,7 @@ fn packets(auditor: &ConexAuditor, level: &str) -> f64 {
     found
 }
 
-/// RFC 7713, section 5.5: at the bottleneck a loss is what its queue drops, whatever headers show.
+/// RFC 7713, section 5.5: at the bottleneck a loss is a drop by its queue, regardless of headers.
 #[test]
 fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
@@ -200,7 +202,7 @@ fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     for mut packet in credited(5).map(hidden) {
         assert_eq!(auditor.pass(&mut packet, || 0.0), Passage::On);
     }
-    // A gap is none here, nor is an acknowledgement anybody's debt, nor what takes no part.
+    // A gap is no loss here, and acknowledgements and packets outside ConEx have no debt.
     auditor.pass(&mut packet(1, 9, CREDIT), || 0.0);
     let ack = Passing { is_ack: true, ..packet(2, 10, CONEX) };
     [ack, packet(2, 10, Declared::default())]
@@ -214,7 +216,7 @@ fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
     assert_eq!(packets(&auditor, "balance_bytes"), 6.0 - 12.0);
 }
 
-/// Those that declare nothing have no state, and are found out there although nothing can be marked.
+/// Flows without declarations have no state, and are detected there even if nothing can be marked.
 #[test]
 fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
     let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
@@ -229,15 +231,16 @@ fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
             auditor.pass(&mut unmarkable(ms), || 0.5) == Passage::Drop("nothing declared")
         })
         .count();
-    // A packet counts a hundred times; all are dropped until what is left of that is half the slack, two packets.
+    // A packet counts a hundred times; all are dropped until the remaining balance is half the slack, two packets.
     assert_eq!(dropped, 98);
-    // Whoever gives credit has a state of its own from the first packet on, though that is lost.
+    // A flow that gives credit has its own state from the first packet on, even if that is dropped.
     auditor.observe_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
     assert_eq!(auditor.undeclared, 3000.0);
     assert_eq!(packets(&auditor, "loss_balance_bytes"), -1.0);
 }
 
-/// RFC 7713, section 5.5: what is not ECN-capable and is marked in its tunnel, whose end will drop it.
+/// RFC 7713, section 5.5: a packet that is not ECN-capable and is marked in its tunnel will be dropped by the tunnel
+/// egress.
 #[test]
 fn before_the_end_of_a_tunnel_a_loss_is_a_mark_around_what_is_not_capable() {
     let params = ConexAuditorParams { losses: LossSign::Tunnel, ..params() };
@@ -259,24 +262,24 @@ fn before_the_end_of_a_tunnel_a_loss_is_a_mark_around_what_is_not_capable() {
     .enumerate()
     {
         let declared = if number == 0 { CREDIT } else { CONEX };
-        // Gaps are none.
+        // Gaps are no losses.
         auditor.pass(&mut inside(inner, outer, packet(1, 2 * number as u64, declared)), || 0.9);
         let met = ["loss_balance_bytes", "mark_balance_bytes"].map(|what| -packets(&auditor, what));
         assert_eq!(met, [f64::from(lost), f64::from(marked)], "{inner:?} in {outer:?}");
     }
-    // Who declares nothing owes it, too, though it itself can be told of no mark.
+    // Undeclared flows have this debt, too, though they cannot receive marks.
     let undeclared = Passing { flow: 1, ..packet(2, 0, CONEX) };
     auditor.pass(&mut inside(Ecn::NotEct, Ecn::Ce, undeclared), || 0.9);
     assert!(auditor.undeclared > 0.0);
 }
 
-/// RFC 7713, section 5.5: of what hides its sequence, as by encryption, marks alone are audited.
+/// RFC 7713, section 5.5: for packets with a hidden sequence, as with encryption, only marks are audited.
 #[test]
 fn where_no_sequence_shows_marks_alone_are_audited() {
     let hidden = |packet: Passing| Passing { sequence: None, ..packet };
     let mut auditor = after(credited(5).map(hidden));
     for ms in 0..2_000 {
-        // Half of all are lost in transit, and nothing says so.
+        // Half of the packets are lost, which is not visible.
         assert_eq!(auditor.pass(&mut hidden(packet(ms, 2 * ms, CONEX)), || 0.0), Passage::On);
     }
     let mut met = BTreeMap::new();
@@ -294,7 +297,7 @@ fn where_no_sequence_shows_marks_alone_are_audited() {
 fn what_is_counted_never_shrinks_when_packets_were_overtaken() {
     let mut auditor = after(credited(1));
     let mut before = BTreeMap::new();
-    // 1, 2 and 3 are missing with 4, of 1500 B; then two of them come after all, smaller and larger than that.
+    // 1, 2 and 3 are missing when 4, of 1500 B, arrives; then two of them arrive, smaller and larger than that.
     for (ms, number, len) in [(10, 4, 1500), (11, 1, 9000), (12, 2, 40), (13, 5, 1500)] {
         let sequence = Some(Sequence { connection: 0, number, sent: at(number) });
         let (len, packet) = (Bytes::new(len), packet(ms, 0, CONEX));
@@ -326,7 +329,7 @@ fn packets_outside_conex_and_acknowledgements_are_not_looked_at() {
     }
 }
 
-/// RFC 7713: no state without a declaration; the undeclared share a balance.
+/// RFC 7713: no state without a declaration; undeclared flows share a balance.
 #[test]
 fn a_sender_that_declares_nothing_has_no_state_and_shares_one_balance() {
     let mut auditor = ConexAuditor::new(params());
@@ -343,7 +346,7 @@ fn a_sender_that_declares_nothing_has_no_state_and_shares_one_balance() {
     assert_eq!(judged(&auditor, Passing { flow: 7, ..packet(1, 0, CREDIT) }), (0, ""));
 }
 
-/// Without marks nothing could be held against them: 6 kB pass in each half of a second.
+/// Without marks they would have no debt: 6 kB pass in each half of a second.
 #[test]
 fn of_what_declares_nothing_and_cannot_be_marked_next_to_nothing_passes() {
     let mut auditor = after([]);
@@ -360,41 +363,41 @@ fn of_what_declares_nothing_and_cannot_be_marked_next_to_nothing_passes() {
     assert_eq!(judged(&auditor, packet(10_000, 0, CONEX)), (0, ""), "and the others another");
 }
 
-/// How a sender declares.
+/// Declaration behaviour of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Habit {
     Honest,
-    /// Says that it takes part, and declares nothing.
+    /// Uses ConEx, and declares nothing.
     Never,
-    /// Gives credit, and declares this share of what it meets.
+    /// Gives credit, and declares this share of its congestion.
     Part(f64),
-    /// So many round trips later.
+    /// Declares with a delay of this number of round trips.
     Late(usize),
-    /// Marks as losses.
+    /// Declares marks as losses.
     LossForMark,
-    /// Much credit at first, then nothing.
+    /// Gives much credit at first, then declares nothing.
     Hoard,
-    /// A new flow every few round trips; each gives a little credit and declares nothing.
+    /// Starts a new flow every few round trips; each gives a little credit and declares nothing.
     Whitewash,
 }
 
-/// The path of a flow, round trip by round trip of 100 ms.
+/// Path of a flow, in round trips of 100 ms.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// Packets in the first round trip, and by what they grow in each.
+    /// Packets in the first round trip, and growth per round trip.
     window: (f64, f64),
     marks: f64,
     losses: f64,
-    /// Of packets that arrive up to eight places later.
+    /// Share of packets that arrive up to eight places later.
     out_of_order: f64,
-    /// Of round trips after which nothing is heard.
+    /// Share of round trips whose feedback is delayed.
     unheard: f64,
 }
 
 const CALM: Path =
     Path { window: (20.0, 1.0), marks: 0.05, losses: 0.01, out_of_order: 0.0, unheard: 0.0 };
 
-/// A sender: what it knows, and what it has not declared yet, in packets.
+/// Sender: congestion known and not declared yet, in packets.
 struct Sender {
     habit: Habit,
     flow: u32,
@@ -460,7 +463,7 @@ impl Dice {
     }
 }
 
-/// The share of its packets that a sender loses to the auditor in so many round trips.
+/// Returns the share of a sender's packets dropped by the auditor.
 fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
     let (mut auditor, mut dice) = (ConexAuditor::new(params()), Dice(1));
     let mut sender = Sender::new(habit, 0);
@@ -484,7 +487,7 @@ fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
             let mut packet = Passing { now, declared, sequence, ..Passing::of_user(0) };
             packet.flow = sender.flow;
             if dice.roll() < path.losses {
-                // What was declared on it is declared again.
+                // Lost declarations are repeated.
                 met[0] += f64::from(u8::from(declared.mark));
                 met[1] += 1.0 + f64::from(u8::from(declared.loss));
                 sender.retransmissions.push_back(number);
@@ -517,8 +520,7 @@ fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
     dropped as f64 / sent as f64
 }
 
-/// Under 0.1 %: in slow start, when packets come out of order, and when a fifth of what receivers tell is
-/// heard a round trip later.
+/// Under 0.1 %: in slow start, with reordering, and with a fifth of the feedback delayed by a round trip.
 #[test]
 fn honest_senders_lose_almost_nothing() {
     for (path, rounds) in [
@@ -536,7 +538,7 @@ fn honest_senders_lose_almost_nothing() {
     }
 }
 
-/// Whoever understates loses more packets than it spares declarations; mostly all of them.
+/// A cheat loses more packets than it saves declarations, usually all.
 #[test]
 fn a_sender_that_understates_loses_more_than_it_spares() {
     for (habit, at_least) in [
@@ -553,8 +555,8 @@ fn a_sender_that_understates_loses_more_than_it_spares() {
     }
 }
 
-/// A new flow with a little credit gains at most what that covers and the slack: its congestion beyond is
-/// dropped at once. What credit it gives, it pays for at the policer.
+/// A new flow with a little credit gains at most that credit and the slack: packets with congestion beyond are dropped
+/// at once. The policer charges for the credit.
 #[test]
 fn a_new_flow_gets_no_further_than_its_credit_and_the_slack() {
     let rough = Path { window: (200.0, 1.0), marks: 0.3, ..CALM };
@@ -562,7 +564,7 @@ fn a_new_flow_gets_no_further_than_its_credit_and_the_slack() {
     assert!(lost > 0.5, "{lost}");
 }
 
-/// A million flows that declare once and are gone, beside honest ones: no more than 16 MiB, and those lose
+/// A million flows that declare once and end, besides honest ones: memory stays below 16 MiB, and honest flows lose
 /// less than 1 %.
 #[test]
 fn a_flood_of_identities_takes_no_more_memory_and_evicts_no_one() {

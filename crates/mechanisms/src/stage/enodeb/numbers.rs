@@ -1,37 +1,37 @@
-//! Which of the numbers of a tunnel's packets have arrived: exact whatever is lost, overtaken or sent again.
+//! Sequence numbers that have arrived in a tunnel: exact under loss, reordering and duplication.
 
 use core::ops::Range;
 
-/// A packet may come behind so many that were sent after it and still be told from one that came before.
+/// Reordering up to which a late packet is distinguished from a duplicate, packets.
 pub const MEMORY: u64 = 1024;
 const WORDS: usize = (MEMORY / 64) as usize;
 
-/// The numbers of a tunnel's packets, which headers have modulo 2¹⁶. They go on from the latest: a gap of more than
-/// 32,767 packets is not seen as one.
+/// Sequence numbers of a tunnel's packets, which headers carry modulo 2¹⁶. They are extended relative to the latest: a
+/// gap of more than 32,767 packets is not recognized.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    /// One more than the highest that has arrived.
+    /// Highest number that has arrived, plus one.
     next: u64,
     received: u64,
-    /// Of the last [`MEMORY`] numbers, those that have arrived.
+    /// Bit set of the last [`MEMORY`] numbers that have arrived.
     arrived: [u64; WORDS],
 }
 
-/// What a number says of the packet that has it.
+/// Status of a packet by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SequenceStatus {
-    /// It is the latest, and these numbers before it are missing so far.
+    /// The packet is the latest, and the numbers in this range are missing so far.
     Latest(Range<u64>),
-    /// Others have overtaken it, and it was missing until now.
+    /// The packet was overtaken by others, and was missing until now.
     Late,
-    /// It has arrived before.
+    /// The packet has arrived before.
     Again,
-    /// So many have overtaken it that nothing is known of it: it counts as missing.
+    /// The packet is too late for its status to be known: it counts as missing.
     Stale,
 }
 
 impl Numbers {
-    /// A packet with this number arrives.
+    /// Records the arrival of a packet with this number.
     pub fn arrive(&mut self, sequence: u16) -> SequenceStatus {
         let ahead = sequence.wrapping_sub(self.next as u16) as i16;
         match u64::try_from(ahead) {
@@ -75,17 +75,17 @@ impl Numbers {
         }
     }
 
-    /// How many have arrived.
+    /// Returns the number of packets that have arrived.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// How many of those up to the latest have not.
+    /// Returns the number of missing packets up to the latest.
     pub const fn missing(&self) -> u64 {
         self.next - self.received
     }
 
-    /// The latest number, as a header has it; nothing before the first.
+    /// Returns the latest number modulo 2¹⁶; 0 before the first.
     pub const fn latest(&self) -> u16 {
         (self.next as u16).wrapping_sub(1)
     }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(numbers.arrive(2), SequenceStatus::Again);
         assert_eq!((numbers.received(), numbers.missing()), (2, 1));
         assert_eq!(numbers.arrive(1024), SequenceStatus::Latest(3..1024));
-        assert_eq!(numbers.arrive(1), SequenceStatus::Late, "as far behind as can be told");
+        assert_eq!(numbers.arrive(1), SequenceStatus::Late, "as late as can be distinguished");
         numbers.arrive(1025);
         numbers.arrive(1026);
         assert_eq!(
@@ -132,8 +132,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of all that have arrived, from any number on, with gaps, repeats and up to 900 places
-        /// of disorder.
+        /// Compared with a set of all arrivals, from any number on, with gaps, duplicates and reordering of up to 900
+        /// places.
         #[test]
         fn counts_are_those_of_a_set(
             start in 0..200_000u64,

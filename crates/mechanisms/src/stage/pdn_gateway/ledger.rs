@@ -1,17 +1,17 @@
-//! What the beginning of a tunnel knows of what its packets have met, and which reports it believes.
+//! Ledger of a tunnel at its beginning: reported congestion, and validation of reports.
 
 use crate::stage::report::TunnelReport;
 
-/// A tunnel, from its beginning.
+/// Ledger of a tunnel at its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelLedger {
     /// Address of its end.
     end: u32,
-    /// Packets that have entered; the next has this number, modulo 2¹⁶.
+    /// Number of packets that have entered; the next has this number, modulo 2¹⁶.
     sent: u64,
-    /// One more than the latest number that has been reported.
+    /// Latest number reported, plus one.
     expected: u64,
-    /// The latest report that was believed.
+    /// Latest accepted report.
     reported: ReportedCounts,
 }
 
@@ -20,31 +20,31 @@ pub struct TunnelLedger {
 pub struct ReportedCounts {
     /// Packets that arrived.
     pub received: u32,
-    /// Marked before they arrived.
+    /// Packets marked before they arrived.
     pub marked_before: u32,
-    /// Not arrived.
+    /// Packets that did not arrive.
     pub dropped_before: u32,
-    /// Lost on the radio.
+    /// Packets lost on the radio.
     pub dropped_here: u32,
 }
 
-/// Why a report is not believed.
+/// Reason for rejecting a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no tunnel of this number.
     NoTunnel,
     /// It does not come from the tunnel's end.
     Stranger,
-    /// It has come before.
+    /// It is a duplicate.
     Replayed,
-    /// A later one has come before.
+    /// It is older than an accepted one.
     Old,
-    /// It tells what cannot be.
+    /// Its contents are impossible.
     Forged,
 }
 
 impl Refusal {
-    /// All of them, with what they are called in counts.
+    /// All reasons, with their names in counts.
     pub const ALL: [(Refusal, &'static str); 5] = [
         (Refusal::NoTunnel, "reports_on_no_tunnel"),
         (Refusal::Stranger, "reports_from_strangers"),
@@ -55,24 +55,24 @@ impl Refusal {
 }
 
 impl TunnelLedger {
-    /// Of a tunnel to this address, before its first packet.
+    /// Returns the ledger of a tunnel to this address, before its first packet.
     pub fn beginning(end: u32) -> Self {
         TunnelLedger { end, sent: 0, expected: 0, reported: ReportedCounts::default() }
     }
 
-    /// A packet enters. Returns its number, as its header has it.
+    /// Records a packet that enters. Returns its number, modulo 2¹⁶.
     pub const fn send(&mut self) -> u16 {
         self.sent += 1;
         (self.sent - 1) as u16
     }
 
-    /// What the latest report that was believed has told.
+    /// Returns the counters of the latest accepted report.
     pub const fn reported(&self) -> ReportedCounts {
         self.reported
     }
 
-    /// A report arrives. If it is believed, returns what its counters have grown by; those dropped before may have
-    /// shrunk, by packets that others had overtaken.
+    /// Handles a report. If it is accepted, returns the increments of its counters; those dropped before may have
+    /// decreased, by reordered packets.
     pub fn take(&mut self, report: &TunnelReport) -> Result<[i32; 4], Refusal> {
         if report.from != self.end {
             return Err(Refusal::Stranger);
@@ -113,7 +113,7 @@ impl ReportedCounts {
         ReportedCounts { received, marked_before, dropped_before, dropped_here }
     }
 
-    /// What has come since: received, marked, dropped before, dropped here.
+    /// Returns the increments: received, marked, dropped before, dropped here.
     const fn since(self, before: ReportedCounts) -> [i32; 4] {
         [
             self.received.wrapping_sub(before.received) as i32,

@@ -1,4 +1,4 @@
-//! A bucket, and what is known of whoever has it.
+//! Account of a flow or user: its bucket, and its measurements.
 
 use super::{Policed, ReEcnPolicerParams, Signals, Taken, tcp_fair_bytes_per_sec};
 use crate::stage::ReEcn;
@@ -6,44 +6,45 @@ use crate::stage::slots::{FlowKey, Remembered};
 use crate::token_bucket::{BucketRule, Credit, TokenBucket};
 use crate::units::{Bytes, Span, Time, TokenRate, Tokens};
 
-/// What all accounts of a policer have in common.
+/// Common part of a policer's accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountRules {
     rule: BucketRule,
     tokens: Taken,
     counts_packets: bool,
-    /// r, in tokens per second.
+    /// Maximum fill rate r, tokens per second.
     most: u64,
     k: f64,
-    /// 8 k / T, by which B is near at hand for whoever has T as configured; 0 where it is not.
+    /// 8 k / T, for the fast computation of B with the configured T; 0 if T is measured.
     per_byte: f64,
     weight: f64,
     signals: Signals,
-    /// T as configured [s], and for how long a rate is measured at least that has it.
+    /// Configured T, s.
     round_trip_s: f32,
+    /// Shortest measurement of a rate with the configured T.
     least_span: Span,
 }
 
-/// Of a flow, or of a user. Whatever is not needed exactly has four bytes, since there may be a million of them.
+/// Account of a flow or user. Fields that need not be exact have four bytes, since there may be a million accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     key: FlowKey,
     bucket: TokenBucket,
-    /// N; 0 before the first positive packet.
+    /// Mean interval N, packets; 0 before the first positive packet.
     interval: f32,
-    /// Packets since the last event began, this one included.
+    /// Packets since the start of the last event, including this one.
     since: u32,
-    /// When it did [ms].
+    /// Start of the last event, ms.
     event_ms: u32,
-    /// s, mean size of packets [B]; 0 before the first.
+    /// Mean packet size s, bytes; 0 before the first.
     size: f32,
-    /// T [s]; 0 between a request and the first data, if it is measured.
+    /// Round trip T, s; 0 between a request and the first data, if it is measured.
     round_trip_s: f32,
-    /// When the rate was measured last, or the request came [µs]; only differences count.
+    /// Time of the last rate measurement, or of the request, µs; only differences count.
     measured_us: u32,
-    /// What has come since that counts for it [B].
+    /// Bytes that have arrived since then.
     bytes: u32,
-    /// B_i, or positive volume with "positive" tokens [B/s].
+    /// Arrival rate B_i, or rate of positive volume with "positive" tokens, B/s.
     rate: f32,
 }
 
@@ -57,18 +58,18 @@ impl Remembered for Account {
     }
 }
 
-/// What is computed in two ways may differ by so much of a token, below [`FAST`].
+/// Tolerance in tokens between the two computations, below [`FAST`].
 const NEAR: f64 = 1.0 / 1024.0;
-/// Up to so many tokens per second a few roundings make less than [`NEAR`].
+/// Fill rate in tokens per second up to which rounding errors stay below [`NEAR`].
 const FAST: f64 = (1_u64 << 38) as f64;
-/// From here on numbers are whole.
+/// Above this, floating-point numbers are integers.
 const ONES: f64 = (1_u64 << 52) as f64;
 
 const fn micros(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
 
-/// A rate is measured for at least so long.
+/// Shortest measurement of a rate.
 const LEAST_SPAN: Span = Span::from_millis(10);
 
 fn least_span(round_trip_s: f32) -> Span {
@@ -76,7 +77,7 @@ fn least_span(round_trip_s: f32) -> Span {
 }
 
 impl AccountRules {
-    /// As parameters have it.
+    /// Returns the rules for these parameters.
     pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
         let round_trip_s = params.least_round_trip_s();
         let most = match params.fill_rate {
@@ -101,13 +102,13 @@ impl AccountRules {
         }
     }
 
-    /// For how long a rate is measured at least.
+    /// Returns the shortest measurement of a rate.
     #[inline]
     fn least_span(&self, round_trip_s: f32) -> Span {
         if round_trip_s == self.round_trip_s { self.least_span } else { least_span(round_trip_s) }
     }
 
-    /// What a packet's size is in tokens.
+    /// Returns a packet's size in tokens.
     fn size(&self, len: Bytes) -> Credit {
         match self.counts_packets {
             true => Credit::of_tokens(Tokens::Packets { thousandths: 1000 }),
@@ -127,7 +128,7 @@ impl AccountRules {
 }
 
 impl Account {
-    /// Before its first packet, which is this one.
+    /// Returns the account before this packet, its first.
     pub fn beginning(packet: &Policed, law: &AccountRules, round_trip_s: f64) -> Self {
         Account {
             key: packet.key(),
@@ -143,10 +144,10 @@ impl Account {
         }
     }
 
-    /// A packet has come: what comes in until then does at the rate from before, `fill_rate_now` where that is known, and
-    /// what it says counts from now on.
+    /// Handles an arriving packet: the inflow until then is at the previous rate, `fill_rate_now` if that is known, and
+    /// its declaration counts from now on.
     pub fn see(&mut self, packet: &Policed, law: &AccountRules, fill_rate_now: Option<u64>) {
-        // Whatever comes into a full one.
+        // No inflow matters to a full bucket.
         let is_full = self.bucket.fill_before() == law.rule.depth();
         let rule = match is_full {
             true => law.rule,
@@ -173,13 +174,13 @@ impl Account {
         self.measure_rate(packet, law);
     }
 
-    /// The N at which what comes would be allowed.
+    /// Returns the N at which the arrival rate would be allowed.
     fn interval_of_rate(&self, law: &AccountRules) -> f32 {
         let packets_per_round_trip = self.rate * self.round_trip_s / self.size;
         (packets_per_round_trip / law.k as f32).powi(2)
     }
 
-    /// Whether a positive packet is not of the event before.
+    /// Whether a positive packet begins a new event.
     fn begins_event(&mut self, now: Time, law: &AccountRules) -> bool {
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
         let since_ms = f64::from(now_ms.wrapping_sub(self.event_ms));
@@ -192,7 +193,7 @@ impl Account {
         begins
     }
 
-    /// So long ago the rate was measured.
+    /// Returns the time since the last rate measurement.
     const fn since_measured(&self, now: Time) -> Span {
         Span::from_micros(micros(now).wrapping_sub(self.measured_us) as u64)
     }
@@ -213,7 +214,7 @@ impl Account {
         }
     }
 
-    /// A request begins a round trip, and data ends it; nobody has a shorter one than `least_s`.
+    /// Measures T: a request begins a round trip, and data ends it; results are at least `least_s`.
     pub fn measure(&mut self, packet: &Policed, least_s: f64) {
         if packet.is_request {
             (self.round_trip_s, self.measured_us, self.bytes) = (0.0, micros(packet.now), 0);
@@ -223,18 +224,18 @@ impl Account {
         }
     }
 
-    /// p; `None` before anything is declared.
+    /// Returns p; `None` before the first declaration.
     fn declared_share(&self, law: &AccountRules) -> Option<f64> {
         (self.interval > 0.0).then(|| 1.0 / f64::from(self.longer(law)))
     }
 
-    /// 1/p.
+    /// Returns 1/p.
     fn longer(&self, law: &AccountRules) -> f32 {
         let open = self.since as f32;
         if open > self.interval { self.mean_with(open, law) } else { self.interval }
     }
 
-    /// What comes in, in tokens per second.
+    /// Returns the fill rate, tokens per second.
     fn tokens_per_sec(&self, law: &AccountRules) -> f64 {
         if law.tokens == Taken::Positive {
             return law.most as f64;
@@ -248,7 +249,7 @@ impl Account {
         fair.unwrap_or(most).min(most)
     }
 
-    /// The same in whole tokens, as a bucket takes it.
+    /// Returns the fill rate in whole tokens per second, as a bucket takes it.
     #[inline]
     pub fn fill_rate_now(&self, law: &AccountRules) -> u64 {
         if self.interval == 0.0 {
@@ -262,7 +263,8 @@ impl Account {
         self.tokens_per_sec(law) as u64
     }
 
-    /// The same by one root and no division, where it is so far from whole numbers that roundings make no difference.
+    /// Returns [`Self::fill_rate_now`] by one root and no division, if it is far enough from integers that rounding
+    /// makes no difference.
     #[inline]
     fn at_hand(&self, law: &AccountRules) -> Option<u64> {
         if self.round_trip_s != law.round_trip_s {
@@ -270,7 +272,7 @@ impl Account {
         }
         let root = libm::sqrt(f64::from(self.longer(law)));
         let near = (law.per_byte * f64::from(self.size) * root).min(FAST);
-        // Where the last digit is one, adding rounds to whole numbers.
+        // Adding rounds to an integer where the last digit is one.
         let rounded = near + ONES;
         let part = near - (rounded - ONES);
         let whole = rounded.to_bits() - ONES.to_bits() - u64::from(part < 0.0);
@@ -278,12 +280,12 @@ impl Account {
         is_clear.then_some(whole.min(law.most))
     }
 
-    /// Whether the bucket has nothing for this packet, which it has just seen.
+    /// Whether the bucket is empty for this packet, which it has just seen.
     pub fn is_empty(&self, packet: &Policed, law: &AccountRules) -> bool {
         self.bucket.fill_before() < law.size(packet.len)
     }
 
-    /// p_l: the share of what comes that is beyond what comes in; all of it until a round trip has told how much comes.
+    /// Returns p_l: the share of the arrival rate above the fill rate; 1 until a round trip has given the arrival rate.
     pub fn excess(&self, law: &AccountRules) -> f64 {
         if self.rate == 0.0 {
             return 1.0;
@@ -293,14 +295,14 @@ impl Account {
         (1.0 - allowed / f64::from(self.rate)).clamp(0.0, 1.0)
     }
 
-    /// A packet passes that it has just seen, so that nothing has come in since, at whatever rate.
+    /// Charges a packet that it has just seen, so that there is no further inflow.
     pub fn charge(&mut self, packet: &Policed, law: &AccountRules) {
         if law.takes(packet.says) {
             self.bucket.take(&law.rule, packet.now, law.size(packet.len));
         }
     }
 
-    /// Fill [B or packets], p, and what comes in [bit/s or packets/s], after the packet seen last.
+    /// Returns the fill [B or packets], p, and the fill rate [bit/s or packets/s], after the last packet.
     pub fn levels(&self, law: &AccountRules) -> [f64; 3] {
         let fill = self.bucket.fill_before();
         let (fill, per_sec) = match law.counts_packets {

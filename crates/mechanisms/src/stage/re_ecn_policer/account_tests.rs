@@ -1,4 +1,4 @@
-//! What comes into a bucket, worked out in two ways.
+//! Tests of the fill rate, computed in two ways.
 
 use super::super::{BucketScope, Outside, Sanction};
 use super::*;
@@ -32,7 +32,7 @@ fn account(law: &AccountRules, size: f32, interval: f32, since: u32) -> Account 
     Account { size, interval, since, ..Account::beginning(&first, law, round_trip_s) }
 }
 
-/// One bit/s for a root of 1, so that the roots of squares are whole numbers: these are left to the long way.
+/// Roots of squares are integers, which the fast computation leaves to the exact one.
 #[test]
 fn a_whole_number_is_not_recognised_by_its_neighbours() {
     let law = law(1_000_000, 1.0, Span::from_secs(8));
@@ -42,7 +42,7 @@ fn a_whole_number_is_not_recognised_by_its_neighbours() {
 }
 
 proptest! {
-    /// To the last token, whatever is known of somebody.
+    /// Equal to the last token, for any state of the account.
     #[test]
     fn what_is_at_hand_is_what_the_law_says(
         most_bps in 1..1_000_000_000_000_u64,

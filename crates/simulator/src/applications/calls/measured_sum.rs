@@ -7,29 +7,29 @@
 //! ```
 //!
 //! S. Jamin, S. Shenker, P. Danzig, "Comparison of measurement-based admission control algorithms for controlled-load
-//! service", INFOCOM 1997. Differs from it: a window is not begun anew when a call is let in.
+//! service", INFOCOM 1997. Differs from the paper: admitting a call does not restart the window.
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan;
 
-/// The load that was measured, and what it leaves room for.
+/// Measured load and the resulting admission decision.
 pub struct MeasuredSum {
-    /// υμ, bit/s.
+    /// Load limit υμ, bit/s.
     limit_bps: f64,
     sample: Span,
     window: Span,
     sample_ends: Time,
     window_ends: Time,
-    /// Sent since the sample began.
+    /// Bytes sent since the sample began.
     sampled: Bytes,
-    /// ν, bit/s.
+    /// Load estimate ν, bit/s.
     load_bps: f64,
     /// Largest sample of the window, bit/s.
     largest_bps: f64,
 }
 
 impl MeasuredSum {
-    /// Before any packet.
+    /// Returns the estimator with a load of zero.
     pub fn new(plan: &plan::MeasuredSum) -> Self {
         MeasuredSum {
             limit_bps: plan.limit.as_bps() as f64,
@@ -43,13 +43,13 @@ impl MeasuredSum {
         }
     }
 
-    /// A packet of a call passes.
+    /// Counts a packet of a call.
     pub fn on_packet(&mut self, size: Bytes, now: Time) {
         self.until(now);
         self.sampled = self.sampled + size;
     }
 
-    /// Whether there is room for a call of this rate, which then begins.
+    /// Whether a call of this rate is admitted. If so, its rate is added to the load.
     pub fn admits(&mut self, rate: Rate, now: Time) -> bool {
         self.until(now);
         let sum_bps = self.load_bps + rate.as_bps() as f64;
@@ -60,7 +60,7 @@ impl MeasuredSum {
         admits
     }
 
-    /// Ends the samples and windows that are over.
+    /// Closes the samples and windows that have ended by `now`.
     fn until(&mut self, now: Time) {
         while self.sample_ends <= now {
             let sample_bps = self.sampled.as_bits() as f64 / self.sample.as_secs();

@@ -1,4 +1,4 @@
-//! Probes that go ahead of calls: a call is blocked if one comes back marked, or not at all.
+//! Probing before calls: a call is blocked if a probe comes back marked or is lost.
 
 use std::collections::VecDeque;
 
@@ -8,35 +8,35 @@ use tidegate_scenario::plan::Probing;
 use super::super::streams::label::DatagramKind;
 use super::super::{Carrier, End};
 
-/// An answer on the wire: IPv4, UDP, and a number.
+/// Length of an answer on the wire: IPv4, UDP, and a number.
 const ANSWER: Bytes = Bytes::new(36);
 
-/// What an answer means for the call that asked.
+/// Outcome of an answer for the probing call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbeOutcome {
-    /// Nothing yet, or no more.
+    /// Undecided, or decided before.
     Open,
-    /// It is blocked.
+    /// The call is blocked.
     Blocked,
-    /// It begins, after having asked at that time.
+    /// The call is admitted.
     Admitted {
-        /// When.
+        /// Time of the request.
         asked: Time,
     },
 }
 
-/// Calls that probe, in the order in which they asked.
+/// Probing calls, in the order of their requests.
 pub struct Prober {
-    /// n.
+    /// Probes per call, n.
     per_call: u64,
     spacing: Span,
     size: Bytes,
     patience: Span,
     ecn: bool,
     asking: VecDeque<Asking>,
-    /// The number of the first of them.
+    /// Number of the first of these calls.
     first: u64,
-    /// Probes to come: when, and of which call.
+    /// Probes to be sent: time and call.
     to_come: VecDeque<(Time, u64)>,
     sent: u64,
 }
@@ -50,7 +50,7 @@ struct Asking {
 }
 
 impl Prober {
-    /// Before any call.
+    /// Returns a prober without calls.
     pub fn new(plan: &Probing, ecn: bool) -> Self {
         Prober {
             per_call: plan.probes.0.into(),
@@ -65,17 +65,17 @@ impl Prober {
         }
     }
 
-    /// The measured time begins.
+    /// Starts the measured time.
     pub fn measure(&mut self) {
         self.sent = 0;
     }
 
-    /// Probes sent in the measured time.
+    /// Returns the number of probes sent in the measured time.
     pub fn probes(&self) -> u64 {
         self.sent
     }
 
-    /// A call asks.
+    /// Starts probing for a new call.
     pub fn ask(&mut self, carrier: &mut impl Carrier) {
         let asked = carrier.now();
         let deadline = asked + self.spacing * (self.per_call - 1) + self.patience;
@@ -85,7 +85,7 @@ impl Prober {
         self.send(call, carrier);
     }
 
-    /// Sends the next probe of a call that is not decided, and plans the one after.
+    /// Sends the next probe of an undecided call and schedules the following one.
     fn send(&mut self, call: u64, carrier: &mut impl Carrier) {
         let Some(asking) = self.asking_as(call) else { return };
         let number = call * self.per_call + self.asking[asking].sent;
@@ -99,13 +99,13 @@ impl Prober {
         }
     }
 
-    /// The place of a call, if it is not decided.
+    /// Returns the index of a call, if it is undecided.
     fn asking_as(&self, call: u64) -> Option<usize> {
         let place = call.checked_sub(self.first)? as usize;
         self.asking.get(place).is_some_and(|asking| !asking.is_decided).then_some(place)
     }
 
-    /// The application has been woken. Returns how many calls are blocked since answers did not come.
+    /// Handles a wake-up. Returns the number of calls blocked because answers are missing.
     pub fn wake(&mut self, carrier: &mut impl Carrier) -> u64 {
         let now = carrier.now();
         while let Some((_, call)) = self.to_come.pop_front_if(|(at, _)| *at <= now) {
@@ -123,7 +123,7 @@ impl Prober {
         blocked
     }
 
-    /// The answer to a probe has come.
+    /// Handles the answer to a probe.
     pub fn on_answer(&mut self, number: u64, marked: bool) -> ProbeOutcome {
         let Some(place) = self.asking_as(number / self.per_call) else { return ProbeOutcome::Open };
         let asking = &mut self.asking[place];
@@ -138,7 +138,7 @@ impl Prober {
     }
 }
 
-/// The receiver answers a probe.
+/// Sends the receiver's answer to a probe.
 pub fn answer(number: u64, marked: bool, carrier: &mut impl Carrier) {
     let kind = if marked { DatagramKind::Marked } else { DatagramKind::Probe };
     carrier.send_datagram(End::Receiver, kind.label(number), ANSWER, false);

@@ -1,8 +1,8 @@
-//! How many calls were asked for, blocked, and in progress.
+//! Counts of calls requested, blocked, and in progress.
 
 use tidegate_mechanisms::units::{Span, Time};
 
-/// Counts of calls, and how many there were at once, over time.
+/// Counts of calls, and time averages of the number in progress.
 #[derive(Default)]
 pub struct CallProgress {
     since: Time,
@@ -10,18 +10,18 @@ pub struct CallProgress {
     blocked: u64,
     begun: u64,
     ended: u64,
-    /// From asking to beginning, all together.
+    /// Total time from requests to beginnings.
     waited: Span,
     now: u64,
     most: u64,
     changed: Time,
-    /// Integrals over time of how many, and of its square.
+    /// Integrals over time of the number of calls and of its square.
     calls_s: f64,
     squares_s: f64,
 }
 
 impl CallProgress {
-    /// The measured time begins: all counts but that of those in progress do so, too.
+    /// Starts the measured time: resets all counts but the number in progress.
     pub fn measure(&mut self, now: Time) {
         let in_progress = self.now;
         *self = CallProgress {
@@ -41,7 +41,7 @@ impl CallProgress {
         self.blocked += 1;
     }
 
-    /// One begins that was asked for at that time.
+    /// Counts the beginning of a call that was requested at `asked`.
     pub fn on_begun(&mut self, asked: Time, now: Time) {
         self.until(now);
         self.begun += 1;
@@ -66,7 +66,7 @@ impl CallProgress {
         (self.calls_s + calls * time_s, self.squares_s + calls * calls * time_s)
     }
 
-    /// What there is to tell, now that it is so late.
+    /// Reports the metrics at `now`.
     pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let (calls_s, squares_s) = self.integrals(now);
         let time_s = (now - self.since).as_secs();
@@ -77,7 +77,7 @@ impl CallProgress {
         each("ended", self.ended as f64);
         each("blocking", self.blocked as f64 / (self.blocked + self.begun) as f64);
         each("calls", mean);
-        // Of a number that never changes rounding would leave a little less than nothing.
+        // Rounding would leave a variance slightly below zero for a constant number.
         each("calls_variance", (squares_s / time_s - mean * mean).max(0.0));
         each("most_calls", self.most as f64);
         each("set_up_s", self.waited.as_secs() / self.begun as f64);

@@ -1,31 +1,31 @@
-//! A gateway that sees packets and nothing else: it tells a new call by the silence before it.
+//! Gateway that sees only packets: it recognizes a new call by the silence before it.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Gateway;
 
 use crate::random::Stream;
 
-/// When each source of a site has sent last, as its gateway knows it.
+/// Last send times of the sources of a site, as its gateway knows them.
 pub struct Watch {
     silence: Span,
-    /// By source; `None`: never, or so long ago that it was forgotten.
+    /// Last send time by source; `None` if it never sent or the gateway has forgotten it.
     last_sent: Vec<Option<Time>>,
     passed: u64,
 }
 
 impl Watch {
-    /// Before any packet.
+    /// Returns a gateway that has seen no packets.
     pub fn new(plan: &Gateway) -> Self {
         let sources = plan.sources.0 as usize;
         Watch { silence: plan.silence, last_sent: vec![None; sources], passed: 0 }
     }
 
-    /// The source of the next call.
+    /// Draws the source of the next call.
     pub fn source(&self, random: &mut Stream) -> u32 {
         random.up_to(self.last_sent.len() as u64 - 1) as u32
     }
 
-    /// Whether what a source begins now passes as part of what it sent before.
+    /// Whether a call of `source` beginning now is taken for a continuation of its earlier packets.
     pub fn passes(&mut self, source: u32, now: Time) -> bool {
         let last = self.last_sent[source as usize];
         let passes = last.is_some_and(|last| now < last + self.silence);
@@ -35,17 +35,17 @@ impl Watch {
         passes
     }
 
-    /// A source sends a packet.
+    /// Records a packet of a source.
     pub fn on_packet(&mut self, source: u32, now: Time) {
         self.last_sent[source as usize] = Some(now);
     }
 
-    /// The measured time begins.
+    /// Starts the measured time.
     pub fn measure(&mut self) {
         self.passed = 0;
     }
 
-    /// Calls of the measured time that passed unasked.
+    /// Returns the number of calls in the measured time that passed without admission control.
     pub fn passed(&self) -> u64 {
         self.passed
     }

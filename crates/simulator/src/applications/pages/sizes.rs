@@ -1,31 +1,31 @@
-//! Sizes by a truncated power tail (S. Zimmermann's dissertation, 2005, section 5.6.4).
+//! Sizes with a truncated Pareto distribution (S. Zimmermann's dissertation, 2005, section 5.6.4).
 //!
 //! ```text
 //! density ∝ x^(−a−1)   from L to H                   with y = ln(x/L), ℓ = ln(H/L):  ∝ exp(−a y) from 0 to ℓ
 //! mean    = L · g((1 − a) ℓ) / g(−a ℓ)               g(z) = (exp(z) − 1)/z
 //! ```
 //!
-//! The exponent a is printed nowhere; it follows from the mean, which falls with it.
+//! The exponent a is not printed; it follows from the mean, which decreases as a increases.
 
 use tidegate_mechanisms::units::Bytes;
 
 use crate::random::Stream;
 
-/// No exponent is larger: sizes are then within a thousandth of their least, or below −this of their largest.
+/// Bound of |a|: sizes are then within a thousandth of the smallest, or of the largest for negative a.
 const STEEPEST: f64 = 1e3;
 
-/// Sizes between two limits with a given mean.
+/// Distribution of sizes between two limits with a given mean.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerTail {
     smallest: f64,
-    /// a.
+    /// Exponent a.
     exponent: f64,
-    /// ℓ, logarithm of the largest over the smallest.
+    /// Logarithm ℓ of the ratio of the largest to the smallest size.
     octaves: f64,
 }
 
 impl PowerTail {
-    /// From `smallest` to `largest`, with a mean between them.
+    /// Returns the distribution between `smallest` and `largest`, with a mean between them.
     pub fn new(smallest: Bytes, mean: Bytes, largest: Bytes) -> Self {
         let octaves = libm::log(largest.as_f64() / smallest.as_f64());
         let mut sizes = PowerTail { smallest: smallest.as_f64(), exponent: 0.0, octaves };
@@ -46,7 +46,7 @@ impl PowerTail {
         self.smallest * libm::exp(log_of_g(above) - log_of_g(below))
     }
 
-    /// Draws one: where the distribution has a share of the sizes below it.
+    /// Draws a size by inversion of the distribution function.
     pub fn draw(&self, random: &mut Stream) -> Bytes {
         let (share, steep) = (random.unit(), -self.exponent * self.octaves);
         let height = if steep.abs() < 1e-9 {
@@ -61,7 +61,7 @@ impl PowerTail {
     }
 }
 
-/// ln((exp(z) − 1)/z), for any z.
+/// Returns ln((exp(z) − 1)/z), for any z.
 fn log_of_g(z: f64) -> f64 {
     if z.abs() < 1e-9 {
         0.0
@@ -82,7 +82,7 @@ mod tests {
         (sizes, (0..200_000).map(|_| sizes.draw(&mut random).get()).collect())
     }
 
-    /// Solved by hand for 100 B to 10 MB around 10 kB: 0.6536. Half of the objects are then below 288 B.
+    /// Solved by hand for 100 B to 10 MB with a mean of 10 kB: a = 0.6536. The median is then 288 B.
     #[test]
     fn the_dissertations_objects_have_an_exponent_of_two_thirds() {
         let (sizes, all) = drawn(100, 10_000, 10_000_000);
@@ -91,7 +91,7 @@ mod tests {
         assert!((small - 0.5).abs() < 0.01, "{small}");
     }
 
-    /// Those with a mean near the middle of a line, of its logarithm, and near either end.
+    /// Means near the middle of the range, near the middle of its logarithm, and near either end.
     #[test]
     fn sizes_have_their_mean_and_stay_between_their_limits() {
         for (smallest, mean, largest) in [

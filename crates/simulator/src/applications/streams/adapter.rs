@@ -1,11 +1,11 @@
-//! Which quality of a video is sent, by the price of its path.
+//! Selection of a video's quality by the price of its path.
 //!
 //! ```text
 //! x ← x + κT (w - p x)                          with each frame, or with each of its packets       (7.3.1)
 //! better if x > rate of the better · f_incr,  worse if x < own rate · f_decr,  at full frames     (7.3.2)
 //! ```
 //!
-//! (T. Zimmermann's dissertation, section 7.3.2.) The target rate x starts at that of the worst quality.
+//! (T. Zimmermann's dissertation, section 7.3.2.) The target rate x starts at the rate of the worst quality.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use tidegate_scenario::plan::{Increase, PriceAdaptation, Updates};
 
 use crate::random::Stream;
 
-/// What all streams of a video have in common.
+/// Parameters shared by all streams of a video.
 pub struct VideoRules {
     plan: PriceAdaptation,
-    /// Of each quality, bit/s.
+    /// Rates of the qualities, bit/s.
     rates: Vec<f64>,
 }
 
 impl VideoRules {
-    /// Of a video whose worst quality has this rate.
+    /// Returns the rules of a video whose worst quality has this rate.
     pub fn new(worst: Rate, plan: &PriceAdaptation) -> Arc<Self> {
         let better = plan.better.0.iter().map(|quality| quality.rate);
         let rates = core::iter::once(worst).chain(better);
@@ -31,32 +31,32 @@ impl VideoRules {
     }
 }
 
-/// A stream whose quality follows the price.
+/// Quality adaptation of one stream.
 pub struct Adapter {
     rules: Arc<VideoRules>,
     quality: usize,
     is_stopped: bool,
-    /// x, bit/s.
+    /// Target rate x, bit/s.
     target_bps: f64,
-    /// A better quality may be taken at random.
+    /// Whether a better quality may be taken at random.
     may_increase: bool,
-    /// Since when a better quality could be taken.
+    /// Time since which a better quality is affordable.
     could_since: Option<Time>,
 }
 
-/// The next frame of a stream.
+/// Next frame of a stream.
 #[derive(Clone, Copy)]
 pub struct Frame {
-    /// Its quality can be another than that of the one before.
+    /// Whether the quality can change at this frame.
     pub is_full: bool,
-    /// Packets of it in the present quality.
+    /// Number of packets in the present quality.
     pub packets: usize,
-    /// When it is sent.
+    /// Send time.
     pub now: Time,
 }
 
 impl Adapter {
-    /// In the worst quality.
+    /// Returns the adapter in the worst quality.
     pub fn new(rules: &Arc<VideoRules>) -> Self {
         Adapter {
             quality: 0,
@@ -68,17 +68,17 @@ impl Adapter {
         }
     }
 
-    /// x, bit/s.
+    /// Returns the target rate x, bit/s.
     pub fn target_bps(&self) -> f64 {
         self.target_bps
     }
 
-    /// The present one, 0 the worst; `None` if nothing is sent.
+    /// Returns the present quality, 0 the worst; `None` if nothing is sent.
     pub fn quality(&self) -> Option<usize> {
         (!self.is_stopped).then_some(self.quality)
     }
 
-    /// The quality of the next frame, at this price of the path; `None` if it is not sent.
+    /// Returns the quality of the next frame at this price of the path; `None` if the frame is not sent.
     pub fn choose(&mut self, frame: Frame, price: f64, random: &mut Stream) -> Option<usize> {
         let updates = match self.rules.plan.updates {
             Updates::EachFrame => 1,
@@ -93,14 +93,14 @@ impl Adapter {
         self.quality()
     }
 
-    /// (7.3.1).
+    /// Updates the target rate, (7.3.1).
     fn update(&mut self, price: f64) {
         let plan = &self.rules.plan;
         let willingness_bps = plan.willingness.as_bps() as f64;
         self.target_bps += plan.gain.0 * (willingness_bps - price * self.target_bps);
     }
 
-    /// (7.3.2).
+    /// Selects the quality, (7.3.2).
     fn decide(&mut self, now: Time, random: &mut Stream) {
         let VideoRules { plan, rates } = &*self.rules;
         let (above, below) = (plan.increase_above.0, plan.decrease_below.0);
@@ -120,8 +120,8 @@ impl Adapter {
         }
     }
 
-    /// Whether a better quality that could be taken is. By (7.3.4) the flag is spent where the dice decide against
-    /// it, too.
+    /// Whether an affordable better quality is taken. By (7.3.4) the flag is also cleared if the random decision is
+    /// negative.
     fn takes_better(&mut self, now: Time, random: &mut Stream) -> bool {
         match &self.rules.plan.increase {
             Increase::Always => true,
@@ -141,7 +141,7 @@ impl Adapter {
     }
 }
 
-/// What is told at the end, over all frames.
+/// Metrics of qualities over all frames.
 #[derive(Default)]
 pub struct QualityReport {
     frames: u64,
@@ -153,7 +153,7 @@ pub struct QualityReport {
 }
 
 impl QualityReport {
-    /// A frame for which a stream that had one quality has chosen another or the same, at this price.
+    /// Counts a frame, the quality before and after it, and the price.
     pub fn add(&mut self, before: Option<usize>, adapter: &Adapter, price: f64) {
         self.frames += 1;
         self.target_bps += adapter.target_bps();
@@ -167,7 +167,7 @@ impl QualityReport {
         }
     }
 
-    /// Means over the frames, which come so often, and sums.
+    /// Reports means over the frames, which are `frame_interval` apart, and sums.
     pub fn metrics(&self, frame_interval: Span, each: &mut dyn FnMut(&'static str, f64)) {
         let frames = self.frames as f64;
         each("target_rate_bps", self.target_bps / frames);
@@ -185,7 +185,7 @@ mod tests {
     use tidegate_mechanisms::units::{Factor, Share, Step};
     use tidegate_scenario::plan::{Patience, Quality};
 
-    /// Willing to pay a tenth of the better of two qualities, with a gain that takes it there at once.
+    /// An adapter whose willingness to pay is a tenth of the better of two rates, with a gain that settles at once.
     fn adapter(increase: Increase) -> Adapter {
         assert!(increase.errors().is_empty());
         let worst = Rate::from_bps(1_000_000);
@@ -204,7 +204,7 @@ mod tests {
         Adapter::new(&VideoRules::new(worst, &plan))
     }
 
-    /// The quality of a full frame at that second, if the target settles at once where this price has it.
+    /// Returns the quality of a full frame at that second, if the target settles at once for this price.
     fn at(adapter: &mut Adapter, second: u64, price: f64) -> Option<usize> {
         let now = Time::ZERO + Span::from_millis(1_000 * second);
         let mut random = Stream::new(1, "adapter");

@@ -1,5 +1,5 @@
-//! How a sender of datagrams learns what became of them: reports of counters that only grow, so that a lost report
-//! hides nothing (T. Zimmermann's dissertation, section 7.3.2).
+//! Feedback for senders of datagrams: reports of cumulative counters, so that a lost report loses no information (T.
+//! Zimmermann's dissertation, section 7.3.2).
 
 use std::collections::VecDeque;
 
@@ -8,48 +8,47 @@ use tidegate_mechanisms::units::{Bytes, Share, Span, Time};
 use super::super::{Carrier, End};
 use super::label::DatagramKind;
 
-/// A report on the wire: IPv4, UDP and a receiver report of RTCP with three counters.
+/// Length of a report on the wire: IPv4, UDP and an RTCP receiver report with three counters.
 const REPORT: Bytes = Bytes::new(72);
 
-/// Price of a path on which so many packets were sent, came through, and were marked: `((sent − received) +
-/// marked)/sent` (7.3.3). What has overtaken a packet counts it as lost for once, and then it comes: hence within
-/// 0 and 1.
+/// Returns the price of a path from the packets sent, received and marked: `((sent − received) + marked)/sent` (7.3.3).
+/// A reordered packet counts as lost in one report and as received in the next, so the result is limited to 0 to 1.
 pub fn path_price(sent: u64, received: u64, marked: u64) -> f64 {
     (((sent as f64 - received as f64) + marked as f64) / sent as f64).clamp(0.0, 1.0)
 }
 
-/// The moving average of prices, once there is one more of this weight.
+/// Returns the moving average after one more price of this weight.
 pub fn averaged(mean: Option<f64>, price: f64, weight: f64) -> f64 {
     mean.map_or(price, |mean| mean + weight * (price - mean))
 }
 
-/// What a receiver has counted.
+/// Cumulative counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counters {
-    /// Beyond the highest number that has arrived: so many had been sent by then.
+    /// Highest number that has arrived plus one: at least this many packets had been sent.
     sent: u64,
     received: u64,
     marked: u64,
 }
 
-/// Both ends of the path on which counters come back.
+/// Both ends of the feedback path.
 pub struct StreamFeedback {
     interval: Span,
     price_weight: f64,
-    /// The receiver's.
+    /// Counters at the receiver.
     counted: Counters,
     reported: Counters,
     due: Option<Time>,
-    /// Reports in transit, with their numbers: what they say.
+    /// Reports in transit: number and counters.
     unconfirmed: VecDeque<(u64, Counters)>,
     reports: u64,
-    /// The sender's.
+    /// Counters known to the sender.
     known: Counters,
     price: Option<(f64, Time)>,
 }
 
 impl StreamFeedback {
-    /// Reports so often, of which the newest has this weight in the price.
+    /// Returns feedback with a report every `interval`, of which the newest has `price_weight` in the price.
     pub fn new(interval: Span, price_weight: Share) -> Self {
         StreamFeedback {
             interval,
@@ -64,7 +63,7 @@ impl StreamFeedback {
         }
     }
 
-    /// The `number`th packet of the stream has arrived.
+    /// Handles the arrival of the stream's packet `number`.
     pub fn on_packet(&mut self, number: u64, marked: bool, carrier: &mut impl Carrier) {
         self.counted.sent = self.counted.sent.max(number + 1);
         self.counted.received += 1;
@@ -78,7 +77,7 @@ impl StreamFeedback {
         }
     }
 
-    /// The application has been woken: sends the report that is due, and none where there is nothing new.
+    /// Handles a wake-up: sends the due report, unless no packet has arrived since the last.
     pub fn wake(&mut self, carrier: &mut impl Carrier) {
         if self.due.is_none_or(|due| carrier.now() < due) {
             return;
@@ -101,8 +100,8 @@ impl StreamFeedback {
         carrier.wake_at(due);
     }
 
-    /// The `number`th report has arrived. Those before it that have not are lost, and what they said is in this one.
-    /// Returns the price that it tells of, before it is averaged.
+    /// Handles the arrival of report `number`. Earlier reports that have not arrived are lost; the counters of this one
+    /// include theirs. Returns its price before averaging.
     pub fn on_report(&mut self, number: u64, now: Time) -> Option<f64> {
         while let Some((first, counters)) = self.unconfirmed.pop_front() {
             if first == number {
@@ -115,7 +114,7 @@ impl StreamFeedback {
         None
     }
 
-    /// The price of the path since the report before, (7.3.3), and its moving average.
+    /// Returns the price of the path since the previous report, (7.3.3), and updates its moving average.
     fn learn(&mut self, counters: Counters, now: Time) -> Option<f64> {
         let sent = counters.sent - self.known.sent;
         let received = counters.received - self.known.received;
@@ -130,12 +129,12 @@ impl StreamFeedback {
         Some(price)
     }
 
-    /// The mean price of the path, of which the last report came when; `None` before the first.
+    /// Returns the mean price of the path and the arrival time of the last report; `None` before the first.
     pub fn price(&self) -> Option<(f64, Time)> {
         self.price
     }
 
-    /// For so long nothing was sent, so that nothing was marked: the mean forgets as if reports had said so.
+    /// Decays the mean over a time in which nothing was sent, as if reports had given a price of zero.
     pub fn fade(&mut self, time: Span) {
         if let Some((mean, _)) = &mut self.price {
             let reports = time.as_secs() / self.interval.as_secs();

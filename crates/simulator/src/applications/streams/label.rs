@@ -1,21 +1,21 @@
-//! What the number of a datagram says.
+//! Encoding of a datagram's purpose in its number.
 
-/// What a datagram is for.
+/// Purpose of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
-    /// A piece of a frame; or, from the receiver, a report.
+    /// Piece of a frame; from the receiver, a report.
     Stream,
-    /// A probe; or, from the receiver, the answer to one that came without a mark.
+    /// Probe; from the receiver, the answer to an unmarked probe.
     Probe,
-    /// From the receiver: the answer to a probe that came with a mark.
+    /// From the receiver: the answer to a marked probe.
     Marked,
 }
 
-/// Bits of what is numbered; packets have 48 for both.
+/// Bits of the sequence number; packets have 48 bits for kind and number.
 const NUMBER: u32 = 46;
 
 impl DatagramKind {
-    /// As a packet has it: the `number`th of its kind.
+    /// Returns the packet's label for the `number`th datagram of this kind.
     pub fn label(self, number: u64) -> u64 {
         debug_assert!(number < 1 << NUMBER);
         let kind = match self {
@@ -26,7 +26,7 @@ impl DatagramKind {
         kind << NUMBER | number
     }
 
-    /// What a packet is for, and which of its kind it is.
+    /// Returns the kind and the number within the kind.
     pub fn of(label: u64) -> (Self, u64) {
         let kind = match label >> NUMBER {
             0 => DatagramKind::Stream,

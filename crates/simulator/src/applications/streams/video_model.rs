@@ -1,54 +1,57 @@
-//! A video as its frames' sizes: a model of MPEG-4.
+//! Video source that draws frame sizes from a model of MPEG-4.
 //!
-//! A group of twelve frames, IBBPBBPBBPBB, with mean sizes in the ratio 4 : 2 : 1 of I, P and B; the activity of
-//! the scene, which lasts from group to group; and what is new in a frame. Both are lognormal:
+//! A group has twelve frames, IBBPBBPBBPBB, with mean sizes in the ratio 4 : 2 : 1 of I, P and B. Each size is scaled
+//! by the activity of the scene, which is correlated from group to group, and by an independent factor per frame. Both
+//! are lognormal:
 //!
 //! ```text
 //! size = mean · kind · scene · frame,   ln scene: autoregressive from group to group with a memory of 5 s
 //! ```
 //!
-//! Where nothing else is asked for, scenes vary by 0.5 of their mean and frames by 0.4, so that all frames vary by 0.97
-//! and groups by 0.5 to 0.52, as those of *Mr. Bean* in medium quality do, a video of 184 kb/s: 0.97 and 0.50 (F. Fitzek,
-//! M. Reisslein, "MPEG-4 and H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics
-//! of the trace library).
+//! By default, scenes vary by 0.5 of their mean and frames by 0.4, so that all frames vary by 0.97 and groups by 0.5 to
+//! 0.52. The video *Mr. Bean* in medium quality (184 kb/s) has 0.97 and 0.50 (F. Fitzek, M. Reisslein, "MPEG-4 and
+//! H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics of the trace library).
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 use tidegate_scenario::plan::{self, FrameSizes};
 
 use crate::random::Stream;
 
-/// Headers of IPv4, UDP and RTP on each packet, bytes.
+/// Length of the IPv4, UDP and RTP headers of each packet, bytes.
 const HEADER_BYTES: f64 = 40.0;
-/// The largest datagram of UDP over IPv4, without its headers, and without RTP's.
+/// Largest payload of a UDP datagram over IPv4, without the RTP header, bytes.
 const LARGEST_FRAME_BYTES: f64 = 65_535.0 - HEADER_BYTES;
-/// Frames of a group, and from one that is coded by itself or by one before it to the next.
+/// Frames of a group.
 const GROUP: usize = 12;
+/// Distance of I and P frames.
 const PREDICTED_EACH: usize = 3;
-/// How long the activity of a scene is remembered.
+/// Correlation time of a scene's activity, seconds.
 const SCENE_S: f64 = 5.0;
 
-/// Variance of the logarithm of a lognormal variable that varies so much around its mean.
+/// Returns the variance of the logarithm of a lognormal variable with this coefficient of variation.
 fn log_variance(variation: f64) -> f64 {
     libm::log1p(variation * variation)
 }
 
-/// How the sizes of a video's frames vary.
+/// Statistics of a video's frame sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
-    /// Mean sizes of an I and of a P frame, as multiples of a B frame's.
+    /// Mean size of an I frame, as a multiple of a B frame's.
     full: f64,
+    /// Mean size of a P frame, as a multiple of a B frame's.
     predicted: f64,
-    /// Mean of a group's, in the same unit.
+    /// Mean size over a group, in the same unit.
     group_mean: f64,
-    /// Variances of the logarithms of scenes and of frames.
+    /// Variance of the logarithm of a scene's activity.
     scene: f64,
+    /// Variance of the logarithm of a frame's factor.
     frame: f64,
-    /// What is left of a scene's activity a group later.
+    /// Correlation of the activity from one group to the next.
     memory: f64,
 }
 
 impl Statistics {
-    /// As a scenario has them.
+    /// Returns the statistics of a scenario.
     pub fn new(video: Option<&plan::VideoModel>, frame_interval: Span) -> Self {
         let default = plan::MpegModel::default();
         let plan::MpegModel { full, predicted, scenes, frames } = match video {
@@ -66,7 +69,7 @@ impl Statistics {
         }
     }
 
-    /// Mean size of the frame in this place of a group.
+    /// Returns the mean size of the frame at this place of a group.
     fn mean_at(&self, place: usize) -> f64 {
         let kind = match place {
             0 => self.full,
@@ -77,27 +80,27 @@ impl Statistics {
     }
 }
 
-/// A video that is being sent.
+/// State of the model for one video.
 pub struct ModelledVideo {
-    /// The next frame's place in its group.
+    /// Place of the next frame in its group.
     place: usize,
-    /// The activity of the scene, standard normal.
+    /// Activity of the scene, standard normal.
     scene: f64,
 }
 
 impl ModelledVideo {
-    /// One that begins somewhere in its middle.
+    /// Returns a video that begins at a random place of a group.
     pub fn somewhere(random: &mut Stream) -> Self {
         let place = random.up_to(GROUP as u64 - 1) as usize;
         ModelledVideo { place, scene: random.normal() }
     }
 
-    /// Whether the next frame is a full one, which says all of its picture.
+    /// Whether the next frame is a full one, coded without reference to others.
     pub fn is_at_full_frame(&self) -> bool {
         self.place == 0
     }
 
-    /// The size of the next frame, where 1 is the mean of all.
+    /// Returns the size of the next frame, relative to the mean of all.
     pub fn next(&mut self, own: &Statistics, random: &mut Stream) -> f64 {
         if self.place == 0 {
             let news = libm::sqrt(1.0 - own.memory * own.memory);
@@ -111,17 +114,17 @@ impl ModelledVideo {
     }
 }
 
-/// How frames of a video become packets.
+/// Packetization of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Payload of a frame of size 1, bytes: of a mean frame of the model, or of a byte of a file's.
+    /// Payload of a frame of size 1, bytes: the mean frame of the model, or one byte of a file's frame.
     mean_bytes: f64,
     /// Largest payload of a packet, bytes.
     payload_bytes: f64,
 }
 
 impl Cut {
-    /// A video at `rate` on the wire, in packets of at most `packet_size`.
+    /// Returns the packetization of a video at `rate` on the wire, in packets of at most `packet_size`.
     pub fn new(
         rate: Rate,
         frame_interval: Span,
@@ -130,8 +133,8 @@ impl Cut {
     ) -> Self {
         let payload_bytes = packet_size.get() as f64 - HEADER_BYTES;
         let wire_bytes = rate.as_bps() as f64 / 8.0 * frame_interval.as_secs();
-        // More payload needs more packets, but each byte of it only a small part of a header: each step leaves
-        // that part of the last one's error.
+        // More payload needs more packets, but each byte adds only a small part of a header: each step reduces the
+        // error by that factor.
         let mut cut = Cut { mean_bytes: wire_bytes - HEADER_BYTES, payload_bytes };
         for _ in 0..30 {
             cut.mean_bytes = wire_bytes - HEADER_BYTES * cut.mean_packets(statistics);
@@ -139,7 +142,7 @@ impl Cut {
         cut
     }
 
-    /// Frames of a file: as they are, or scaled to a rate on the wire.
+    /// Returns the packetization of a file's frames: unscaled, or scaled to a rate on the wire.
     pub fn of_file(
         sizes: &FrameSizes,
         rate: Option<Rate>,
@@ -150,7 +153,7 @@ impl Cut {
         let mut cut = Cut { mean_bytes: 1.0, payload_bytes };
         let Some(rate) = rate else { return cut };
         let wire_bytes = rate.as_bps() as f64 / 8.0 * frame_interval.as_secs();
-        // As above, but that the packets are counted.
+        // As above, except that the packets are counted.
         for _ in 0..12 {
             let packets = |&bytes: &u32| cut.packets(f64::from(bytes)).count() as f64;
             let packets: f64 = sizes.bytes().iter().map(packets).sum();
@@ -160,7 +163,8 @@ impl Cut {
         cut
     }
 
-    /// Packets of a frame, on average: one, and another for each multiple of a packet's payload that it is above.
+    /// Returns the mean number of packets of a frame: one, plus one for each multiple of a packet's payload that is
+    /// exceeded.
     fn mean_packets(&self, own: &Statistics) -> f64 {
         let variance = own.scene + own.frame;
         let deviation = libm::sqrt(variance);
@@ -184,7 +188,7 @@ impl Cut {
         (of(own.full) + 3.0 * of(own.predicted) + 8.0 * of(1.0)) / 12.0
     }
 
-    /// Sizes on the wire of the packets of a frame; none of a file's frames without bytes.
+    /// Returns the sizes on the wire of a frame's packets; no packets for an empty frame of a file.
     pub fn packets(&self, size: f64) -> impl Iterator<Item = Bytes> + use<> {
         let bytes = libm::ceil(self.mean_bytes * size).min(LARGEST_FRAME_BYTES) as u64;
         let (full, header) = (self.payload_bytes as u64, HEADER_BYTES as u64);
@@ -201,7 +205,7 @@ mod tests {
     const RATE: Rate = Rate::from_bps(194_880);
     const INTERVAL: Span = Span::from_millis(40);
 
-    /// Bytes on the wire of each of so many frames, one video after the other.
+    /// Returns the bytes on the wire of `each` frames of each of `videos` videos.
     fn frames(videos: usize, each: usize, packet_size: u64) -> Vec<f64> {
         frames_of(&Statistics::new(None, INTERVAL), videos, each, packet_size)
     }
@@ -227,8 +231,8 @@ mod tests {
         (mean, libm::sqrt(squares / count) / mean)
     }
 
-    /// 24.36 kB/s at 25 frames a second are 974.4 bytes a frame. The mean of 1,000 videos of 120 frames deviates by
-    /// 0.014 of it, since a video is one scene or two.
+    /// 24.36 kB/s at 25 frames a second are 974.4 bytes a frame. The mean of 1,000 videos of 120 frames has a standard
+    /// error of 0.014, since a video is one or two scenes.
     #[test]
     fn frames_have_the_mean_and_the_variation_of_the_video_on_the_wire() {
         for packet_size in [1500, 500] {
@@ -238,12 +242,12 @@ mod tests {
         }
     }
 
-    /// Frames of as many videos, so that none depends on another: their mean deviates by 1 % from run to run.
+    /// One frame of each of many videos, so that frames are independent: their mean has a standard error of 1 %.
     #[test]
     fn ten_thousand_frames_have_the_mean_and_the_deviation_that_are_specified() {
         let (mean, variation) = mean_and_variation(&frames(10_000, 1, 1500));
         assert!((mean / 974.4 - 1.0).abs() < 0.04, "{mean} B");
-        // 0.97 without headers, which do not vary as much.
+        // 0.97 without headers, which are constant.
         assert!((variation - 0.95).abs() < 0.08, "{variation}");
     }
 
@@ -285,7 +289,7 @@ mod tests {
     #[test]
     fn groups_vary_less_than_frames_and_full_frames_are_the_largest() {
         let sizes = frames(1_000, 132, 1500);
-        // Each video begins somewhere, so that its twelve next frames are one of each place.
+        // Each video begins at a random place, so that its next twelve frames are one of each place.
         let groups: Vec<f64> = sizes.chunks(12).map(|group| group.iter().sum()).collect();
         let (_, variation) = mean_and_variation(&groups);
         assert!((0.42..0.58).contains(&variation), "{variation}");

@@ -1,4 +1,4 @@
-//! The player, by what is in its buffer (Sanhaji et al. 2015, section VI-B), and how it is liked.
+//! Video player: states by the buffer level (Sanhaji et al. 2015, section VI-B), and quality of experience.
 //!
 //! ```text
 //! buffer > θ₀, or all there   it plays, at first and after a stall
@@ -9,20 +9,20 @@
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Span, Time};
 use tidegate_scenario::plan;
 
-/// What it does.
+/// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// It waits for the first time.
+    /// Initial buffering.
     Starting,
-    /// Since then; before, so much had been played.
+    /// Playing since the time given; the span had been played before.
     Playing(Time, Span),
-    /// Since then; so much has been played.
+    /// Stalled since the time given; the span has been played.
     Stalled(Time, Span),
-    /// All is played, since then.
+    /// Finished at the time given.
     Done(Time),
 }
 
-/// A player, and what happened to it.
+/// Player and its statistics.
 #[derive(Clone, Debug)]
 pub struct Player {
     rate_bps: u64,
@@ -39,7 +39,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// With nothing there.
+    /// Returns a player with an empty buffer.
     pub fn new(plan: &plan::Video) -> Self {
         Player {
             rate_bps: plan.rate.as_bps(),
@@ -56,22 +56,22 @@ impl Player {
         }
     }
 
-    /// The video is asked for.
+    /// Starts at the request for the video.
     pub fn begin(&mut self, now: Time) {
         self.begun = now;
     }
 
-    /// So much has come.
+    /// Takes received bytes.
     pub fn receive(&mut self, bytes: u64) {
         self.received_bytes += bytes;
     }
 
-    /// Whether it plays, so that what comes changes nothing before it is looked at next.
+    /// Whether it is playing, so that arrivals need no check before the scheduled one.
     pub fn is_playing(&self) -> bool {
         matches!(self.state, State::Playing(..) | State::Done(_))
     }
 
-    /// Video that has come.
+    /// Returns the length of video received.
     fn received(&self) -> Span {
         let nanos = u128::from(8 * self.received_bytes) * u128::from(NANOS_PER_SEC);
         Span::from_nanos((nanos / u128::from(self.rate_bps)) as u64)
@@ -81,7 +81,7 @@ impl Player {
         self.received_bytes >= self.size_bytes
     }
 
-    /// Does what is to be done now. Returns when to look again, if it plays.
+    /// Updates the state. Returns the time of the next check, if it is playing.
     pub fn look(&mut self, now: Time) -> Option<Time> {
         match self.state {
             State::Starting if self.may_start(Span::ZERO) => {
@@ -112,7 +112,7 @@ impl Player {
         self.has_all() || self.received() > played + self.start_above
     }
 
-    /// What happened until now.
+    /// Reports the metrics up to `now`.
     pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let (current_stall, played) = match self.state {
             State::Starting => (Span::ZERO, Span::ZERO),
@@ -135,7 +135,7 @@ impl Player {
     }
 }
 
-/// How well a video is liked that stalled so often, for so long on average: 5 if it never did, and down to 1.5
+/// Returns the quality of experience for this number of stalls of this mean length: 5 without stalls, down to 1.5
 /// (Sanhaji et al. 2015, equation 2).
 pub fn quality_of_experience(mean_stall_s: f64, stalls: f64) -> f64 {
     3.50 * libm::exp(-(0.15 * mean_stall_s + 0.19) * stalls) + 1.50
@@ -147,7 +147,7 @@ pub mod tests {
 
     use super::*;
 
-    /// The paper's: 300 s of 1128 kb/s.
+    /// Parameters of the paper: 300 s at 1128 kb/s.
     pub fn video() -> plan::Video {
         plan::Video {
             request: None,
@@ -172,7 +172,7 @@ pub mod tests {
         found
     }
 
-    /// Plays what comes at a rate, for so long.
+    /// Plays data arriving at a constant rate for some time.
     fn played(bps: u64, seconds: u64) -> (Player, Time) {
         let mut player = Player::new(&video());
         let (mut now, mut next) = (Time::ZERO, Time::NEVER);
@@ -187,8 +187,8 @@ pub mod tests {
         (player, now)
     }
 
-    /// 0.4 Mb/s are 0.355 of the rate: 1.8 s of video take 5.1 s to come, and 2.8 s to play while 0.355 of
-    /// that come, so that there is a stall every 7.9 s.
+    /// 0.4 Mb/s is 0.355 of the video's rate: 1.8 s of video take 5.1 s to arrive and 2.8 s to play while 0.355 of that
+    /// arrives, so that a stall occurs every 7.9 s.
     #[test]
     fn stalls_take_as_long_as_the_video_between_the_thresholds_takes_to_come() {
         let (player, now) = played(400_000, 600);
@@ -204,7 +204,7 @@ pub mod tests {
     #[test]
     fn a_video_that_comes_fast_enough_plays_to_its_end() {
         let (player, now) = played(2_000_000, 301);
-        // 2.2 s of it take 1.24 s to come.
+        // 2.2 s of video take 1.24 s to arrive.
         assert!((reported(&player, now, "startup_s") - 1.24).abs() < 0.01);
         let (player, now) = played(2_000_000, 302);
         let done = ["stalls", "played_s", "qoe"].map(|name| reported(&player, now, name));
@@ -212,7 +212,7 @@ pub mod tests {
         assert!((reported(&player, now, "ended_s") - 301.24).abs() < 0.01);
     }
 
-    /// The last 2 s come, and there are no 2.2 s any more to wait for.
+    /// The last 2 s have arrived; there are no 2.2 s left to wait for.
     #[test]
     fn the_end_of_a_video_is_played_however_short_it_is() {
         let mut player = Player::new(&plan::Video { length: Span::from_secs(2), ..video() });

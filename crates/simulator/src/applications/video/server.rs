@@ -1,20 +1,20 @@
-//! The server: all of the first 40 s as fast as the socket takes it, then a chunk at a time.
+//! Video server: writes the first 40 s as fast as the socket accepts it, then chunk by chunk.
 //!
 //! ```text
 //! burst        bytes = rate · burst
 //! throttling   a chunk every chunk/(speed · rate)
 //! ```
 //!
-//! Where the socket's buffer has no room the server looks again a little later; chunks that it could not hand
-//! over in time put off those that follow. A path that recovers first gets what waits in the socket, at full speed.
+//! If the socket buffer is full, the server retries a little later; delayed chunks delay those that follow. After a
+//! congestion episode, the socket's backlog is sent at full speed.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan;
 
-/// How often the server looks at a socket that is full. A buffer of 2 MB takes longer to send at 200 Mb/s.
+/// Polling interval of a full socket. A buffer of 2 MB takes longer to send at 200 Mb/s.
 const LOOKS_EVERY: Span = Span::from_millis(50);
 
-/// What is left to send.
+/// Remaining data of the video.
 #[derive(Clone, Debug)]
 pub struct VideoServer {
     left: u64,
@@ -26,7 +26,7 @@ pub struct VideoServer {
 }
 
 impl VideoServer {
-    /// Before the first byte.
+    /// Returns a server that has sent nothing.
     pub fn new(plan: &plan::Video) -> Self {
         let left = plan.size_bytes();
         let throttled_bps = plan.speed.0 * plan.rate.as_bps() as f64;
@@ -40,17 +40,17 @@ impl VideoServer {
         }
     }
 
-    /// When it has something to do next.
+    /// Returns the time of its next action.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Whether anything is left.
+    /// Whether data remain.
     pub fn has_more(&self) -> bool {
         self.left > 0
     }
 
-    /// What it hands over now to a socket in which so much waits.
+    /// Returns the bytes written now to a socket that has `waiting` bytes unsent.
     pub fn serve(&mut self, waiting: Bytes, now: Time) -> Bytes {
         let room = self.socket_buffer.saturating_sub(waiting.get());
         let piece = if self.burst_left > 0 {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::applications::video::player::tests::video;
 
-    /// Serves a socket that sends so fast, over so long. Returns what was handed over by the end of each second.
+    /// Serves a socket of this rate for some time. Returns the total bytes written by the end of each second.
     fn handed_over(server: &mut VideoServer, sent_bps: u64, seconds: u64) -> Vec<u64> {
         let (mut handed, mut sent, mut by_second) = (0, 0, Vec::new());
         for ms in 0..seconds * 1_000 {
@@ -94,7 +94,7 @@ mod tests {
         by_second
     }
 
-    /// Sanhaji et al. 2015, section VI-A: 40 s of 1128 kb/s are 5.64 MB; then 1.25 times the rate.
+    /// Sanhaji et al. 2015, section VI-A: 40 s at 1128 kb/s are 5.64 MB; then 1.25 times the rate.
     #[test]
     fn forty_seconds_go_at_once_and_the_rest_at_one_and_a_quarter_of_the_rate() {
         let handed = handed_over(&mut VideoServer::new(&video()), 100_000_000, 60);

@@ -1,4 +1,4 @@
-//! What the two ends of a connection agree on: accurate feedback, classic, or none. RFC 9768, section 3.1.
+//! Negotiation of ECN feedback in the handshake: AccECN, classic, or none. RFC 9768, section 3.1.
 //!
 //! ```text
 //! SYN  111 ─►  SYN/ACK 010  its ECN field was Not-ECT ┐
@@ -9,25 +9,25 @@
 //!                      000  none       111  none: a server that echoes what it does not know
 //! ```
 //!
-//! A request that is lost is repeated as it was, and then without the flags; an answer without the option, and
-//! then without the flags. What mode an end has come to it keeps.
+//! A lost SYN is retransmitted unchanged once, then without the flags; a lost SYN/ACK without the option first, then
+//! without the flags. An end keeps the mode it has entered.
 
 use super::{Ace, Codepoint};
 
-/// How marks are reported on a connection.
+/// ECN feedback of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Not at all.
+    /// No feedback.
     #[default]
     None,
-    /// RFC 3168.
+    /// Classic ECN feedback, RFC 3168.
     Classic,
-    /// RFC 9768.
+    /// AccECN feedback, RFC 9768.
     Accurate,
 }
 
 impl Mode {
-    /// What a request asks for. Combinations that nobody has defined ask for accurate feedback (section 3.1.3).
+    /// Returns the mode that a SYN requests. Undefined combinations request AccECN (section 3.1.3).
     pub fn asked(request: Ace) -> Self {
         match request {
             Ace::NONE => Mode::None,
@@ -36,7 +36,7 @@ impl Mode {
         }
     }
 
-    /// What an answer means to whoever has asked for accurate feedback (table 2).
+    /// Returns the mode that a SYN/ACK means to a client that requested AccECN (table 2).
     pub fn agreed(answer: Ace) -> Self {
         match answer.get() {
             0 | 7 => Mode::None,
@@ -46,7 +46,7 @@ impl Mode {
     }
 }
 
-/// How an answer, or the ACK of one, reports the ECN field with which the packet before it arrived.
+/// Returns the flags of a SYN/ACK, or of its ACK, that report the ECN field of the packet before it.
 pub fn telling(arrived: Codepoint) -> Ace {
     Ace::new(match arrived {
         Codepoint::NotEct => 0b010,
@@ -56,7 +56,7 @@ pub fn telling(arrived: Codepoint) -> Ace {
     })
 }
 
-/// What it reports; `None` for combinations without a meaning.
+/// Returns the reported ECN field; `None` for combinations without a meaning.
 fn reported(ace: Ace) -> Option<Codepoint> {
     match ace.get() {
         0b010 => Some(Codepoint::NotEct),
@@ -67,32 +67,32 @@ fn reported(ace: Ace) -> Option<Codepoint> {
     }
 }
 
-/// Whether a network may have made `arrived` of `sent` (section 3.2.2.3).
+/// Whether a network may have changed `sent` to `arrived` (section 3.2.2.3).
 fn is_plausible(sent: Codepoint, arrived: Codepoint) -> bool {
     let capable = |codepoint| codepoint != Codepoint::NotEct;
     arrived == sent || (capable(sent) && capable(arrived) && sent != Codepoint::Ce)
 }
 
-/// What a sender has to know of a handshake.
+/// Result of the handshake for a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeOutcome {
-    /// How marks are reported.
+    /// Feedback mode.
     pub mode: Mode,
-    /// Its packets may be ECN-capable.
+    /// Whether its packets may be ECN-capable.
     pub capable: bool,
-    /// Nothing that it is told of marks may be believed.
+    /// Whether all feedback has to be ignored.
     pub deaf: bool,
-    /// The packet that it has sent in the handshake was marked.
+    /// Whether the packet that it sent in the handshake was marked.
     pub marked: bool,
 }
 
 impl HandshakeOutcome {
-    /// Of an end that has come to this mode, and nothing is amiss.
+    /// Returns the outcome of this mode without irregularities.
     pub fn plain(mode: Mode) -> Self {
         HandshakeOutcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
     }
 
-    /// The same, with what is told of the ECN field of a packet that was sent as `sent`.
+    /// Returns the outcome with the feedback about a packet sent with codepoint `sent`.
     fn with_feedback(self, ace: Ace, sent: Codepoint, checks: bool) -> Self {
         let Some(arrived) = reported(ace) else { return self };
         let valid = !checks || is_plausible(sent, arrived);
@@ -104,30 +104,30 @@ impl HandshakeOutcome {
     }
 }
 
-/// Whoever requests a connection, and accurate feedback with it.
+/// Client that requests a connection with AccECN.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// Requests sent.
+    /// Number of SYNs sent.
     requests: u8,
-    /// The ECN field of its requests.
+    /// ECN field of its SYNs.
     sent: Codepoint,
-    /// It falls back where something on the path may not let the flags pass.
+    /// Whether it falls back to a SYN without the flags, in case the path drops it.
     falls_back: bool,
 }
 
 impl Client {
-    /// With requests that have this ECN field.
+    /// Returns a client whose SYNs have this ECN field.
     pub fn new(sent: Codepoint, falls_back: bool) -> Self {
         Client { requests: 0, sent, falls_back }
     }
 
-    /// The flags of the next request: as the first once more, then without (section 3.1.4.1).
+    /// Returns the flags of the next SYN: unchanged once, then none (section 3.1.4.1).
     pub fn request(&mut self) -> Ace {
         self.requests = self.requests.saturating_add(1);
         if self.falls_back && self.requests > 2 { Ace::NONE } else { Ace::ACCURATE_REQUEST }
     }
 
-    /// What the answer means.
+    /// Returns the outcome of a SYN/ACK.
     pub fn on_answer(&self, answer: Ace) -> HandshakeOutcome {
         let outcome = HandshakeOutcome::plain(Mode::agreed(answer));
         match outcome.mode {
@@ -137,39 +137,39 @@ impl Client {
     }
 }
 
-/// Why an answer is sent.
+/// Reason for sending a SYN/ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A request has arrived.
+    /// A SYN has arrived.
     Request,
-    /// Nobody has acknowledged the last answer in time.
+    /// The last SYN/ACK was not acknowledged in time.
     Timeout,
 }
 
-/// An answer.
+/// SYN/ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its flags.
+    /// Flags.
     pub ace: Ace,
-    /// The option may go with it.
+    /// Whether it may carry the AccECN option.
     pub option: bool,
 }
 
-/// Whoever answers a request, and can give accurate feedback.
+/// Server that supports AccECN.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Server {
     mode: Mode,
-    /// The ECN field of the last request.
+    /// ECN field of the last SYN.
     arrived: Codepoint,
-    /// Answers sent, and those of them that timed out.
+    /// SYN/ACKs sent.
     answers: u8,
     timeouts: u8,
-    /// A request, or an answer, was without the flags: the client may not know of the mode.
+    /// Whether a SYN or SYN/ACK was sent without the flags, so that the client may be in another mode.
     bare: bool,
 }
 
 impl Server {
-    /// A request arrives. The first decides (section 3.1.5).
+    /// Handles a SYN. The first one decides the mode (section 3.1.5).
     pub fn on_request(&mut self, request: Ace, arrived: Codepoint) {
         if self.answers == 0 {
             self.mode = Mode::asked(request);
@@ -178,12 +178,12 @@ impl Server {
         self.bare |= request == Ace::NONE;
     }
 
-    /// How marks are reported.
+    /// Returns the feedback mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The next answer (section 3.2.3.2.2).
+    /// Returns the next SYN/ACK (section 3.2.3.2.2).
     pub fn answer(&mut self, cause: Cause) -> Answer {
         self.answers = self.answers.saturating_add(1);
         self.timeouts = self.timeouts.saturating_add(u8::from(cause == Cause::Timeout));
@@ -197,19 +197,19 @@ impl Server {
         Answer { ace, option: self.mode == Mode::Accurate && self.answers == 1 }
     }
 
-    /// What its sender has to know before it is known whether the client has got an answer.
+    /// Returns the outcome before it is known whether the client has received a SYN/ACK.
     pub fn outcome(&self) -> HandshakeOutcome {
         let outcome = HandshakeOutcome::plain(self.mode);
         match self.mode {
-            // A server must not be ECN-capable if the client may not be in its mode (section 3.1.5).
+            // A server must not be ECN-capable if the client may be in another mode (section 3.1.5).
             Mode::Accurate => HandshakeOutcome { capable: !self.bare, ..outcome },
             Mode::None | Mode::Classic => outcome,
         }
     }
 
-    /// What it has to know once the answer, which was sent as `sent`, is acknowledged: `plain`, without data
-    /// and SACK blocks, the ACK reports the answer (section 3.2.2.1). `checks` whether the network may have
-    /// done what is told of.
+    /// Returns the outcome when the SYN/ACK, which was sent with codepoint `sent`, is acknowledged. The ACK reports on
+    /// the SYN/ACK if it is `plain`, without data and SACK blocks (section 3.2.2.1). `checks` enables the test whether
+    /// the network may have made the reported change.
     pub fn on_acknowledged(
         &self,
         ace: Ace,
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!([requests(true), requests(false)], [[7, 7, 0, 0], [7; 4]]);
     }
 
-    /// Section 3.2.3.2.2: without the option, and after another timeout without the flags.
+    /// Section 3.2.3.2.2: without the option first, and without the flags after another timeout.
     #[test]
     fn an_answer_falls_back_in_steps_and_its_server_is_no_longer_ecn_capable() {
         let mut server = Server::default();

@@ -1,4 +1,4 @@
-//! Accurate ECN (AccECN): the receiver tells how many marks it got. RFC 9768.
+//! Accurate ECN (AccECN): the receiver reports the number of marks. RFC 9768.
 //!
 //! ```text
 //! ACE: the flags AE, CWR and ECE as a number
@@ -9,12 +9,12 @@
 //! options 172 and 174     bytes that arrived with ECT(0), CE and ECT(1), mod 2²⁴, from 1, 0 and 1 on
 //! ```
 //!
-//! Who says what in the [`handshake`] stands by itself; then the receiver counts ([`MarkCounters`]), and the
-//! sender reads what it has counted ([`MarkReader`]). Each half of a connection has its own counters, told
-//! by its own ACKs. ACKs of the one half that arrive marked count in the other, where there is one.
+//! The [`handshake`] negotiates the mode; then the receiver counts marks ([`MarkCounters`]), and the sender reads the
+//! counters ([`MarkReader`]). Each half of a connection has its own counters, reported by its own ACKs. Marked ACKs of
+//! one half count in the other half, if it exists.
 //!
-//! As in Linux, all packets but requests and their answers are ECN-capable, ACKs and segments that are sent
-//! again too (RFC 9768 leaves that to experiments).
+//! As in Linux, all packets except SYN and SYN/ACK are ECN-capable, including ACKs and retransmissions (RFC 9768 leaves
+//! that to experiments).
 
 pub mod handshake;
 mod reader;
@@ -26,7 +26,7 @@ pub use received::{Fitted, MarkCounters, OptionRoom};
 
 use crate::packet::{Packet, flags};
 
-/// The option in an answer: three counters, padded.
+/// Length of the option in a SYN/ACK: three counters, padded, bytes.
 pub const ANSWERED_OPTION_BYTES: u16 = 12;
 
 /// The ECN field of an IP header.
@@ -44,7 +44,7 @@ pub enum Codepoint {
 }
 
 impl Codepoint {
-    /// Of a packet.
+    /// Returns the codepoint of a packet.
     #[inline]
     pub fn of(packet: &Packet) -> Self {
         match packet.flags & (flags::CE | flags::ECT | flags::ECT_1) {
@@ -55,7 +55,7 @@ impl Codepoint {
         }
     }
 
-    /// As flags of a packet.
+    /// Returns the flags of the codepoint.
     pub fn flags(self) -> u32 {
         match self {
             Codepoint::NotEct => 0,
@@ -66,38 +66,38 @@ impl Codepoint {
     }
 }
 
-/// The flags AE, CWR and ECE as a number, AE its highest bit.
+/// The flags AE, CWR and ECE as a number; AE is its highest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ace(u8);
 
 impl Ace {
-    /// None of them.
+    /// No flags.
     pub const NONE: Ace = Ace(0);
-    /// A request for accurate feedback.
+    /// AccECN request.
     pub const ACCURATE_REQUEST: Ace = Ace(7);
-    /// A request for classic feedback (RFC 3168, section 6.1.1).
+    /// Classic ECN request (RFC 3168, section 6.1.1).
     pub const CLASSIC_REQUEST: Ace = Ace(3);
-    /// It is agreed to.
+    /// Answer that agrees to classic ECN.
     pub const CLASSIC_ANSWER: Ace = Ace(1);
 
-    /// Of a number; its lowest three bits.
+    /// Returns the lowest three bits of a number.
     pub fn new(number: u32) -> Self {
         Ace((number & 7) as u8)
     }
 
-    /// The number, from 0 to 7.
+    /// Returns the number, from 0 to 7.
     pub fn get(self) -> u8 {
         self.0
     }
 
-    /// Of a packet.
+    /// Returns the field of a packet.
     #[inline]
     pub fn of(packet: &Packet) -> Self {
         let bit = |flag: u32, at: u8| u8::from(packet.has(flag)) << at;
         Ace(bit(flags::AE, 2) | bit(flags::CWR, 1) | bit(flags::ECE, 0))
     }
 
-    /// As flags of a packet.
+    /// Returns it as flags of a packet.
     #[inline]
     pub fn flags(self) -> u32 {
         let flag = |at: u8, flag: u32| if self.0 & 1 << at != 0 { flag } else { 0 };

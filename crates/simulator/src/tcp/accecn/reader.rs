@@ -1,98 +1,97 @@
-//! What a sender reads from the counters of its receiver. RFC 9768, sections 3.2.2.2, 3.2.2.5.2 and 3.2.3,
-//! appendix A.2.
+//! Evaluation of AccECN feedback at the sender. RFC 9768, sections 3.2.2.2, 3.2.2.5.2 and 3.2.3, appendix A.2.
 //!
-//! With the option marked bytes are exact, and so are marked packets as long as those among them that are not
-//! full lack fewer than eight full ones' bytes: of the numbers that ACE may stand for, it is the smallest with
-//! which so many bytes were marked.
+//! With the option, marked bytes are exact. So are marked packets, as long as the partial ones among them lack fewer
+//! bytes than eight full segments: of the numbers that ACE allows, the reader takes the smallest one that explains the
+//! marked bytes.
 //!
-//! With ACE alone an ACK that delivers up to seven packets says exactly how many were marked. One that delivers
-//! more says it modulo 8, and the largest number is taken (`dSafer.cep`): marks are never missed, but up to
-//! seven eighths of what such an ACK delivers may count too much. Where more than four packets an
-//! ACK are the rule, as with ACKs that are thinned out, it is the smallest instead, as in Linux: there one mark in
-//! ten thousand would else count as many, and marks are missed where an ACK reports eight and more.
+//! With ACE alone, an ACK that delivers up to seven packets reports marks exactly. An ACK of more reports them modulo
+//! 8, and the reader takes the largest number (`dSafer.cep`): marks are never missed, but up to seven eighths of the
+//! delivered packets may be counted in excess. If ACKs deliver more than four packets on average, as with ACK thinning,
+//! the reader takes the smallest number as Linux does: the largest would inflate even one mark in ten thousand. Marks
+//! are then missed if an ACK reports eight or more.
 //!
-//! Without SACK a duplicate delivers one packet, and the ACK that moves on again those that no duplicate stood for. A
-//! duplicate moves nothing that would tell whether another has overtaken it. One that was has a smaller count, which looks
-//! like up to seven marks more: from four on it says nothing.
+//! Without SACK, a duplicate ACK delivers one packet, and the next cumulative ACK delivers those that no duplicate
+//! accounted for. A duplicate carries nothing that shows reordering. A reordered one has a smaller count, which looks
+//! like up to seven new marks; from four on it is ignored.
 //!
-//! Where bytes were marked and no packet was, somebody changes what is fed back, and the sender is not ECN-capable
-//! from then on (section 3.2.3.2.5): if ACE cannot have wrapped, and the ACK before had the option too, so that
-//! nothing is made good.
+//! If bytes were marked and no packet was, the feedback has been tampered with, and the sender is not ECN-capable from
+//! then on (section 3.2.3.2.5). The test requires that ACE cannot have wrapped and that the previous ACK had the option
+//! too, so that no earlier estimate is being corrected.
 
 use super::received::{BYTES_MODULUS, FIRST_BYTES, FIRST_PACKETS};
 use super::{Ace, HandshakeOutcome};
 use crate::packet::ReceivedBytes;
 
-/// ACE counts modulo this.
+/// Modulus of the ACE counter.
 const ACE_MODULUS: u32 = 8;
-/// The mean of packets that an ACK delivers moves by 1/64 of what is new, and is kept in units of 1/64.
+/// Shift of the moving average of packets delivered per ACK: gain 1/64, in units of 1/64.
 const MEAN_SHIFT: u32 = 6;
-/// ACKs are thinned out where they deliver more packets than this in the mean.
+/// Mean number of packets per ACK above which ACKs count as thinned.
 const THINNED: u32 = 4;
-/// The first option has to come before so many bytes are delivered: later it may have wrapped.
+/// Limit of bytes delivered before the first option: a later one may have wrapped.
 const LATEST_FIRST_BYTES: u64 = (1 << 23) - 1;
 
-/// An ACK, as far as marks are concerned.
+/// Fields of an ACK that concern marks.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Its flags.
+    /// ACE flags.
     pub ace: Ace,
-    /// Its option.
+    /// AccECN option.
     pub option: Option<ReceivedBytes>,
-    /// Segments and payload that it delivers.
+    /// Segments that the ACK delivers.
     pub delivered: u32,
-    /// See there.
+    /// Payload bytes delivered.
     pub delivered_bytes: u64,
-    /// It is not older than one that has arrived before. One that delivers a packet all the same, a duplicate without
-    /// SACK, may be.
+    /// Whether the ACK is not older than an earlier arrival. An ACK that delivers a packet without this, a duplicate
+    /// without SACK, may be older.
     pub progresses: bool,
 }
 
-/// Marks of which an ACK tells for the first time.
+/// Marks newly reported by an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedMarks {
-    /// The sender has to answer.
+    /// Whether the sender has to react.
     pub congestion: bool,
-    /// Segments that were marked.
+    /// Marked segments.
     pub segments: u32,
-    /// Their payload.
+    /// Payload of the marked segments, bytes.
     pub bytes: u64,
 }
 
-/// What is known of the receiver's option.
+/// Trust in the receiver's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
-    /// None has come yet.
+    /// No option has arrived yet.
     Unseen,
-    /// It is believed.
+    /// The option is used.
     Believed,
-    /// It was changed on the path, or comes too late.
+    /// The option is ignored: it was changed on the path, or came too late.
     Ignored,
 }
 
-/// Counters of a sender.
+/// AccECN counters of a sender.
 #[derive(Clone, Debug)]
 pub struct MarkReader {
     mss: u64,
     outcome: HandshakeOutcome,
     trust: Trust,
-    /// The peer's timestamp has moved on.
+    /// Whether the peer's timestamp has advanced.
     newer: bool,
-    /// Packets delivered by an ACK in the mean, in units of 1/64; 0 before the first.
+    /// Moving average of packets delivered per ACK, in units of 1/64; 0 before the first.
     mean_delivered: u32,
     delivered_bytes: u64,
     /// Marked packets.
     marked: u64,
-    /// Bytes with ECT(0), CE and ECT(1), by the last option.
+    /// Bytes with ECT(0), CE and ECT(1) according to the last option.
     bytes: [u64; 3],
-    /// Marked bytes that the sender has been told of.
+    /// Marked bytes reported to the sender.
     reported_bytes: u64,
-    /// The last ACK said how many bytes were marked.
+    /// Whether the last ACK reported the marked bytes.
     in_step: bool,
 }
 
 impl MarkReader {
-    /// For segments of `mss` bytes.
+    /// Returns a reader for segments of `mss` bytes.
     pub fn new(mss: u64) -> Self {
         MarkReader {
             mss,
@@ -108,8 +107,8 @@ impl MarkReader {
         }
     }
 
-    /// The handshake is over. A marked answer is the first that the client's counter reports; a marked request
-    /// counts nowhere.
+    /// Starts at the end of the handshake. A marked SYN/ACK is the first packet in the client's counter; a marked SYN
+    /// is not counted.
     pub fn begin(&mut self, outcome: HandshakeOutcome, answered: bool) {
         self.outcome = outcome;
         self.marked = u64::from(outcome.marked && answered);
@@ -121,7 +120,7 @@ impl MarkReader {
         self.outcome.capable
     }
 
-    /// An ACK or an answer has an option. Zeroed counters say that somebody has changed it (section 3.2.3.2.4).
+    /// Handles the option of an ACK or SYN/ACK. Zeroed counters show tampering (section 3.2.3.2.4).
     pub fn note_option(&mut self, option: &ReceivedBytes) {
         let zeroed = |place| option.get(place) == Some(0);
         if self.trust == Trust::Unseen {
@@ -135,12 +134,12 @@ impl MarkReader {
         self.trust != Trust::Unseen
     }
 
-    /// The next ACK has a later timestamp than those before.
+    /// Records that the next ACK has a later timestamp than all before.
     pub fn note_newer(&mut self) {
         self.newer = true;
     }
 
-    /// An ACK arrives.
+    /// Evaluates an ACK.
     #[inline(never)]
     pub fn read(&mut self, ack: &Arrived) -> ReportedMarks {
         let newer = core::mem::take(&mut self.newer) || ack.progresses;
@@ -169,14 +168,14 @@ impl MarkReader {
         ReportedMarks { congestion: segments > 0, segments, bytes }
     }
 
-    /// Whether an ACK without the option that moves on by so many segments reports no mark, however often ACE may
-    /// have wrapped.
+    /// Whether an ACK without the option that delivers `delivered` segments reports no mark, even if ACE may have
+    /// wrapped.
     #[inline]
     pub fn has_no_news(&self, ace: Ace, delivered: u64) -> bool {
         !self.outcome.deaf && delivered < u64::from(ACE_MODULUS) && self.least(ace) == 0
     }
 
-    /// The same as [`Self::read`] for an ACK that [has no news](Self::has_no_news).
+    /// Does the same as [`Self::read`] for an ACK that [has no news](Self::has_no_news).
     #[inline]
     pub fn pass_over(&mut self, delivered: u32, delivered_bytes: u64) {
         self.newer = false;
@@ -185,17 +184,17 @@ impl MarkReader {
         self.note_delivered(delivered, delivered_bytes);
     }
 
-    /// Whether a duplicate reports fewer marks than half of those that ACE can count: else it is older.
+    /// Whether a duplicate reports fewer marks than half of ACE's range; otherwise it is older.
     fn may_be_newer(&self, ack: &Arrived) -> bool {
         ack.delivered > 0 && self.least(ack.ace) < ACE_MODULUS / 2
     }
 
-    /// What so many full segments carry.
+    /// Returns the payload of this number of full segments, bytes.
     pub fn bytes_of(&self, segments: u32) -> u64 {
         u64::from(segments) * self.mss
     }
 
-    /// Marks that are new, modulo 8.
+    /// Returns the number of new marks, modulo 8.
     #[inline]
     fn least(&self, ace: Ace) -> u32 {
         let behind = u64::from(ace.get()).wrapping_sub(self.marked + u64::from(FIRST_PACKETS));
@@ -210,7 +209,7 @@ impl MarkReader {
         }
     }
 
-    /// Takes the counters of an option. Returns whether there is one to go by.
+    /// Reads the counters of an option. Returns whether there is a usable one.
     fn read_option(&mut self, ack: &Arrived) -> bool {
         let Some(option) = &ack.option else {
             self.note_lack_of_option();
@@ -224,7 +223,7 @@ impl MarkReader {
             let Some(counter) = option.get(place) else { continue };
             let known = (*bytes % u64::from(BYTES_MODULUS)) as u32;
             let more = counter.wrapping_sub(first).wrapping_sub(known) % BYTES_MODULUS;
-            // Half of the numbers count as older.
+            // Differences in the upper half of the range mean an older option.
             if more < BYTES_MODULUS / 2 {
                 *bytes += u64::from(more);
             }
@@ -243,14 +242,14 @@ impl MarkReader {
         };
     }
 
-    /// The smallest number that is `least` modulo 8 and explains the marked bytes.
+    /// Returns the smallest number congruent to `least` modulo 8 that explains the marked bytes.
     fn explained(&self, least: u32) -> u32 {
         let missing = self.bytes[1].div_ceil(self.mss).saturating_sub(self.marked);
         let missing = u32::try_from(missing).unwrap_or(u32::MAX / 2);
         least + missing.saturating_sub(least).next_multiple_of(ACE_MODULUS)
     }
 
-    /// The safest likely number that is `least` modulo 8.
+    /// Returns the safest likely number congruent to `least` modulo 8.
     fn supposed(&self, least: u32, delivered: u32) -> u32 {
         let thinned = self.mean_delivered > THINNED << MEAN_SHIFT;
         if delivered < ACE_MODULUS || thinned {
@@ -259,7 +258,7 @@ impl MarkReader {
         delivered - (delivered - least) % ACE_MODULUS
     }
 
-    /// Appendix A.3: by the mean size of what is delivered.
+    /// Estimates marked bytes by the mean size of the delivered segments (appendix A.3).
     fn estimated_bytes(&self, segments: u32, ack: &Arrived) -> u64 {
         match u64::from(ack.delivered) {
             0 => u64::from(segments) * self.mss,
@@ -267,12 +266,12 @@ impl MarkReader {
         }
     }
 
-    /// Marked packets, as far as told.
+    /// Returns the number of marked packets reported so far.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 
-    /// Bytes with ECT(0), CE and ECT(1), as far as options have told.
+    /// Returns the bytes with ECT(0), CE and ECT(1) according to the options so far.
     pub fn bytes(&self) -> [u64; 3] {
         self.bytes
     }
@@ -291,7 +290,7 @@ mod tests {
         reader
     }
 
-    /// An ACK of so many full segments, with a count of marked packets so far.
+    /// Returns an ACK of `delivered` full segments with a total of `marked` marked packets.
     fn ack(marked: u32, delivered: u32) -> Arrived {
         Arrived {
             ace: Ace::new(marked + FIRST_PACKETS),
@@ -302,13 +301,13 @@ mod tests {
         }
     }
 
-    /// The same, with counters of bytes.
+    /// Adds counters of bytes to an ACK.
     fn with_option(ack: Arrived, [ect_0, ce, ect_1]: [u32; 3]) -> Arrived {
         let counters = [ect_0 + 1, ce, ect_1 + 1].map(|counter| counter % BYTES_MODULUS);
         Arrived { option: Some(ReceivedBytes { ect_1_first: true, fields: 3, counters }), ..ack }
     }
 
-    /// Whatever came before: where there is no news, to pass over an ACK and to read it come to the same.
+    /// For any history: passing over an ACK without news is equivalent to reading it.
     #[test]
     fn an_ack_without_news_may_be_passed_over() {
         let mut passed_over = 0;
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(reported, [(1, 1_000), (0, 0), (2, 2_000), (6, 6_000)]);
     }
 
-    /// Appendix A.2.1: of nine packets two were marked at least, and at most; of ten, two or ten.
+    /// Appendix A.2.1: of nine packets exactly two were marked; of ten, two or ten.
     #[test]
     fn the_safest_number_is_taken_where_ace_may_have_wrapped() {
         for (delivered, want) in [(9, 2), (10, 10), (17, 10), (18, 18)] {
@@ -353,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Linux: where ACKs of many packets are the rule.
+    /// Linux: if ACKs of many packets are the rule.
     #[test]
     fn thinned_acks_do_not_count_as_wraps() {
         let mut reader = reader();
@@ -368,12 +367,12 @@ mod tests {
         assert_eq!((reported.segments, reported.bytes), (18, 18_000));
         let reported = reader.read(&with_option(ack(18, 40), [63_000, 18_000, 0]));
         assert_eq!(reported, ReportedMarks::default(), "none of forty");
-        // Short segments: twelve of 700 B are no fewer than nine full ones, and twelve modulo 8 is four.
+        // Short segments: twelve of 700 B carry no less than nine full ones, and twelve modulo 8 is four.
         let reported = reader.read(&with_option(ack(30, 12), [63_000, 26_400, 0]));
         assert_eq!((reported.segments, reported.bytes), (12, 8_400));
     }
 
-    /// Section 3.2.3.2.5: somebody takes marks out of the flags.
+    /// Section 3.2.3.2.5: a middlebox clears marks in the flags.
     #[test]
     fn marked_bytes_without_a_marked_packet_end_ecn() {
         let capable = |acks: [Arrived; 3]| {
@@ -411,8 +410,8 @@ mod tests {
         assert_eq!(reader.read(&ack(3, 0)).segments, 1, "unless its own timestamp is newer");
     }
 
-    /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two report marks, and then an ACK
-    /// of all. One that was overtaken says nothing.
+    /// Without SACK: twelve duplicates after a loss, two of which report marks, and then a cumulative ACK of all. A
+    /// reordered duplicate is ignored.
     #[test]
     fn duplicates_report_a_packet_each() {
         let mut reader = reader();
@@ -426,7 +425,7 @@ mod tests {
         assert_eq!(reader.read(&ack(2, 1)).segments, 0);
     }
 
-    /// Where options come with some ACKs only, what was supposed in between is made good.
+    /// If only some ACKs have the option, the estimates in between are corrected.
     #[test]
     fn bytes_that_were_supposed_are_not_reported_again() {
         let mut reader = reader();

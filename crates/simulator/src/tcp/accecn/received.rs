@@ -1,10 +1,10 @@
-//! What a receiver counts, and how its ACKs report it. RFC 9768, sections 3.2.2.5.1 and 3.2.3.3.
+//! AccECN counters at the receiver, and their feedback in ACKs. RFC 9768, sections 3.2.2.5.1 and 3.2.3.3.
 //!
-//! When the option goes along is a choice ([`OptionPlan`]); how many of its fields do, and how many SACK
-//! blocks beside it, is as in Linux (`tcp_options_fit_accecn`): all three counters if they fit, at least
-//! up to the last that has changed since it was sent last, and for that no fewer than two blocks. It begins with
-//! the counter that moves, ECT(0) or ECT(1), so that two counters are enough where a sender keeps to one of
-//! them; Linux always begins with ECT(1).
+//! [`OptionPlan`] selects the ACKs that carry the option. Its number of fields, and the number of SACK blocks beside
+//! it, are as in Linux (`tcp_options_fit_accecn`): all three counters if they fit, at least up to the last one changed
+//! since it was last sent, for which no more than two SACK blocks are kept. The option begins with the counter that
+//! changes, ECT(0) or ECT(1), so that two fields suffice for a sender that uses one of them; Linux always begins with
+//! ECT(1).
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::OptionPlan;
@@ -14,42 +14,43 @@ use super::{Ace, Codepoint};
 use crate::packet::{MAX_SACK_BLOCKS, Packet, ReceivedBytes};
 use crate::tcp::{Sizes, TIMESTAMP_BYTES};
 
-/// The counter of packets begins here, so that a field that was cleared on the path is noticed.
+/// Initial value of the packet counter, so that a field cleared on the path is detected.
 pub(super) const FIRST_PACKETS: u32 = 5;
-/// So do those of bytes with ECT(0), CE and ECT(1).
+/// Initial values of the byte counters for ECT(0), CE and ECT(1).
 pub(super) const FIRST_BYTES: [u32; 3] = [1, 0, 1];
-/// Bytes are counted modulo this.
+/// Modulus of the byte counters.
 pub(super) const BYTES_MODULUS: u32 = 1 << 24;
-/// A counter of bytes is told of at least whenever it has grown by this.
+/// Growth of a byte counter after which it is reported at the latest.
 const REPEAT_BYTES: u32 = 1 << 22;
-/// Where the option goes with few ACKs, at least so many of a round trip have it (Linux).
+/// Minimum number of ACKs with the option per round trip, if it is sparse (Linux).
 const BEACONS_PER_ROUND_TRIP: u64 = 3;
-/// Fields of the option.
+/// Number of fields of the option.
 const FIELDS: u8 = 3;
-/// TCP's options have so many bytes at most.
+/// Maximum length of TCP options, bytes.
 const OPTION_SPACE: u16 = 40;
 
-/// What room a packet has for the option.
+/// Other options of a packet, which limit the room for AccECN.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRoom {
-    /// It has timestamps.
+    /// Whether it has timestamps.
     pub timestamps: bool,
-    /// SACK blocks that are to go along.
+    /// Number of SACK blocks to send.
     pub blocks: usize,
 }
 
-/// The option as it fits into a packet.
+/// The option as it fits in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitted {
-    /// What it says.
+    /// Contents.
     pub bytes: ReceivedBytes,
-    /// By how much the packet grows, less what the padding of SACK blocks has given up.
+    /// Length added to the packet, less padding of the SACK option that it replaces, bytes.
     pub size: u16,
-    /// SACK blocks that go along.
+    /// Number of SACK blocks sent with it.
     pub blocks: usize,
 }
 
-/// How many fields fit beside how many SACK blocks, and with what size; at least `least` fields have to.
+/// Returns the number of fields that fit, their length, and the number of SACK blocks; `None` if fewer than `least`
+/// fields fit.
 fn fit(least: u8, room: OptionRoom) -> Option<(u8, u16, usize)> {
     let timestamps = if room.timestamps { TIMESTAMP_BYTES } else { 0 };
     let fewest = if least == 0 { room.blocks } else { room.blocks.min(2) };
@@ -61,44 +62,43 @@ fn fit(least: u8, room: OptionRoom) -> Option<(u8, u16, usize)> {
     })
 }
 
-/// Size with padding; up to two bytes may take the place of what SACK blocks are padded with.
+/// Returns the padded length; up to two bytes may replace padding of the SACK option.
 fn padded(fields: u8, beside_blocks: bool) -> u16 {
     let size = 2 + 3 * u16::from(fields);
     let spills = size % 4;
     if beside_blocks && spills <= 2 { size - spills } else { size.next_multiple_of(4) }
 }
 
-/// The counters of a receiver.
+/// AccECN counters of a receiver.
 #[derive(Clone, Debug)]
 pub struct MarkCounters {
     server: Server,
     when: OptionPlan,
-    /// Packets that arrived marked.
+    /// Packets that arrived marked, modulo the counter's range.
     marked: u32,
     /// Bytes that arrived with ECT(0), CE and ECT(1).
     bytes: [u32; 3],
-    /// The ECN field of the last packet.
+    /// ECN field of the last packet.
     last: Codepoint,
-    /// So many ACKs more have the option.
+    /// Number of further ACKs that have to carry the option.
     owed: u8,
-    /// Which counters of bytes have changed since it was sent last.
+    /// Byte counters that have changed since the option was last sent.
     changed: [bool; 3],
-    /// ECT(1) comes first, whatever has arrived.
+    /// Whether ECT(1) comes first regardless of the arrivals.
     ect_1_first: bool,
-    /// The last ACK had it, and when one had it last.
+    /// Whether the last ACK carried the option.
     sent: bool,
     sent_at: Time,
-    /// Whether it is given up where packets with it do not seem to arrive, and whether it has been. Networks
-    /// that are simulated let all options pass.
+    /// Whether the option is disabled if packets with it appear to be lost. Simulated networks pass all options.
     wary: bool,
     blocked: bool,
-    /// The segment that came twice last, and whether the next ACK reports it.
+    /// Segment that was duplicated last, and whether the next ACK reports it.
     twice: Option<u64>,
     reports_duplicates: bool,
 }
 
 impl MarkCounters {
-    /// Nothing yet.
+    /// Returns counters before any arrival.
     pub fn new(when: OptionPlan) -> Self {
         MarkCounters {
             server: Server::default(),
@@ -118,7 +118,7 @@ impl MarkCounters {
         }
     }
 
-    /// A request arrives. Returns the mode and the answer.
+    /// Handles a SYN. Returns the mode and the SYN/ACK.
     pub fn on_request(&mut self, request: &Packet) -> (Mode, Answer) {
         let arrived = Codepoint::of(request);
         self.server.on_request(Ace::of(request), arrived);
@@ -126,12 +126,12 @@ impl MarkCounters {
         (self.server.mode(), self.server.answer(Cause::Request))
     }
 
-    /// Whose side of the handshake it is.
+    /// Returns the server side of the handshake.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// What an answer has in the option: that nothing has arrived.
+    /// Returns the option of a SYN/ACK, with initial counters.
     pub fn first_bytes(&self) -> Option<ReceivedBytes> {
         (self.when != OptionPlan::Off).then_some(ReceivedBytes {
             ect_1_first: true,
@@ -140,8 +140,8 @@ impl MarkCounters {
         })
     }
 
-    /// A packet arrives with so many bytes of payload. Returns whether the sender has to know at once: the
-    /// ECN field is another than that of the packet before.
+    /// Counts a packet with `payload` bytes. Returns whether it has to be acknowledged at once, because its ECN field
+    /// differs from the previous packet's.
     pub fn note(&mut self, arrived: Codepoint, payload: u32) -> bool {
         let counter = match arrived {
             Codepoint::NotEct => None,
@@ -167,36 +167,36 @@ impl MarkCounters {
         changed
     }
 
-    /// A segment arrives that had arrived before. If it had so twice, and the ACK of that had the option, the
-    /// option may be in the way.
+    /// Handles a duplicate segment. If it is the second duplicate and the ACK of the first carried the option, the path
+    /// may drop packets with the option.
     pub fn note_twice(&mut self, segment: u64) {
         self.blocked |= self.wary && self.sent && self.twice == Some(segment);
         self.twice = Some(segment);
         self.reports_duplicates = true;
     }
 
-    /// The segment of which the next ACK has to tell that it came twice (RFC 2883).
+    /// Returns the duplicate segment that the next ACK reports (RFC 2883).
     pub fn twice(&self) -> Option<u64> {
         self.twice.filter(|_| self.reports_duplicates)
     }
 
-    /// The counter of marked packets, as ACKs have it.
+    /// Returns the counter of marked packets for an ACK.
     #[inline]
     pub fn ace(&self) -> Ace {
         Ace::new(self.marked.wrapping_add(FIRST_PACKETS))
     }
 
-    /// It does as Linux: something on the path may let no packets with the option pass, and ECT(1) comes first.
+    /// Follows Linux: detects paths that drop packets with the option, and sends ECT(1) first.
     pub fn do_as_linux(&mut self) {
         (self.wary, self.ect_1_first) = (true, true);
     }
 
-    /// With which ACKs the option goes from now on.
+    /// Sets which ACKs carry the option from now on.
     pub fn set_option(&mut self, when: OptionPlan) {
         self.when = when;
     }
 
-    /// An ACK without SACK blocks leaves. Returns the counter of marked packets if that is all that it tells.
+    /// Prepares an ACK without SACK blocks. Returns the packet counter if the ACK carries no option.
     #[inline]
     pub fn echo_packets_alone(&mut self, round_trip: Span, now: Time) -> Option<Ace> {
         if self.reports_duplicates || (!self.blocked && self.is_due(round_trip, now)) {
@@ -206,8 +206,8 @@ impl MarkCounters {
         Some(self.ace())
     }
 
-    /// An ACK leaves: its option, if it has one. `round_trip` is the time of which it is to be in three ACKs
-    /// at least.
+    /// Prepares an ACK. Returns its option, if it carries one; sparse options appear in at least three ACKs per
+    /// `round_trip`.
     pub fn on_ack(&mut self, room: OptionRoom, round_trip: Span, now: Time) -> Option<Fitted> {
         self.reports_duplicates = false;
         self.sent = false;
@@ -225,7 +225,7 @@ impl MarkCounters {
         Some(Fitted { bytes: ReceivedBytes { ect_1_first, fields, counters }, size, blocks })
     }
 
-    /// Up to the last that has changed.
+    /// Returns the number of fields up to the last changed counter.
     fn fields_needed(&self, ect_1_first: bool) -> u8 {
         let [ect_0, ce, ect_1] = self.changed;
         let (first, last) = if ect_1_first { (ect_1, ect_0) } else { (ect_0, ect_1) };
@@ -247,7 +247,7 @@ impl MarkCounters {
         }
     }
 
-    /// Marked packets that arrived, and bytes with CE.
+    /// Returns the number of marked packets, and of bytes with CE.
     #[cfg(test)]
     pub fn marked(&self) -> (u64, u64) {
         (u64::from(self.marked), u64::from(self.bytes[1]))
@@ -271,8 +271,8 @@ mod tests {
     const ROOM: OptionRoom = OptionRoom { timestamps: true, blocks: 0 };
     const ROUND_TRIP: Span = Span::from_millis(90);
 
-    /// 12 bytes of timestamps, 20 of two SACK blocks: two counters fit into what is left, and stand in
-    /// for no padding; of three blocks the last yields.
+    /// 12 bytes of timestamps, 20 of two SACK blocks: two counters fit in the rest, without replacing padding; of three
+    /// blocks the last is omitted.
     #[test]
     fn as_many_counters_go_along_as_fit_beside_two_sack_blocks() {
         let fits = |least, timestamps, blocks| fit(least, OptionRoom { timestamps, blocks });
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(reported, Some([1_001, 2_000, 1_001]));
     }
 
-    /// Where one of ECT(0) and ECT(1) is used alone, two fields say everything.
+    /// If only one of ECT(0) and ECT(1) is used, two fields suffice.
     #[test]
     fn the_option_begins_with_the_counter_that_moves() {
         let room = OptionRoom { timestamps: true, blocks: 3 };
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(counters(received.on_ack(ROOM, ROUND_TRIP, ms(0))), Some([1, 1 << 16, 1]));
     }
 
-    /// Section 3.2.3.3: change-triggered, and repeated; Linux' beacon.
+    /// Section 3.2.3.3: change-triggered and repeated; the beacon of Linux.
     #[test]
     fn a_sparing_receiver_reports_changes_twice_and_else_three_times_in_a_round_trip() {
         let mut received = MarkCounters::new(OptionPlan::Changes);
@@ -352,7 +352,7 @@ mod tests {
             (received.twice(), received.on_ack(ROOM, ROUND_TRIP, ms(0)).is_some())
         };
         assert_eq!([ack(4), ack(5), ack(5)], [(Some(4), true), (Some(5), true), (Some(5), false)]);
-        assert_eq!(received.twice(), None, "told");
+        assert_eq!(received.twice(), None, "reported");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Laws of the two ends together: what a sender reads is what its receiver has counted.
+//! Properties of both ends together: the sender's counts equal the receiver's.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::tcp::{Half, HostContext};
 use crate::wake::Wake;
 
 const MSS: u32 = 1_460;
-/// A packet arrives so much after the one before.
+/// Time between packets.
 const STEP: Span = Span::from_micros(500);
 
 fn pair(when: OptionPlan) -> (MarkCounters, MarkReader) {
@@ -24,8 +24,7 @@ fn pair(when: OptionPlan) -> (MarkCounters, MarkReader) {
     (MarkCounters::new(when), reader)
 }
 
-/// Whether each of the packets that an ACK delivers was marked: ACKs that are lost or thinned out are those of
-/// which there is none.
+/// For each ACK, whether each of the packets it delivers was marked; lost and thinned ACKs are merged into the next.
 fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
     let share = prop::sample::select(vec![0.02, 0.3, 0.9]);
     share.prop_flat_map(move |share| {
@@ -33,7 +32,7 @@ fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
     })
 }
 
-/// Lets the packets of one ACK arrive, and reads that.
+/// Delivers the packets of one ACK, and evaluates the ACK.
 fn exchange(
     received: &mut MarkCounters,
     reader: &mut MarkReader,
@@ -63,7 +62,7 @@ fn what_is_said_in_flags_is_read_as_it_was_said() {
 }
 
 proptest! {
-    /// However many packets an ACK delivers.
+    /// For any number of packets per ACK.
     #[test]
     fn with_the_option_every_ack_says_exactly_what_was_marked(acks in marks(60)) {
         let (mut received, mut reader) = pair(OptionPlan::Each);
@@ -72,10 +71,10 @@ proptest! {
             let segments = marked.iter().filter(|marked| **marked).count() as u32;
             prop_assert_eq!((reported.segments, reported.bytes), (segments, u64::from(segments * MSS)));
         }
-        prop_assert!(reader.may_be_capable(), "nobody has changed anything");
+        prop_assert!(reader.may_be_capable(), "the feedback was not tampered with");
     }
 
-    /// The limit of three bits: seven packets an ACK.
+    /// Limit of the three-bit counter: seven packets per ACK.
     #[test]
     fn without_it_an_ack_of_up_to_seven_packets_does(acks in marks(7)) {
         let (mut received, mut reader) = pair(OptionPlan::Off);
@@ -85,8 +84,8 @@ proptest! {
         }
     }
 
-    /// Beyond it, as long as ACKs of more than four are not the rule, marks are never missed; what an ACK
-    /// counts too much is a multiple of eight, and no more than it delivers.
+    /// Beyond seven packets, and if ACKs of more than four are not the rule, marks are never missed; the excess of an
+    /// ACK is a multiple of eight, at most the number of packets delivered.
     #[test]
     fn without_it_rare_gaps_count_on_the_safe_side(
         gaps in prop::collection::vec((prop::bool::weighted(0.3), 8..30_usize), 1..20),
@@ -107,8 +106,8 @@ proptest! {
         }
     }
 
-    /// A whole connection: data is lost and marked at random, ACKs are lost and thinned out. Whenever an ACK
-    /// moves on, the sender has counted what the receiver had when it sent that.
+    /// A whole connection: data is lost and marked at random, ACKs are lost and thinned. At every cumulative ACK the
+    /// sender has counted what the receiver had counted when sending it.
     #[test]
     fn a_connection_counts_alike_at_both_ends(
         seed in any::<u64>(),
@@ -127,10 +126,10 @@ proptest! {
     }
 }
 
-/// Packets in transit, and what their receiver had counted when they left.
+/// Packets in transit, with the receiver's counts at their send time.
 type Pipe = VecDeque<(Packet, (u64, u64))>;
 
-/// A connection whose packets take a moment, in order.
+/// A connection with a constant delay and no reordering.
 struct SimContext {
     half: Half,
     network: crate::network::Network,
@@ -149,7 +148,7 @@ impl SimContext {
         SimContext { half, network, timers, now: Time::ZERO, dice: seed | 1, data, acks }
     }
 
-    /// Whether what happens with this probability does.
+    /// Draws whether an event of this probability happens.
     fn happens(&mut self, probability: f64) -> bool {
         // An xorshift generator.
         self.dice ^= self.dice << 13;
@@ -193,7 +192,7 @@ impl SimContext {
         Err(TestCaseError::fail("the connection does not end"))
     }
 
-    /// Timers fire at their time.
+    /// Fires timers up to a time.
     fn fire_until(&mut self, end: Time) {
         while let Some((at, wake)) = self.timers.pop_before(end + Span::from_nanos(1)) {
             self.now = at;

@@ -1,4 +1,4 @@
-//! How a receiver reports congestion marks: by the echo of RFC 3168, one by one (RFC 8257), or by counters (RFC 9768).
+//! ECN feedback of a receiver: the latched echo of RFC 3168, one echo per mark (RFC 8257), or counters (RFC 9768).
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::OptionPlan;
@@ -9,13 +9,13 @@ use crate::tcp::accecn::handshake::Mode;
 use crate::tcp::accecn::{Ace, Codepoint, Fitted, HandshakeOutcome, OptionRoom};
 
 impl Receiver {
-    /// The connection request is answered: with these flags, and counters if there are any. Until a segment arrives in
-    /// order its timestamp is echoed (RFC 7323, section 4.3).
+    /// Handles a SYN. Returns the flags of the SYN/ACK, and its counters if there are any. Until a segment arrives in
+    /// order, the SYN's timestamp is echoed (RFC 7323, section 4.3).
     pub fn on_request(&mut self, request: &Packet) -> (u32, Option<ReceivedBytes>) {
         self.note_request(request);
         let capable = request.flags & flags::ECT;
         let Some(counted) = &mut self.counted else {
-            // The sender may have fallen back.
+            // The sender may have fallen back to a SYN without ECN.
             self.capable &= capable != 0;
             let agrees = self.ecn && Mode::asked(Ace::of(request)) != Mode::None;
             return (self.capable() | if agrees { flags::ECE } else { 0 }, None);
@@ -32,7 +32,7 @@ impl Receiver {
         ((self.capable() & capable) | answer.ace.flags(), bytes)
     }
 
-    /// A request that comes again after data is an old one, and changes nothing.
+    /// Handles the ECN fields of a SYN. A SYN that arrives after data is old and changes nothing.
     fn note_request(&mut self, request: &Packet) {
         if self.next > 0 || !self.out_of_order.is_empty() {
             return;
@@ -43,35 +43,35 @@ impl Receiver {
         }
     }
 
-    /// Its host has requested the connection, and that was answered by whoever sends the data, at `answered`: the
-    /// answer's timestamp is echoed until a segment arrives in order, likewise.
+    /// Handles a SYN/ACK to this host's SYN, sent at `answered`: its timestamp is echoed until a segment arrives in
+    /// order.
     pub fn on_answer(&mut self, answered: Time) {
         if self.echo == Time::ZERO {
             self.echo = answered;
         }
     }
 
-    /// How the handshake has ended for whoever sends data the other path.
+    /// Returns the outcome of the handshake for the sender of the opposite half.
     pub fn outcome(&self) -> HandshakeOutcome {
         let mode = if self.ecn { Mode::Classic } else { Mode::None };
         let counted = self.counted.as_ref();
         counted.map_or(HandshakeOutcome::plain(mode), |counted| counted.server().outcome())
     }
 
-    /// Whether marks are counted.
+    /// Whether marks are counted (AccECN).
     #[inline]
     pub fn counts_marks(&self) -> bool {
         self.counted.is_some()
     }
 
-    /// The flag of ECN-capable packets, if acknowledgements are.
+    /// Returns the flag of ECN-capable packets, if acknowledgements are ECN-capable.
     #[inline]
     pub fn capable(&self) -> u32 {
         if self.capable { flags::ECT } else { 0 }
     }
 
-    /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2. Returns whether the sender has to know at
-    /// once.
+    /// Updates the echo by RFC 3168, section 6.1.3, or RFC 8257, section 3.2. Returns whether an immediate
+    /// acknowledgement is needed.
     pub(super) fn note_congestion(&mut self, packet: &Packet) -> bool {
         if let Some(gathered) = &mut self.prices {
             gathered.add(packet.payload);
@@ -88,14 +88,14 @@ impl Receiver {
         false
     }
 
-    /// A packet without data arrives with this ECN field.
+    /// Counts the ECN field of a packet without data.
     pub fn note_control(&mut self, ecn: Codepoint) {
         if let Some(counted) = &mut self.counted {
             counted.note(ecn, 0);
         }
     }
 
-    /// Where marks are counted the next acknowledgement says which segment has come twice.
+    /// Notes a duplicate segment for the next acknowledgement, if marks are counted.
     #[inline(never)]
     pub(super) fn note_whether_twice(&mut self, segment: u64) {
         let twice = segment < self.next || self.out_of_order.contains(segment);
@@ -104,14 +104,14 @@ impl Receiver {
         }
     }
 
-    /// Whether segments wait for their acknowledgement that were marked and the one that arrives is
-    /// not, or the other direction: they have to be acknowledged first, by themselves.
+    /// Whether the unacknowledged segments and the arriving one differ in their marks, so that the former have to be
+    /// acknowledged first, on their own.
     #[inline]
     pub fn owes_other_echo(&self, packet: &Packet) -> bool {
         self.each_mark && self.unacknowledged > 0 && packet.has(flags::CE) != self.echo_congestion
     }
 
-    /// What the next acknowledgement says of marks where it says nothing else: the counter of packets.
+    /// Returns the packet counter if the next acknowledgement carries no other feedback.
     #[inline]
     pub fn echo_packets_alone(&mut self, now: Time) -> Option<Ace> {
         if !self.out_of_order.is_empty() || self.has_more_feedback {
@@ -121,7 +121,7 @@ impl Receiver {
         self.counted.as_mut()?.echo_packets_alone(round_trip, now)
     }
 
-    /// What the next acknowledgement says of marks: the counter, the option, and the SACK blocks that go along.
+    /// Returns the feedback of the next acknowledgement: counter, option, and the SACK blocks beside it.
     pub fn echo_marks(
         &mut self,
         blocks: Option<SackBlocks>,
@@ -142,13 +142,13 @@ impl Receiver {
         (counted.ace(), fitted, blocks)
     }
 
-    /// Marked packets that have arrived, and their bytes, where marks are counted.
+    /// Returns the number of marked packets, and their bytes, if marks are counted.
     #[cfg(test)]
     pub fn marked(&self) -> (u64, u64) {
         self.counted.as_ref().map_or((0, 0), |counted| counted.marked())
     }
 
-    /// With which acknowledgements the option of accurate feedback goes, on a path that may not let it pass.
+    /// Sets which acknowledgements carry the AccECN option, on a path that may drop it.
     pub fn send_options(&mut self, when: OptionPlan) {
         if let Some(counted) = &mut self.counted {
             counted.do_as_linux();

@@ -1,14 +1,13 @@
 //! The receiving end of a connection: in-order point, out-of-order blocks, acknowledgements.
 //!
-//! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
-//! when a segment is out of order, fills a hole or comes again, and for
-//! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
-//! grants them again after a silence of a retransmission timeout and after a segment that came
-//! twice, both signs that the sender is in slow start again).
+//! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off. Acknowledges at once if a
+//! segment is out of order, fills a hole or is a duplicate, and for the first segments of a connection (Linux's quick
+//! ACKs, which help the sender's slow start). Quick ACKs are granted again after an idle time of a retransmission
+//! timeout and after a duplicate, both signs that the sender is in slow start again.
 //!
-//! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
-//! one by one, by counters ([`accecn`](super::accecn)) or apart: an ACK says whether the segments that it
-//! acknowledges were marked, and none acknowledges marked and unmarked ones (RFC 8257, section 3.2).
+//! Congestion marks are echoed until the sender sets CWR (RFC 3168), counted ([`accecn`](super::accecn)), or echoed one
+//! by one: an ACK then says whether the segments that it acknowledges were marked, and none covers both marked and
+//! unmarked ones (RFC 8257, section 3.2).
 
 mod marks;
 mod out_of_order;
@@ -31,17 +30,17 @@ use crate::memory::prefetch;
 use crate::packet::{Packet, SackBlocks, flags};
 use out_of_order::OutOfOrder;
 
-/// Segments that make a delayed acknowledgement due (RFC 1122).
+/// Number of segments after which a delayed acknowledgement is sent (RFC 1122).
 const SEGMENTS_PER_ACK: u32 = 2;
 
-/// What to do after a segment.
+/// Action after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Acknowledge now.
     Now,
-    /// Acknowledge when the delay is over, unless something else causes it before.
+    /// Acknowledge after this delay, unless another packet does so before.
     Later(Span),
-    /// The timer is running already.
+    /// The timer is already running.
     Wait,
 }
 
@@ -49,57 +48,58 @@ pub enum Reply {
 pub struct Receiver {
     /// Next segment expected.
     pub next: u64,
-    /// What the segments in order lack for full ones, bytes.
+    /// Bytes by which the segments in order fall short of full ones.
     missing_bytes: u64,
-    /// Payload of a full segment, and its size.
+    /// Payload of a full segment, bytes.
     mss: u16,
+    /// Length of a full segment on the wire, bytes.
     full: u16,
-    /// Segments from `next` on that have arrived and are not full.
+    /// Partial segments that have arrived from `next` on.
     short: ShortSegments,
     out_of_order: OutOfOrder,
     sack: bool,
     ecn: bool,
-    /// Marks are echoed one by one.
+    /// Whether each mark is echoed on its own (RFC 8257).
     each_mark: bool,
-    /// Acknowledgements are ECN-capable, as all packets of scalable connections, and of those with accurate
-    /// feedback.
+    /// Whether acknowledgements are ECN-capable, as are all packets of scalable senders and of AccECN.
     capable: bool,
-    /// Marks are counted, where the connection has accurate feedback.
+    /// AccECN counters, if the connection uses AccECN.
     counted: Option<Box<MarkCounters>>,
     echo_congestion: bool,
-    /// An ECN-capable segment has arrived.
+    /// Whether an ECN-capable segment has arrived.
     capable_seen: bool,
     delaying: Option<Box<Delaying>>,
     quick: u32,
     timestamps: bool,
     unacknowledged: u32,
-    /// Acknowledged up to here.
+    /// Highest segment acknowledged so far.
     last_ack: u64,
     /// Timestamp to echo (RFC 7323, section 4.3).
     echo: Time,
-    /// When the segment that had it arrived, and whether acknowledgements say so.
+    /// Arrival time of the segment whose timestamp is echoed.
     echoed_at: Time,
+    /// Whether acknowledgements report that arrival time.
     echoes_arrival: bool,
-    /// What segments have carried of prices since the last acknowledgement, for a sender that reads them.
+    /// Prices in segments since the last acknowledgement, for a sender that reads them.
     prices: Option<Box<Gathered>>,
-    /// Acknowledgements have more to say than what they acknowledge, whatever has arrived.
+    /// Whether acknowledgements carry feedback besides the acknowledgement number, regardless of arrivals.
     has_more_feedback: bool,
 }
 
-/// What a receiver has that delays acknowledgements.
+/// State of a receiver that delays acknowledgements.
 struct Delaying {
     plan: DelayedAckPlan,
     timer: AckTimer,
-    /// The delay, where it adapts.
+    /// Delay estimator, if the delay adapts.
     adapted: Option<AckDelay>,
-    /// The window it offers, where it is tuned.
+    /// Receive window, if it is tuned dynamically.
     window: Option<ReceiveWindow>,
-    /// The receiver's own retransmission timeout, for the silence after which it acknowledges
-    /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
+    /// The receiver's own retransmission timeout, the idle time after which it grants quick ACKs; its only round-trip
+    /// sample is that of the handshake, which requires timestamps.
     silence: RoundTrip,
-    /// How the connection request was answered, until the first segment arrives.
+    /// Time of the SYN/ACK, until the first segment arrives.
     answered: Option<Answered>,
-    /// When the last segment in order arrived.
+    /// Arrival time of the last segment in order.
     last_arrival: Time,
 }
 
@@ -118,7 +118,7 @@ impl Delaying {
 }
 
 impl Receiver {
-    /// A receiver before the first segment.
+    /// Returns a receiver before the first segment.
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
         let mark_feedback = plan.mark_feedback();
         Receiver {
@@ -151,7 +151,7 @@ impl Receiver {
         }
     }
 
-    /// Asks for what it keeps elsewhere.
+    /// Prefetches state kept elsewhere.
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         if let Some(delaying) = self.delaying.as_deref() {
@@ -160,13 +160,13 @@ impl Receiver {
         self.out_of_order.prefetch();
     }
 
-    /// Payload in order, bytes.
+    /// Returns the payload delivered in order, bytes.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
         self.next * u64::from(self.mss) - self.missing_bytes
     }
 
-    /// The sender reads prices, which travel so.
+    /// Gathers prices in this encoding, for a sender that reads them.
     pub fn gather_prices(&mut self, encoding: Encoding) {
         if encoding.is_in_payload() {
             self.prices = Some(Box::new(Gathered::new(encoding)));
@@ -174,28 +174,28 @@ impl Receiver {
         }
     }
 
-    /// Whether acknowledgements have options even where nothing is amiss.
+    /// Whether acknowledgements have options even without loss or reordering.
     #[inline]
     pub fn has_more_feedback(&self) -> bool {
         self.has_more_feedback
     }
 
-    /// What the next acknowledgement says beside blocks and counters: when the segment arrived whose timestamp is
-    /// echoed, if the sender wants to know, and what segments carried of prices.
+    /// Returns the feedback of the next acknowledgement besides SACK blocks and ECN counters: the arrival time of the
+    /// segment whose timestamp is echoed, if the sender needs it, and the prices of segments.
     #[inline]
     pub fn more_feedback(&mut self) -> (Option<Time>, u32) {
         let prices = self.prices.as_mut().map_or(0, |gathered| gathered.take());
         (self.echoes_arrival.then_some(self.echoed_at), prices)
     }
 
-    /// The receiver's own, where it has one.
+    /// Returns the receiver's own round trip, if it has one.
     #[inline]
     fn round_trip(&self) -> Span {
         let delaying = self.delaying.as_ref();
         delaying.and_then(|own| own.silence.srtt()).unwrap_or(Span::ZERO)
     }
 
-    /// A data segment arrives.
+    /// Handles a data segment.
     #[inline]
     pub fn on_segment(&mut self, packet: &Packet) -> Reply {
         let segment = packet.number;
@@ -204,7 +204,7 @@ impl Receiver {
         {
             self.renew_quick_acks(packet);
         }
-        // Whether it is the first since the last acknowledgement cannot be guessed.
+        // Whether it is the first since the last acknowledgement is unpredictable.
         let first = segment <= self.last_ack;
         self.echo = select_unpredictable(first, packet.stamp, self.echo);
         self.echoed_at = select_unpredictable(first, packet.at, self.echoed_at);
@@ -224,7 +224,7 @@ impl Receiver {
             if !self.short.is_empty() {
                 self.missing_bytes += self.short.release(self.next);
             }
-            // Linux: a window that grows grants a quick ACK, if none is left over.
+            // Linux: a growing window grants a quick ACK, if none is left.
             let received_bytes = self.received_bytes();
             if let Some(delaying) = self.delaying.as_deref_mut()
                 && let Some(window) = &mut delaying.window
@@ -252,26 +252,26 @@ impl Receiver {
         }
     }
 
-    /// The blocks to report, most recent first; `None` when all is in order.
+    /// Returns the blocks to report, most recent first; `None` when all is in order.
     #[inline(always)]
     pub fn sack_blocks(&self) -> Option<SackBlocks> {
         if self.sack { self.out_of_order.report() } else { None }
     }
 
-    /// The timer of delayed acknowledgements, where they are delayed.
+    /// Returns the delayed-acknowledgement timer, if acknowledgements are delayed.
     #[inline]
     pub fn ack_timer(&mut self) -> Option<&mut AckTimer> {
         self.delaying.as_deref_mut().map(|delaying| &mut delaying.timer)
     }
 
-    /// An acknowledgement waited for a second segment spuriously.
+    /// Handles the expiry of the delay before a second segment arrived.
     pub fn on_delay_missed(&mut self) {
         if let Some(Delaying { adapted: Some(delay), silence, .. }) = self.delaying.as_deref_mut() {
             delay.on_missed(silence.rto());
         }
     }
 
-    /// An acknowledgement leaves: what it echoes, and whether it echoes congestion.
+    /// Handles the sending of an acknowledgement. Returns its timestamp echo, and whether it sets ECE.
     pub fn on_ack_sent(&mut self) -> (Time, bool) {
         if self.quick > 0 {
             self.quick -= 1;

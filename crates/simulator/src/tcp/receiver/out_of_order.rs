@@ -1,21 +1,21 @@
-//! What has arrived out of order, as SACK reports it (RFC 2018, section 4).
+//! Segments received out of order, and their SACK blocks (RFC 2018, section 4).
 
 use std::collections::VecDeque;
 
 use crate::memory::prefetch;
 use crate::packet::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// Segments beyond the first that is missing.
+/// Segments received beyond the first missing one.
 #[derive(Default)]
 pub struct OutOfOrder {
-    /// Ascending and disjoint.
+    /// Blocks, ascending and disjoint.
     blocks: VecDeque<(u64, u64)>,
-    /// A segment of each of the blocks that changed last, most recent first.
+    /// A segment of each of the blocks changed last, most recent first.
     recent: [u64; MAX_SACK_BLOCKS],
 }
 
 impl OutOfOrder {
-    /// Asks for what lies elsewhere.
+    /// Prefetches data kept elsewhere.
     #[inline(always)]
     pub fn prefetch(&self) {
         if let Some(block) = self.blocks.front() {
@@ -23,13 +23,13 @@ impl OutOfOrder {
         }
     }
 
-    /// Whether nothing has.
+    /// Whether no segment is out of order.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// The block that begins at a segment is in order now. Returns where it ends.
+    /// Removes the block that begins at a segment now in order. Returns its end.
     pub fn take_from(&mut self, next: u64) -> Option<u64> {
         let (_, end) = self.blocks.pop_front_if(|&mut (start, _)| start == next)?;
         Some(end)
@@ -37,7 +37,7 @@ impl OutOfOrder {
 
     /// Adds a segment to its block.
     pub fn insert(&mut self, segment: u64) {
-        // Mostly it extends the last block.
+        // It mostly extends the last block.
         let after = match self.blocks.back() {
             Some(&(start, _)) if segment >= start => self.blocks.len(),
             _ => self.blocks.partition_point(|&(start, _)| start <= segment),
@@ -64,7 +64,7 @@ impl OutOfOrder {
         self.recent[0] = segment;
     }
 
-    /// Whether a segment is among them.
+    /// Whether it contains a segment.
     pub fn contains(&self, segment: u64) -> bool {
         self.block_of(segment).is_some()
     }
@@ -75,7 +75,7 @@ impl OutOfOrder {
         (block.1 > segment).then_some(block)
     }
 
-    /// The blocks to report, most recent first; `None` if there are none.
+    /// Returns the blocks to report, most recent first; `None` if there are none.
     #[inline(always)]
     pub fn report(&self) -> Option<SackBlocks> {
         if self.blocks.is_empty() {

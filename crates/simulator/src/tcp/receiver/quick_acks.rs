@@ -1,4 +1,4 @@
-//! When acknowledgements are not delayed for a while (`tcp_event_data_recv` and `tcp_enter_quickack_mode` of Linux).
+//! Quick ACKs, which are not delayed (`tcp_event_data_recv` and `tcp_enter_quickack_mode` of Linux).
 
 use super::{Delaying, Receiver, SEGMENTS_PER_ACK};
 use crate::packet::{Packet, flags};
@@ -45,8 +45,8 @@ impl Receiver {
         }
     }
 
-    /// Linux since 4.18: two quick ACKs for the first of the marks that the sender has not answered, whose
-    /// window may be very small, and for a segment that is not ECN-capable where others were, a retransmission.
+    /// Linux since 4.18: two quick ACKs for the first mark that the sender has not answered with CWR, since its window
+    /// may be very small, and for a segment that is not ECN-capable where others were: a retransmission.
     fn note_mark_or_retransmit(&mut self, packet: &Packet, most: u32) {
         let capable = packet.has(flags::ECT) || packet.has(flags::CE);
         let news = if capable {
@@ -60,7 +60,7 @@ impl Receiver {
         self.capable_seen |= capable;
     }
 
-    /// Out of order or, with ECN, not ECN-capable and thus retransmitted (Linux before 4.18:
+    /// Whether the segment is out of order or, with ECN, not ECN-capable and thus a retransmission (Linux before 4.18:
     /// `tcp_data_queue`, `TCP_ECN_check_ce`).
     fn shows_loss(&self, packet: &Packet) -> bool {
         packet.number > self.next || (self.ecn && !packet.has(flags::ECT) && !packet.has(flags::CE))

@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, and what its acknowledgements say.
+//! Tests of the times and contents of acknowledgements.
 
 use super::*;
 use tidegate_mechanisms::units::OrOff;
@@ -89,7 +89,7 @@ fn with_ecn_a_segment_that_is_not_capable_is_a_retransmission_and_grants_quick_a
     assert!(!quick_after(flags::ECT | flags::CE, true));
 }
 
-/// RFC 7323, section 4.3: the request has a timestamp, too.
+/// RFC 7323, section 4.3: the SYN has a timestamp, too.
 #[test]
 fn before_anything_is_in_order_the_timestamp_of_the_handshake_is_echoed() {
     let mut rx = receiver(0);
@@ -104,7 +104,7 @@ fn before_anything_is_in_order_the_timestamp_of_the_handshake_is_echoed() {
     assert_eq!(rx.on_ack_sent().0, answered);
 }
 
-/// RFC 2018, section 4: the first block holds the segment that caused the ACK.
+/// RFC 2018, section 4: the first block contains the segment that caused the ACK.
 #[test]
 fn blocks_are_reported_most_recent_first() {
     let mut rx = receiver(0);
@@ -131,8 +131,8 @@ fn bytes_are_counted_in_order_whatever_the_length_of_a_segment() {
     assert_eq!(after(4, 41), 4021);
 }
 
-/// RFC 7323, section 4.3: a delayed ACK echoes the first segment it covers, and an ACK that
-/// fills a hole the segment that filled it.
+/// RFC 7323, section 4.3: a delayed ACK echoes the first segment it covers, and an ACK after a hole is filled echoes
+/// the segment that filled it.
 #[test]
 fn the_echo_is_of_the_earliest_unacknowledged_segment() {
     let mut rx = receiver(0);
@@ -145,7 +145,7 @@ fn the_echo_is_of_the_earliest_unacknowledged_segment() {
     assert_eq!(rx.on_ack_sent().0, Time::from_nanos(102));
 }
 
-/// In order, out of order, or filling a hole: an ACK tells the price of the segments that it answers.
+/// In order, out of order, or filling a hole: an ACK reports the price of the segments that it acknowledges.
 #[test]
 fn prices_are_reported_beside_blocks() {
     let mut plan = crate::tcp::tests::classic();

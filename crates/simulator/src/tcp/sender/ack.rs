@@ -1,4 +1,4 @@
-//! What an acknowledgement sets in motion.
+//! Processing of acknowledgements.
 
 use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
@@ -14,7 +14,7 @@ use crate::tcp::HostContext;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 impl TcpSender {
-    /// An acknowledgement (or the answer to the request) arrives.
+    /// Handles an acknowledgement or a SYN/ACK.
     #[inline]
     pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let packet = &packed.packet(ctx.now);
@@ -49,13 +49,13 @@ impl TcpSender {
             if !packet.has(flags::SACK) || packet.number >= una {
                 return;
             }
-            // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
+            // A reordered ACK: its SACK blocks are valid all the same.
             packet.number = una;
         }
         self.on_any_ack(&packet, options, ctx);
     }
 
-    /// Whether an ACK is of new data, and nothing is amiss or to be counted.
+    /// Whether an ACK acknowledges new data while the sender is open, without marks or prices to read.
     #[inline]
     fn is_expected(&self, packet: &Packet) -> bool {
         packet.flags & (flags::SYN | flags::OPTIONS | flags::ECE) == 0
@@ -64,7 +64,7 @@ impl TcpSender {
             && !self.feedback.reads_prices()
     }
 
-    /// Whether an ACK is of new data, and nothing is amiss.
+    /// Whether an ACK acknowledges new data while the sender is open and the scoreboard is clean.
     #[inline]
     fn moves_on(&self, packet: &Packet) -> bool {
         let out = &self.outstanding;
@@ -73,7 +73,7 @@ impl TcpSender {
             && (out.una() + 1..=out.nxt()).contains(&packet.number)
     }
 
-    /// The same where marks are counted or prices read, and it reports no mark.
+    /// Whether such an ACK reports no mark, if marks are counted or prices read.
     #[inline]
     fn has_no_news(&self, packet: &Packet) -> bool {
         packet.flags & (flags::SYN | flags::OPTIONS) == 0
@@ -82,8 +82,8 @@ impl TcpSender {
             && self.ecn.has_no_news(packet, packet.number - self.outstanding.una())
     }
 
-    /// Whether an ACK acknowledges nothing and reports nothing but blocks, to a sender that detects losses by time and is open, or
-    /// in a fast recovery that goes on.
+    /// Whether an ACK acknowledges nothing and carries only SACK blocks, for a sender with RACK that is open or remains
+    /// in fast recovery.
     #[inline]
     fn tells_of_blocks_alone(&self, packet: &Packet) -> bool {
         const BLOCKS: u32 = flags::OPTIONS | flags::SACK;
@@ -103,7 +103,7 @@ impl TcpSender {
         (out.una()..=out.nxt()).contains(&packet.number) && self.recovery.phase() != Phase::Closed
     }
 
-    /// The same as [`Self::on_any_ack`], without looking at what cannot be.
+    /// Does the same as [`Self::on_any_ack`] for an expected ACK, without the cases that cannot occur.
     #[inline]
     fn on_expected_ack(&mut self, packet: &Packet, ctx: &mut HostContext) {
         let in_flight = self.outstanding.count();
@@ -115,7 +115,7 @@ impl TcpSender {
         self.send_after_progress(ctx);
     }
 
-    /// What is to be declared of what an ACK tells.
+    /// Updates the congestion to be declared from an ACK.
     #[inline]
     fn expose(&mut self, ack: &AckSample, now: Time) {
         if let Some(conex) = &mut self.conex {
@@ -126,7 +126,7 @@ impl TcpSender {
         }
     }
 
-    /// The same again, where marks are counted or prices read.
+    /// Does the same as [`Self::on_any_ack`] for an ACK without news, if marks are counted or prices read.
     #[inline(never)]
     fn on_ack_without_news(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let (packet, now) = (&packed.packet(ctx.now), ctx.now);
@@ -145,8 +145,8 @@ impl TcpSender {
         self.send_after_progress(ctx);
     }
 
-    /// The same as [`Self::on_any_ack`] for such an ACK, as most are that come while something is missing: again without
-    /// looking at what cannot be, so that little code is needed for it.
+    /// Does the same as [`Self::on_any_ack`] for an ACK with blocks alone, the most frequent kind while segments are
+    /// missing. It omits the cases that cannot occur, so that little code is executed.
     #[inline(never)]
     fn on_blocks(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let (packet, now) = (&packed.packet(ctx.now), ctx.now);
@@ -172,8 +172,7 @@ impl TcpSender {
         self.send(ctx);
     }
 
-    /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
-    /// window and the timer, and what leaves.
+    /// Handles any ACK, in this order: feedback, end of recovery, loss detection, window and timer, transmission.
     fn on_any_ack(&mut self, packet: &Packet, options: &Options, ctx: &mut HostContext) {
         let now = ctx.now;
         let in_flight = self.in_flight();
@@ -237,7 +236,7 @@ impl TcpSender {
         self.count_ack();
         match outcome {
             RecoveryOutcome::OnlyNew => self.ask_with_new(ctx),
-            // In ns-2 the ACK that begins a fast recovery releases only its retransmission.
+            // In ns-2, the ACK that starts a fast recovery allows only the retransmission.
             _ if next == LossOutcome::EnterRecovery && self.window.counts_by_acks() => {}
             _ => {
                 ctx.prompt = !ack.advances() && self.recovery.phase() == Phase::Open;
@@ -246,18 +245,17 @@ impl TcpSender {
         }
     }
 
-    /// Whether an echo is looked at: with recoveries that repeat, one that goes on until it is answered is where new data is
-    /// acknowledged alone.
+    /// Whether ECE is evaluated: with recoveries that repeat, an ongoing one reads it only on ACKs of new data.
     fn looks_at_echo(&self, ack: &AckSample) -> bool {
         ack.advances() || !self.recovery.repeats() || self.ecn.counts_marks()
     }
 
-    /// Whether an ACK that echoes a mark which is not answered lets the window grow: not with recoveries that repeat.
+    /// Whether an ACK with an unanswered ECE lets the window grow: not with recoveries that repeat.
     pub(super) fn grows_despite_echo(&self, ack: &AckSample) -> bool {
         !ack.congestion || !self.recovery.repeats()
     }
 
-    /// Sends new segments, whose ACK tells whether a timeout was genuine; if there is none, it counts as genuine.
+    /// Sends new segments, whose ACKs show whether a timeout was genuine; without any, it counts as genuine.
     #[cold]
     fn ask_with_new(&mut self, ctx: &mut HostContext) {
         if !self.send_only_new(ctx) {
@@ -288,7 +286,7 @@ impl TcpSender {
         ack
     }
 
-    /// Detection takes note; a loss at the tail that the probe has recovered shrinks the window.
+    /// Updates loss detection; a tail loss repaired by the probe reduces the window.
     #[inline(always)]
     fn note(&mut self, ack: &AckSample, now: Time) {
         if self.detection.note(ack, self.outstanding.una()) {
@@ -309,7 +307,7 @@ impl TcpSender {
         });
     }
 
-    /// What the ACK shows to be lost, and how long until more may be.
+    /// Returns the losses that the ACK shows, and the time until more may be detected.
     #[inline]
     fn find_losses(&mut self, ack: &AckSample, ctx: &HostContext) -> (Lost, Option<Span>) {
         if self.recovery.phase() == Phase::Probing {
@@ -356,14 +354,15 @@ impl TcpSender {
         self.window.grow(ack, in_flight, srtt, &self.outstanding, now);
     }
 
-    /// The same where something has been amiss.
+    /// Lets the window grow after an ACK in any other case.
     #[inline(never)]
     pub(super) fn grow_after(&mut self, ack: &AckSample, in_flight: u32, now: Time) {
         self.grow(ack, in_flight, now);
     }
 
-    /// A partial ACK of so many segments, when duplicates stood for so many: what they release is taken back but for one
-    /// segment, and the rest from the window, which stays at one and above (ns-2, `partialnewack`).
+    /// Deflates the window after a partial ACK of `acknowledged` segments: the inflation by duplicates is removed
+    /// except for one segment, and the rest is taken from the window, which stays at one or more (ns-2,
+    /// `partialnewack`).
     fn deflate(&mut self, acknowledged: u32, departed: u32) {
         let more = acknowledged.checked_sub(departed);
         if more.is_some() {
@@ -372,7 +371,7 @@ impl TcpSender {
         self.window.deflate(more.unwrap_or(0));
     }
 
-    /// Sets the timer again after progress, or to look again for losses after `wait`.
+    /// Restarts the timer after progress, or sets it to check for losses after `wait`.
     #[inline(always)]
     fn set_timer(&mut self, ack: &AckSample, wait: Option<Span>, ctx: &mut HostContext) {
         if let Some(wait) = wait {
@@ -386,8 +385,8 @@ impl TcpSender {
         }
     }
 
-    /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
-    /// data that arrives would put off the timeout of a retransmission for ever.
+    /// Whether the sacked segments were sent before the last transmission of the first segment. Otherwise arriving new
+    /// data would postpone the timeout of a retransmission forever.
     fn head_is_younger(&self, ack: &AckSample, now: Time) -> bool {
         let out = &self.outstanding;
         let rtt = ack.samples.and_then(Samples::of_first_sacked);

@@ -1,23 +1,23 @@
-//! Samples of the delivery rate, for controllers that model their path; [`tidegate_mechanisms::sender::path_model`] has
-//! the equations (Linux: `net/ipv4/tcp_rate.c`).
+//! Delivery rate samples for controllers that model their path; [`tidegate_mechanisms::sender::path_model`] has the
+//! equations (Linux: `net/ipv4/tcp_rate.c`).
 //!
-//! What was known when a segment was sent last is kept beside it until it is acknowledged. Who has no such controller has
-//! none of this.
+//! The state at a segment's last transmission is stored beside it until it is acknowledged. Senders with other
+//! controllers store nothing.
 
 use tidegate_mechanisms::sender::{LostSegment, Newest, Totals};
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::samples::Samples;
 
-/// Room for an initial window.
+/// Capacity for an initial window.
 const LEAST: usize = 16;
 
-/// What was known when a segment was sent last.
+/// State at the last transmission of a segment.
 #[derive(Clone, Copy, Default)]
 struct Departure {
-    /// When the newest segment that had arrived by then was sent.
+    /// Send time of the newest segment delivered before.
     first_sent: Time,
-    /// When the last had arrived.
+    /// Time of the last delivery before.
     delivered_at: Time,
     delivered: u64,
     lost: u64,
@@ -29,17 +29,17 @@ struct Departure {
 pub struct DeliveryRate {
     totals: Totals,
     first_sent: Time,
-    /// Samples are limited by the application until more than so many segments are delivered.
+    /// Number of delivered segments up to which samples are limited by the application.
     app_limited_to: Option<u64>,
     min_rtt: Option<Span>,
-    /// A ring, indexed by segment.
+    /// Ring buffer, indexed by segment.
     departures: Box<[Departure]>,
-    /// What the controller's random numbers are drawn from.
+    /// Seed of the controller's random numbers.
     pub seed: u64,
 }
 
 impl DeliveryRate {
-    /// Before the connection is established, which delivers its request.
+    /// Creates the state before the connection is established, which delivers its request.
     pub fn new() -> Self {
         DeliveryRate {
             totals: Totals { delivered: 1, ..Totals::default() },
@@ -51,13 +51,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The connection is established; its request took a round trip, if that is known.
+    /// Starts at the establishment of the connection, with the round-trip time of its request if known.
     pub fn begin(&mut self, rtt: Option<Span>, now: Time) {
         self.min_rtt = rtt;
         self.totals.delivered_at = now;
     }
 
-    /// Delivered and lost so far.
+    /// Returns the segments delivered and lost so far.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -66,8 +66,8 @@ impl DeliveryRate {
         segment as usize & self.departures.len().wrapping_sub(1)
     }
 
-    /// A segment leaves while `una` is the first that is not acknowledged; with it so many are in flight. `alone`: none
-    /// but it is outstanding.
+    /// Records the transmission of a segment; `una` is the first unacknowledged segment, and `in_flight` the number of
+    /// segments in flight with this one. `alone`: no other segment is outstanding.
     pub fn on_sent(&mut self, segment: u64, una: u64, in_flight: u32, alone: bool, now: Time) {
         if alone {
             self.first_sent = now;
@@ -98,7 +98,7 @@ impl DeliveryRate {
         }
     }
 
-    /// A segment is lost. Returns what was known when it was sent.
+    /// Records a lost segment. Returns the state at its transmission.
     pub fn on_lost(&mut self, segment: u64, now: Time) -> LostSegment {
         self.totals.lost += 1;
         let departure = self.departures[self.place(segment)];
@@ -112,13 +112,13 @@ impl DeliveryRate {
         }
     }
 
-    /// Segments are lost of which nothing else is said.
+    /// Counts lost segments without further information.
     pub fn count_lost(&mut self, segments: u32) {
         self.totals.lost += u64::from(segments);
     }
 
-    /// An ACK shows so many segments to have arrived. Returns what was known of the newest when it was sent, if the ACK
-    /// names any, and the round trip that it shows.
+    /// Processes an ACK of newly delivered segments. Returns the state at the transmission of the newest, if the ACK
+    /// delivers any, and the RTT sample.
     pub fn on_ack(
         &mut self,
         delivered: u32,
@@ -153,12 +153,12 @@ impl DeliveryRate {
         }
     }
 
-    /// What is in flight counts as limited by the application.
+    /// Marks the data in flight as limited by the application.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         self.app_limited_to = Some(self.totals.delivered + u64::from(in_flight));
     }
 
-    /// Whether samples are limited by the application now.
+    /// Whether samples are currently limited by the application.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to.is_some()
     }
@@ -192,7 +192,7 @@ mod tests {
             self.rate.on_sent(segment, self.una, in_flight, in_flight == 1, MS(at_ms));
         }
 
-        /// Segments delivered since the newest was sent, and in how many milliseconds.
+        /// Returns the number of segments delivered since the newest was sent, and the interval in milliseconds.
         fn acknowledge(&mut self, to: u64, at_ms: u64) -> Option<(u64, u64)> {
             let reading = AckReading { now: MS(at_ms), min_rtt: Span::ZERO };
             let mut samples = Samples::default();
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// Four segments at 0 ms arrive with 10 ms between them; what each ACK releases measures that rate a round trip
-    /// later.
+    /// Four segments at 0 ms arrive with 10 ms between them; the segments sent on their ACKs measure that rate a round
+    /// trip later.
     #[test]
     fn the_rate_is_that_of_the_longer_of_send_and_ack_interval() {
         let mut bench = Bench::new();

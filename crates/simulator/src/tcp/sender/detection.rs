@@ -1,4 +1,4 @@
-//! How a sender detects lost segments: by the count of what arrived after them, or by time.
+//! Loss detection: by the number of segments that arrived later, or by time.
 //!
 //! ```text
 //! Reno, NewReno    the third duplicate ACK: the first segment; NewReno: after it each partial ACK
@@ -18,17 +18,17 @@ use super::rack::Rack;
 use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// The path of one sender.
+/// Loss detection of one sender.
 pub enum Detection {
-    /// Without SACK: duplicate ACKs so far.
+    /// Without SACK: number of duplicate ACKs.
     Duplicates(u32),
-    /// With SACK.
+    /// With SACK: holes in the scoreboard.
     Holes {
-        /// Duplicate ACKs so far.
+        /// Number of duplicate ACKs.
         duplicates: u32,
-        /// What was sent so many before something that has arrived is lost (FACK).
+        /// Distance below the highest sacked segment from which on segments are lost (FACK).
         forward: Option<u32>,
-        /// The scoreboard lives for one fast recovery, in which every hole is lost (ns-2).
+        /// Whether the scoreboard is kept for one fast recovery, in which every hole counts as lost (ns-2).
         for_one_recovery: bool,
     },
     /// By time (RFC 8985).
@@ -36,7 +36,7 @@ pub enum Detection {
 }
 
 impl Detection {
-    /// As a plan has it.
+    /// Returns the detection of a plan.
     pub fn new(plan: &TcpPlan) -> Self {
         match plan.loss_recovery {
             RecoveryPlan::Reno | RecoveryPlan::NewReno | RecoveryPlan::Tahoe => {
@@ -56,7 +56,7 @@ impl Detection {
         }
     }
 
-    /// Asks for what it keeps elsewhere.
+    /// Prefetches state kept elsewhere.
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         if let Detection::Time(rack) = self {
@@ -64,7 +64,7 @@ impl Detection {
         }
     }
 
-    /// What has to be remembered of segments for it.
+    /// Returns the history of segments that it needs.
     pub fn memory(&self) -> SegmentHistory {
         match self {
             Detection::Holes { forward: Some(_), .. } => SegmentHistory::Retransmissions,
@@ -73,13 +73,13 @@ impl Detection {
         }
     }
 
-    /// Whether losses at the tail are probed for.
+    /// Whether it sends tail loss probes.
     #[inline]
     pub fn probes(&self) -> bool {
         matches!(self, Detection::Time(_))
     }
 
-    /// Duplicate ACKs so far, where they are counted.
+    /// Returns the number of duplicate ACKs, if they are counted.
     #[inline]
     pub fn duplicates(&self) -> u32 {
         match self {
@@ -88,12 +88,12 @@ impl Detection {
         }
     }
 
-    /// Whether what is sacked is forgotten as recovery ends.
+    /// Whether SACK information is cleared at the end of recovery.
     pub fn forgets_scoreboard(&self) -> bool {
         matches!(self, Detection::Holes { for_one_recovery: true, .. })
     }
 
-    /// By how many segments the path is taken to reorder.
+    /// Returns the assumed reordering of the path, segments.
     pub fn reordering(&self) -> u32 {
         match self {
             Detection::Time(rack) => rack.reordering(),
@@ -101,14 +101,14 @@ impl Detection {
         }
     }
 
-    /// Whether the path reorders by more than duplicates are counted, so that what is sacked before the rest has
-    /// come lets the window grow (Linux, `tcp_may_raise_cwnd`).
+    /// Whether the path reorders by more than the duplicate threshold, so that sacked segments let the window grow
+    /// before the rest is acknowledged (Linux, `tcp_may_raise_cwnd`).
     #[inline]
     pub fn expects_reordering(&self) -> bool {
         self.reordering() > DUP_THRESH
     }
 
-    /// How many ACKs showed that a segment was overtaken, where the sender knows.
+    /// Returns the number of ACKs that showed reordering, if they are counted.
     pub fn reorderings(&self) -> u32 {
         match self {
             Detection::Time(rack) => rack.reorderings(),
@@ -116,27 +116,27 @@ impl Detection {
         }
     }
 
-    /// Whether a probe is out.
+    /// Whether a probe is outstanding.
     pub fn is_probing(&self) -> bool {
         matches!(self, Detection::Time(rack) if rack.is_probing())
     }
 
-    /// A probe leaves: the last segment again, or a new one; `end` is the next after it.
+    /// Records a tail loss probe; `end` is the segment after it, `again` whether it is a retransmission.
     pub fn on_probe(&mut self, end: u64, again: bool) {
         if let Detection::Time(rack) = self {
             rack.on_probe(end, again);
         }
     }
 
-    /// The connection request was answered after `rtt`.
+    /// Starts with the round trip of the handshake.
     pub fn begin(&mut self, rtt: Span) {
         if let Detection::Time(rack) = self {
             rack.begin(rtt);
         }
     }
 
-    /// Takes note of an ACK that acknowledges up to `una`. Returns whether it shows that the probe which
-    /// is out has recovered a loss at the tail.
+    /// Takes an ACK that acknowledges up to `una`. Returns whether it shows that the outstanding probe has repaired a
+    /// tail loss.
     #[inline(always)]
     pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
         match self {
@@ -152,7 +152,7 @@ impl Detection {
         }
     }
 
-    /// What is lost, if anything can be.
+    /// Returns the losses that an ACK shows.
     #[inline(always)]
     pub fn judge(
         &mut self,
@@ -183,7 +183,7 @@ impl Detection {
         }
     }
 
-    /// What counts as lost when the retransmission timer runs out, where that is told by time.
+    /// Returns the losses at a retransmission timeout, if they are determined by time.
     pub fn judge_timeout(&self, out: &Outstanding, now: Time) -> Option<LossDetection> {
         match self {
             Detection::Time(rack) => Some(rack.judge_timeout(out, now)),
@@ -191,14 +191,14 @@ impl Detection {
         }
     }
 
-    /// Recovery is over, or begins again.
+    /// Resets the state at the end or restart of a recovery.
     pub fn start_over(&mut self) {
         if let Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } = self {
             *duplicates = 0;
         }
     }
 
-    /// What counted as lost does not, or enough time has passed: the next look is a fresh one.
+    /// Resets the check for losses after an undo or a pause.
     pub fn look_again(&mut self) {
         self.start_over();
         if let Detection::Time(rack) = self {
@@ -206,7 +206,7 @@ impl Detection {
         }
     }
 
-    /// The window comes down for another reason than a loss at the tail.
+    /// Cancels the probe, because the window is reduced for another reason than a tail loss.
     pub fn forget_probe(&mut self) {
         if let Detection::Time(rack) = self {
             rack.forget_probe();
@@ -251,7 +251,7 @@ mod tests {
         RecoveryPoints { phase, end, recover, partial_acks: true }
     }
 
-    /// A sender's detection, with ten segments out that left at 0, 1, … 9 ms.
+    /// Detection of a sender, with ten segments outstanding that were sent at 0, 1, … 9 ms.
     struct Bench {
         detection: Detection,
         feedback: Feedback,
@@ -272,7 +272,7 @@ mod tests {
             Bench { detection, feedback, out }
         }
 
-        /// An ACK of nothing new that reports this block, and what it shows to be lost.
+        /// Delivers an ACK of no new data with this block, and returns the losses that it shows.
         fn duplicate(
             &mut self,
             block: (u64, u64),
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// RFC 8985, section 6.2: sent before what has arrived, and a quarter of the round trip late.
+    /// RFC 8985, section 6.2: segments sent before one that has arrived are lost a quarter of the round trip later.
     #[test]
     fn time_detects_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
         let mut bench = Bench::new("rack");
@@ -332,8 +332,8 @@ mod tests {
         assert_eq!(bench.duplicate((0, 0), &recovering, ms(127)).below, 4, "none to wait for");
     }
 
-    /// RFC 8985, section 6.2, step 5: nothing else waits. A repetition of what was lost is the most recently sent of
-    /// what has arrived, so that all that is left was overtaken; what had been in the ring's other places was, too.
+    /// RFC 8985, section 6.2, step 5: only reordered segments wait. The retransmission of a lost segment is the most
+    /// recently sent of those delivered, so that all the rest was sent before; so were earlier occupants of the ring.
     #[test]
     fn the_wait_ends_with_the_last_segment_sent_however_many_there_were_before() {
         let wait = |before: u64| {

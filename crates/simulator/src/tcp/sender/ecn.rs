@@ -1,4 +1,4 @@
-//! What a connection makes of congestion marks: what its packets carry, and what an echo stands for.
+//! ECN of a sender: codepoints of its packets, and the meaning of feedback.
 
 use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 
@@ -7,30 +7,32 @@ use crate::packet::{Packet, ReceivedBytes, flags};
 use crate::tcp::accecn::handshake::{Client, Mode};
 use crate::tcp::accecn::{Ace, Arrived, Codepoint, HandshakeOutcome, MarkReader, ReportedMarks};
 
-/// How the receiver reports marks.
+/// Kind of the receiver's feedback.
 #[derive(Clone, Debug)]
 enum Feedback {
-    /// Not at all.
+    /// No feedback.
     None,
-    /// It echoes congestion until the sender says that it has answered (RFC 3168).
+    /// ECE is latched until CWR (RFC 3168).
     Latched,
-    /// It echoes every mark (RFC 8257, section 3.2).
+    /// Each mark is echoed (RFC 8257, section 3.2).
     Each,
-    /// It counts marks (RFC 9768).
+    /// Marks are counted (RFC 9768).
     Counted(Box<Counted>),
 }
 
-/// What only accurate feedback needs.
+/// State for AccECN only.
 #[derive(Clone, Debug)]
 struct Counted {
     client: Client,
     reader: MarkReader,
-    /// Without SACK, packets beyond what is acknowledged whose duplicates have reported their marks, also before a timeout.
+    /// Without SACK: packets beyond the acknowledgement whose duplicates have reported their marks, including before a
+    /// timeout.
     beyond: u32,
 }
 
 impl Counted {
-    /// Packets on whose marks an ACK is the first to tell: one for a duplicate, and for others what no duplicate stood for.
+    /// Returns the number of packets whose marks this ACK reports first: one for a duplicate; otherwise those without
+    /// an earlier duplicate.
     fn newly_reported(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
         if acknowledged == 0 {
             self.beyond += u32::from(duplicate);
@@ -42,48 +44,49 @@ impl Counted {
     }
 }
 
-/// A duplicate without SACK, which would say what has arrived.
+/// Kind of an ACK with respect to duplicates without SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
-    /// There is SACK.
+    /// The connection uses SACK.
     No,
-    /// There is none, and it is one.
+    /// Without SACK: a duplicate.
     Duplicate,
-    /// There is none, and it is not.
+    /// Without SACK: not a duplicate.
     Other,
 }
 
-/// Marks in a row at a window of one segment.
+/// Effect of successive marks at a window of one segment on the RTO.
 #[derive(Clone, Copy, Debug)]
 enum AtOne {
-    /// They change nothing about the wait.
+    /// Marks do not change the RTO.
     Ignored,
-    /// Each doubles it again: the first segment that was missing at the last, and how many were in a row then.
+    /// Each successive mark doubles the RTO once more: first missing segment at the last mark, and number of marks in a
+    /// row.
     Counted(u64, u32),
-    /// Each but the first doubles what it has become: whether there was one.
+    /// Each mark except the first doubles the current RTO; the flag is set after the first.
     Lasting(bool),
 }
 
-/// ECN as the sender uses it.
+/// ECN state of a sender.
 #[derive(Clone, Debug)]
 pub struct EcnSender {
     feedback: Feedback,
-    /// The controller answers to marks in proportion to their share.
+    /// Whether the controller reacts in proportion to the share of marks.
     in_proportion: bool,
-    /// A request that is lost is repeated without (RFC 3168, section 6.1.1.1).
+    /// Whether a lost SYN is retransmitted without ECN (RFC 3168, section 6.1.1.1).
     falls_back: bool,
-    /// The next new segment says that the window was reduced.
+    /// Whether the next new segment sets CWR.
     announces: bool,
-    /// What is retransmitted is as a new segment is.
+    /// Whether retransmissions are ECN-capable as new segments are.
     on_retransmits: bool,
-    /// A mark ends slow start.
+    /// Whether a mark ends slow start.
     ends_slow_start: bool,
-    /// Marks that find a window of one segment.
+    /// Treatment of marks at a window of one segment.
     at_one: AtOne,
 }
 
 impl EcnSender {
-    /// As a plan has it, for segments of `mss` bytes.
+    /// Returns the state for a plan and segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let (in_proportion, falls_back) = (plan.is_scalable(), plan.ecn_fallback);
         let counted = || {
@@ -121,13 +124,13 @@ impl EcnSender {
         self.ends_slow_start
     }
 
-    /// Whether the sender receives a report of every mark.
+    /// Whether the sender gets feedback about every mark.
     #[inline]
     pub fn counts_marks(&self) -> bool {
         matches!(self.feedback, Feedback::Each | Feedback::Counted(_))
     }
 
-    /// Whether segments may be ECN-capable: both ends have agreed on it, and nothing speaks against it.
+    /// Whether segments may be ECN-capable: negotiated, and not disabled since.
     pub fn may_be_capable(&self) -> bool {
         match &self.feedback {
             Feedback::None => false,
@@ -136,14 +139,14 @@ impl EcnSender {
         }
     }
 
-    /// Whether the controller receives a report of every mark, and answers in proportion.
+    /// Whether the controller gets feedback about every mark and reacts in proportion.
     #[inline]
     pub fn answers_in_proportion(&self) -> bool {
         self.in_proportion && self.counts_marks()
     }
 
-    /// The marks that an ACK reports. An echo of each says that all it delivers were marked (RFC 8257, section
-    /// 3.3). Without SACK, marks of what duplicates stand for are told by those.
+    /// Returns the marks that an ACK reports. With one echo per mark, ECE marks everything that the ACK delivers (RFC
+    /// 8257, section 3.3). Without SACK, duplicates report the marks of the segments that they account for.
     #[inline]
     pub fn read(
         &mut self,
@@ -180,7 +183,8 @@ impl EcnSender {
         }
     }
 
-    /// Whether an ACK without options of so many new segments reports no mark, whatever came before.
+    /// Whether an ACK without options that acknowledges `delivered` new segments reports no mark, for any earlier
+    /// state.
     #[inline]
     pub fn has_no_news(&self, packet: &Packet, delivered: u64) -> bool {
         match &self.feedback {
@@ -189,34 +193,34 @@ impl EcnSender {
         }
     }
 
-    /// Takes such an ACK in, which delivers so much.
+    /// Takes such an ACK, which delivers these segments and bytes.
     #[inline]
     pub fn pass_over(&mut self, delivered: u32, delivered_bytes: u64) {
         if let Feedback::Counted(counted) = &mut self.feedback {
             counted.reader.pass_over(delivered, delivered_bytes);
-            // Nothing is missing, so that nothing has come beyond it.
+            // No segment is missing, so none has arrived beyond the acknowledgement.
             counted.beyond = 0;
         }
     }
 
-    /// A reduction ends when so many segments more are acknowledged than were out when it began: the one
-    /// that announces it has to arrive before the next echo is news; not so where each mark is reported.
+    /// Returns the number of segments after those outstanding that must be acknowledged before a reduction ends: one
+    /// with latched ECE, whose CWR has to arrive before the next ECE counts; zero if each mark is reported.
     #[inline]
     pub fn segments_to_answer(&self) -> u64 {
         u64::from(!self.counts_marks())
     }
 
-    /// The window was reduced. Where marks are counted nobody waits for that (RFC 9768, section 3.1.5).
+    /// Announces a reduction by CWR. Not needed where marks are counted (RFC 9768, section 3.1.5).
     pub fn announce_reduction(&mut self) {
         self.announces = matches!(self.feedback, Feedback::Latched | Feedback::Each);
     }
 
-    /// It was not after all.
+    /// Cancels the announcement of a reduction that was undone.
     pub fn withhold_announcement(&mut self) {
         self.announces = false;
     }
 
-    /// The flags of a new segment.
+    /// Returns the flags of a new segment.
     #[inline]
     pub fn flags_of_new(&mut self) -> u32 {
         match &self.feedback {
@@ -227,8 +231,8 @@ impl EcnSender {
         }
     }
 
-    /// A mark finds a window of one segment or of more, of which `una` is the first that is missing. Returns how
-    /// often the wait for the next doubles.
+    /// Handles a mark at a window of one segment (`one`) or more; `una` is the first unacknowledged segment. Returns
+    /// the number of doublings of the RTO.
     pub fn doublings(&mut self, one: bool, una: u64) -> u32 {
         match &mut self.at_one {
             AtOne::Ignored => 0,
@@ -242,20 +246,20 @@ impl EcnSender {
         }
     }
 
-    /// A loss finds a window of `cwnd` segments. One above one has grown since the last mark.
+    /// Handles a loss at a window of `cwnd` segments. A window above one has grown since the last mark.
     pub fn on_loss(&mut self, cwnd: f64) {
         if let AtOne::Lasting(any) = &mut self.at_one {
             *any &= cwnd <= 1.0;
         }
     }
 
-    /// Whether a mark at a window of one segment leaves the wait doubled as it was before its ACK.
+    /// Whether a mark at a window of one segment keeps the RTO doubled as before its ACK.
     #[inline]
     pub fn backoff_lasts(&self) -> bool {
         matches!(self.at_one, AtOne::Lasting(_))
     }
 
-    /// The flags of what is retransmitted.
+    /// Returns the flags of a retransmission.
     pub fn retransmit_flags(&mut self) -> u32 {
         if self.on_retransmits && !self.counts_marks() {
             self.flags_of_new()
@@ -264,9 +268,9 @@ impl EcnSender {
         }
     }
 
-    /// The flags of what is retransmitted: not ECN-capable by RFC 3168 (section 6.1.5), but of scalable senders
-    /// all packets are, or a queue that marks many would drop those (RFC 8257, section 3.6), and in
-    /// Linux all with accurate feedback.
+    /// Returns the ECN flags of retransmissions and ACKs: not ECN-capable by RFC 3168 (section 6.1.5). All packets of
+    /// scalable senders are ECN-capable, since a queue that marks many would drop others (RFC 8257, section 3.6), and
+    /// so are all with AccECN in Linux.
     #[inline]
     pub fn flags_of_control(&self) -> u32 {
         match &self.feedback {
@@ -284,7 +288,7 @@ impl EcnSender {
         }
     }
 
-    /// The flags of a request: not ECN-capable (RFC 3168, section 6.1.1), but of scalable senders.
+    /// Returns the flags of a SYN: not ECN-capable (RFC 3168, section 6.1.1), except for scalable senders.
     pub fn flags_of_request(&mut self) -> u32 {
         let in_proportion = self.answers_in_proportion();
         match &mut self.feedback {
@@ -297,14 +301,14 @@ impl EcnSender {
         }
     }
 
-    /// The connection request was lost.
+    /// Handles the loss of a SYN.
     pub fn on_request_lost(&mut self) {
         if self.falls_back && !matches!(self.feedback, Feedback::Counted(_)) {
             self.feedback = Feedback::None;
         }
     }
 
-    /// The connection request is answered. Returns whether it was marked.
+    /// Handles the SYN/ACK. Returns whether the SYN was marked.
     pub fn on_answer(&mut self, answer: &Packet, option: Option<ReceivedBytes>) -> bool {
         let Feedback::Counted(counted) = &mut self.feedback else { return false };
         if let Some(option) = &option {
@@ -315,7 +319,7 @@ impl EcnSender {
         outcome.marked
     }
 
-    /// Goes by what the handshake has ended in; the end that has `answered` the request does so too.
+    /// Adopts the outcome of the handshake; `answered` for the end that sent the SYN/ACK.
     pub fn adopt(&mut self, outcome: HandshakeOutcome, answered: bool) {
         let Feedback::Counted(counted) = &mut self.feedback else { return };
         match outcome.mode {
@@ -325,7 +329,7 @@ impl EcnSender {
         }
     }
 
-    /// What it has read, where marks are counted.
+    /// Returns the AccECN reader, if marks are counted.
     pub fn reader(&self) -> Option<&MarkReader> {
         match &self.feedback {
             Feedback::Counted(counted) => Some(&counted.reader),
@@ -333,7 +337,7 @@ impl EcnSender {
         }
     }
 
-    /// The same, for whoever tells it more.
+    /// Returns the AccECN reader, mutable, if marks are counted.
     pub fn reader_mut(&mut self) -> Option<&mut MarkReader> {
         match &mut self.feedback {
             Feedback::Counted(counted) => Some(&mut counted.reader),
@@ -346,7 +350,7 @@ impl EcnSender {
 mod tests {
     use super::*;
 
-    /// ECN of a sender with this controller.
+    /// Returns the ECN state of a sender with this controller.
     fn ecn(controller: &str) -> EcnSender {
         let options =
             format!("congestion_control = {controller:?}, ecn = true, ecn_fallback = true");

@@ -1,5 +1,5 @@
-//! What an ACK reports, read into one value. Whoever adds feedback (a price, counters of marks, a one-way
-//! delay) fills one more field of it.
+//! Reads the feedback of an ACK into one value. Each kind of feedback (prices, ECN counters, one-way delay) is a field
+//! of it.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
@@ -11,38 +11,38 @@ use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::round_trip::RoundTrip;
 
-/// What an ACK reports.
+/// Feedback of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSample<'a> {
-    /// Segments by which the acknowledgement moved.
+    /// Segments newly acknowledged by the cumulative ACK.
     pub acknowledged: u32,
-    /// Segments that have arrived, and were not known to.
+    /// Segments newly known to have arrived.
     pub delivered: u32,
-    /// Of them, those that are sacked.
+    /// Segments newly sacked, included in `delivered`.
     pub sacked: u32,
-    /// Of them, those that were marked, where every mark is reported.
+    /// Marked segments of those delivered, if every mark is reported.
     pub marked: u32,
-    /// Of the payload delivered, bytes that were marked, where every mark is reported.
+    /// Marked bytes of those delivered, if every mark is reported.
     pub marked_bytes: u64,
-    /// Segments that have left the network, by what duplicate ACKs without SACK stand for.
+    /// Segments that have left the network according to duplicate ACKs without SACK.
     pub departed: u32,
     /// Payload delivered, bytes.
     pub delivered_bytes: u64,
-    /// By how many segments one that was sent once was overtaken, where the sender knows; 0 if none was.
+    /// Reordering of a segment sent once, in segments, if known; 0 without reordering.
     pub overtaken_by: u32,
-    /// It moves nothing and, with SACK, says something all the same.
+    /// Whether the ACK advances nothing but, with SACK, carries new information.
     pub duplicate: bool,
-    /// It echoes congestion, or reports marks for the first time.
+    /// Whether the ACK sets ECE, or reports new marks.
     pub congestion: bool,
-    /// The timestamp that it echoes, if the connection has timestamps.
+    /// Echoed timestamp, with timestamps.
     pub echo: Time,
     /// Round-trip time for the controller.
     pub rtt: Option<Span>,
-    /// How long the segment that it answers was in transit, where the receiver tells when it arrived.
+    /// One-way delay of the acknowledged segment, if the receiver reports its arrival time.
     pub one_way_delay: Option<Span>,
-    /// What segments carried of prices, as the receiver reports it; 0 if it does not.
+    /// Prices carried by segments, as reported by the receiver; 0 if not reported.
     pub prices: u32,
-    /// Round-trip times by segment, where the sender knows them.
+    /// Round-trip times by segment, if known.
     pub samples: Option<&'a Samples>,
 }
 
@@ -54,57 +54,57 @@ impl AckSample<'_> {
     }
 }
 
-/// The shortest round trip before the first is measured.
+/// Minimum RTT before the first sample.
 const UNKNOWN: Span = Span::from_nanos(u64::MAX);
 
-/// By what round trips are measured.
+/// Method of measuring round trips.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// The timestamp that each ACK echoes (RFC 7323).
+    /// Timestamp echo of each ACK (RFC 7323).
     Echo {
-        /// Duplicates are samples for the timeout, too.
+        /// Whether duplicate ACKs give samples for the RTO.
         duplicates: bool,
     },
-    /// One segment at a time, and when it was sent (RFC 6298, section 3).
+    /// One timed segment at a time (RFC 6298, section 3).
     OneSegment(Option<(u64, Time)>),
-    /// When each segment was sent, as Linux does; else the timestamp, where there is one.
+    /// Send time of each segment, as in Linux; otherwise the timestamp, if there is one.
     EachSegment {
-        /// There are timestamps.
+        /// Whether there are timestamps.
         echo: bool,
     },
 }
 
-/// What an ACK finds under way.
+/// Recovery state before an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryState {
-    /// Nothing that matters here.
+    /// No recovery that affects reading ACKs.
     Open,
-    /// A fast recovery that it does not end.
+    /// Fast recovery that the ACK does not end.
     Recovery,
-    /// After a timeout everything is lost: duplicates stand for nothing.
+    /// After a timeout: duplicate ACKs do not account for segments.
     Loss,
 }
 
-/// Reads ACKs, and keeps what takes several of them.
+/// Reader of ACKs, and state across ACKs.
 pub struct Feedback {
     sack: bool,
     clock: Clock,
     round_trip: RoundTrip,
-    /// The shortest round trip, where each segment's is known.
+    /// Minimum RTT, if send times of segments are known.
     min_rtt: Span,
-    /// While everything is retransmitted: how many segments the blocks of the last duplicate named, if
-    /// there was an ACK of new data since the timeout.
+    /// During retransmission after a timeout: number of segments in the SACK blocks of the last duplicate; none before
+    /// the first ACK of new data.
     named: PackedOption,
-    /// A measurement goes on through a fast recovery, and counts when that ends.
+    /// Whether a measurement continues through a fast recovery and counts at its end.
     through_recovery: bool,
-    /// ACKs report prices, beside their options or in their payload word.
+    /// Whether ACKs report prices, in their options or their payload word.
     reads_prices: bool,
-    /// The connection was requested more than once.
+    /// Whether the SYN was retransmitted.
     request_repeated: bool,
 }
 
 impl Feedback {
-    /// As a plan has it.
+    /// Returns the reader of a plan.
     pub fn new(plan: &TcpPlan) -> Self {
         let echo = plan.timestamps;
         let clock = match plan.loss_recovery {
@@ -125,7 +125,7 @@ impl Feedback {
         }
     }
 
-    /// From now on ACKs report prices.
+    /// Makes the reader expect prices in ACKs.
     pub fn read_prices(&mut self) {
         self.reads_prices = true;
     }
@@ -136,24 +136,24 @@ impl Feedback {
         self.reads_prices
     }
 
-    /// The prices that an ACK without options reports.
+    /// Returns the prices that an ACK without options reports.
     #[inline]
     pub fn prices_of(&self, packet: &Packet) -> u32 {
         if self.reads_prices { packet.payload } else { 0 }
     }
 
-    /// Whether the connection agreed on SACK.
+    /// Whether the connection negotiated SACK.
     pub fn uses_sack(&self) -> bool {
         self.sack
     }
 
-    /// Round-trip time, smoothed, and the timeout.
+    /// Returns the estimator of the round-trip time and RTO.
     #[inline]
     pub fn round_trip(&self) -> &RoundTrip {
         &self.round_trip
     }
 
-    /// The shortest round trip, where each segment's is known.
+    /// Returns the minimum RTT, if send times of segments are known.
     #[inline]
     pub fn min_rtt(&self) -> Option<Span> {
         let known = self.min_rtt < UNKNOWN && matches!(self.clock, Clock::EachSegment { .. });
@@ -165,7 +165,7 @@ impl Feedback {
         AckReading { now, min_rtt: self.min_rtt }
     }
 
-    /// Reads an ACK of new data while nothing is amiss; `samples` is where round-trip times lie, if there are any.
+    /// Reads an ACK of new data outside of recovery; `samples` receives the round-trip times by segment.
     #[inline(always)]
     pub fn read_expected<'a>(
         &mut self,
@@ -195,8 +195,8 @@ impl Feedback {
         }
     }
 
-    /// Reads an ACK that acknowledges nothing and has nothing but blocks, where the times of segments are remembered and all
-    /// are full.
+    /// Reads an ACK that acknowledges nothing and has only SACK blocks, if send times are recorded and all segments are
+    /// full.
     #[inline(always)]
     pub fn read_blocks<'a>(
         &mut self,
@@ -223,7 +223,7 @@ impl Feedback {
         }
     }
 
-    /// Reads any other ACK, with the blocks that count, which are its own or none, and its other options.
+    /// Reads any other ACK, with `blocks`, which are its own or none, and its other options.
     #[inline(always)]
     pub fn read<'a>(
         &mut self,
@@ -273,8 +273,9 @@ impl Feedback {
         }
     }
 
-    /// Whether an ACK is a duplicate that was read without its blocks, while everything is retransmitted, whatever is
-    /// sacked: if it moves nothing, and its blocks name more or less than before, once one of new data has come.
+    /// Whether an ACK that was read without its blocks, while retransmitting everything after a timeout, is a
+    /// duplicate: it advances nothing, and after an ACK of new data its blocks name a different number of segments than
+    /// before.
     #[inline(never)]
     pub fn is_duplicate(&mut self, ack: &AckSample, options: &Options) -> bool {
         if !self.sack {
@@ -291,8 +292,8 @@ impl Feedback {
         duplicate
     }
 
-    /// Takes the round-trip time that an ACK shows; one that leaves a fast recovery under way is `in_recovery`.
-    /// Returns the controller's share.
+    /// Takes the round-trip sample of an ACK; `in_recovery` if a fast recovery continues. Returns the sample for the
+    /// controller.
     #[inline(always)]
     fn measure(
         &mut self,
@@ -332,13 +333,13 @@ impl Feedback {
         rtt
     }
 
-    /// The connection is requested again.
+    /// Records a retransmission of the SYN.
     pub fn on_request_repeated(&mut self) {
         self.request_repeated = true;
     }
 
-    /// The round trip of a request that is answered now. The answer to one that was sent several times shows it only
-    /// if it echoes the timestamp of the one that it answers, which left at `requested` (Karn; RFC 6298, section 3).
+    /// Returns the round trip of a SYN answered now. After several SYNs, the SYN/ACK shows it only by the echoed
+    /// timestamp of the SYN that it answers, which was sent at `requested` (Karn; RFC 6298, section 3).
     pub fn round_trip_of_request(&self, requested: Time, now: Time) -> Option<Span> {
         let shown = !self.request_repeated || self.echoes();
         shown.then(|| now.since(requested))
@@ -353,7 +354,7 @@ impl Feedback {
         }
     }
 
-    /// The handshake has shown this round trip, or none.
+    /// Takes the round trip of the handshake, if there is one.
     pub fn begin(&mut self, rtt: Option<Span>, now: Time) {
         let Some(rtt) = rtt else { return self.round_trip.begin_unknown() };
         self.round_trip.sample(rtt, now);
@@ -361,7 +362,7 @@ impl Feedback {
         self.min_rtt = rtt;
     }
 
-    /// A new segment leaves.
+    /// Records a new segment.
     #[inline]
     pub fn on_sent(&mut self, segment: u64, now: Time) {
         if let Clock::OneSegment(timed @ None) = &mut self.clock {
@@ -369,7 +370,7 @@ impl Feedback {
         }
     }
 
-    /// A segment is retransmitted: a round trip over that means nothing (Karn).
+    /// Records a retransmission: round trips over it are ambiguous (Karn).
     #[inline]
     pub fn on_retransmit(&mut self) {
         if !self.through_recovery {
@@ -377,33 +378,33 @@ impl Feedback {
         }
     }
 
-    /// A fast recovery begins: where a measurement goes on through a recovery, it ends here.
+    /// Records the start of a fast recovery: a measurement through an earlier recovery ends here.
     pub fn on_recovery(&mut self) {
         if self.through_recovery {
             self.stop_measuring();
         }
     }
 
-    /// What is being measured means nothing any more.
+    /// Cancels the current measurement.
     pub fn stop_measuring(&mut self) {
         if let Clock::OneSegment(timed) = &mut self.clock {
             *timed = None;
         }
     }
 
-    /// The timeout is what round trips make of it.
+    /// Ends the backoff of the RTO.
     pub fn end_backoff(&mut self) {
         self.round_trip.end_backoff();
     }
 
-    /// A timeout.
+    /// Handles a timeout: doubles the RTO.
     pub fn back_off(&mut self) {
         self.round_trip.back_off();
         self.named = PackedOption::NONE;
     }
 
-    /// A mark doubles the timeout so often, as it was before the mark's ACK, and then counts the round trip `rtt` of
-    /// that, which leaves it doubled.
+    /// Doubles the RTO as of before the mark's ACK `times` times, then takes the sample `rtt` of that ACK without
+    /// ending the backoff.
     pub fn back_off_before(
         &mut self,
         earlier: RoundTrip,
@@ -419,8 +420,8 @@ impl Feedback {
     }
 }
 
-/// Without SACK, one segment for each duplicate, and what a later acknowledgement tells beyond them
-/// (Linux, `tcp_remove_reno_sacks`).
+/// Returns the segments accounted for without SACK: one for each duplicate, and those that a later acknowledgement
+/// covers beyond the duplicates (Linux, `tcp_remove_reno_sacks`).
 fn departed_unnamed(acknowledged: u32, unnamed: u32, duplicate: bool) -> u32 {
     match acknowledged {
         0 => u32::from(duplicate),
@@ -444,7 +445,7 @@ mod tests {
         Packet { at: ms(at_ms), number, flags: flags::ACK, ..Packet::default() }
     }
 
-    /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
+    /// Returns a reader with these options, and ten segments sent at 0, 1, … 9 ms.
     fn reader(options: &str, memory: SegmentHistory) -> (Feedback, EcnSender, Outstanding) {
         let plan = classic_with(options);
         let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
@@ -481,7 +482,7 @@ mod tests {
         }
     }
 
-    /// ns-2, tcp-linux.cc, `time_processing`: the timeout grows while something is missing.
+    /// ns-2, tcp-linux.cc, `time_processing`: the RTO grows while a segment is missing.
     #[test]
     fn duplicates_are_samples_for_the_timeout_alone() {
         for (each, want_ms) in [("false", 200), ("true", 550)] {
@@ -508,7 +509,7 @@ mod tests {
         }
     }
 
-    /// With blocks or without.
+    /// With SACK blocks or without.
     #[test]
     fn prices_are_read_in_recovery_too() {
         let (mut feedback, mut ecn, mut out) = reader("", SegmentHistory::None);
@@ -526,7 +527,7 @@ mod tests {
         }
     }
 
-    /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
+    /// Without SACK, the third duplicate accounts for a third segment, which an ACK of five covers.
     #[test]
     fn duplicates_count_for_segments_that_no_ack_names() {
         let (mut feedback, mut ecn, mut out) =
@@ -543,14 +544,14 @@ mod tests {
         assert_eq!(read(5), (2, 5, false));
     }
 
-    /// Of ten segments the first is lost and no other is marked. The ACK that follows its retransmission delivers it alone, so that three bits of a
-    /// counter leave nothing open.
+    /// The first of ten segments is lost and no other is marked. The ACK after its retransmission delivers it alone, so
+    /// that the three-bit counter is unambiguous.
     #[test]
     fn what_duplicates_stood_for_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
         let (mut feedback, mut ecn, mut out) = reader(accurate, SegmentHistory::None);
         let marked = [0, 0, 0, 0, 0, 0, 0, 0, 0, 10].map(|number| {
-            // The receiver has counted from 5 on.
+            // The receiver counts from 5 on.
             let packet = Packet { flags: flags::ACK | Ace::new(5).flags(), ..ack(number, 100) };
             let (options, mut samples) = (Options::default(), None);
             let blocks = (&options.sack, &options);
@@ -561,7 +562,7 @@ mod tests {
         assert_eq!(marked, [0; 10]);
     }
 
-    /// A timeout forgets what duplicates stood for, but not that they have told of it.
+    /// A timeout clears the segments accounted for by duplicates, but not the marks reported with them.
     #[test]
     fn what_was_reported_before_a_timeout_is_not_taken_for_marked() {
         let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;

@@ -1,4 +1,4 @@
-//! Whether a timeout was spurious: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
+//! Detection of spurious timeouts: F-RTO with SACK (RFC 5682), as in Linux since 2.6.21.
 //!
 //! ```text
 //! timeout                     send the first segment again
@@ -14,30 +14,30 @@
 use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 
-/// What F-RTO knows.
+/// State of F-RTO.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frto {
     /// Whether an ACK has advanced since the timeout.
     advanced: bool,
-    /// What was outstanding at the timeout ends here.
+    /// End of the segments outstanding at the timeout.
     outstanding_to: u64,
 }
 
-/// What an ACK after a timeout means.
+/// Outcome of an ACK after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrtoOutcome {
-    /// The first segment has not arrived: nothing new is to be sent.
+    /// The first segment has not arrived: send nothing new.
     Hold,
-    /// Two new segments are to be sent.
+    /// Send two new segments.
     SendTwo,
-    /// The timeout was genuine: what was sent before is lost, and so many segments may follow.
+    /// The timeout was genuine: everything sent before is lost, and this many segments may be sent.
     Genuine(u32),
-    /// It was spurious.
+    /// The timeout was spurious.
     Spurious,
 }
 
 impl Frto {
-    /// The timer runs out; what is outstanding ends at `outstanding_to`.
+    /// Starts at a timeout; the outstanding segments end at `outstanding_to`.
     pub fn begin(outstanding_to: u64) -> Self {
         Frto { advanced: false, outstanding_to }
     }
@@ -47,12 +47,12 @@ impl Frto {
         self.advanced
     }
 
-    /// What was outstanding at the timeout ends here.
+    /// Returns the end of the segments outstanding at the timeout.
     pub fn outstanding_to(&self) -> u64 {
         self.outstanding_to
     }
 
-    /// Judges an ACK. `has_more`: there are new segments that may be sent.
+    /// Evaluates an ACK; `has_more` if new segments may be sent.
     pub fn judge(&mut self, ack: &AckSample, out: &Outstanding, has_more: bool) -> FrtoOutcome {
         if out.una() >= self.outstanding_to {
             return FrtoOutcome::Genuine(if self.advanced { 3 } else { 2 });

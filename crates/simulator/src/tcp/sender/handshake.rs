@@ -1,4 +1,4 @@
-//! How a connection begins.
+//! Start of a connection.
 
 use tidegate_mechanisms::sender::Beginning;
 use tidegate_mechanisms::units::{Span, Time};
@@ -11,14 +11,14 @@ use crate::tcp::packed_option::PackedOption;
 use crate::tcp::{Answered, HostContext};
 
 impl TcpSender {
-    /// Requests the connection.
+    /// Sends the SYN.
     pub fn open(&mut self, ctx: &mut HostContext) {
         self.recovery.go_on(Phase::SynSent, 0);
         self.send_request(ctx);
     }
 
-    /// The other end has requested the connection, got an answer, and sent something; the handshake has ended in
-    /// `outcome`. A sender that is connected already, or requested it, takes no notice.
+    /// Establishes the connection at the server, when data after the SYN/ACK has arrived; `outcome` is that of the
+    /// handshake. Does nothing if the sender is established already or has sent a SYN.
     pub fn accept(&mut self, answered: Answered, outcome: HandshakeOutcome, ctx: &mut HostContext) {
         if self.recovery.phase() == Phase::Closed {
             self.ecn.adopt(outcome, true);
@@ -26,7 +26,7 @@ impl TcpSender {
         }
     }
 
-    /// What it requested at `requested`, or answered, is answered: the handshake has ended in `outcome`.
+    /// Handles the answer to the packet sent at `requested`, a SYN or SYN/ACK; `outcome` is that of the handshake.
     pub fn on_answer(&mut self, requested: Time, outcome: HandshakeOutcome, ctx: &mut HostContext) {
         if self.recovery.phase() == Phase::SynSent {
             self.ecn.adopt(outcome, true);
@@ -35,7 +35,7 @@ impl TcpSender {
         }
     }
 
-    /// The connection is established; the handshake has shown this round trip, if its packets were sent once.
+    /// Establishes the connection; `rtt` is the round trip of the handshake, if its packets were sent once.
     fn establish(&mut self, rtt: Option<Span>, ctx: &mut HostContext) {
         self.feedback.begin(rtt, ctx.now);
         if let Some(rtt) = rtt {
@@ -58,14 +58,14 @@ impl TcpSender {
         self.send(ctx);
     }
 
-    /// The request is answered.
+    /// Handles the SYN/ACK.
     #[cold]
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, options: &Options, ctx: &mut HostContext) {
         if self.recovery.phase() != Phase::SynSent {
             return;
         }
         if self.ecn.on_answer(packet, options.received_bytes) {
-            // As for one that was lost (RFC 5562, section 3.1).
+            // As after a lost SYN (RFC 5562, section 3.1).
             self.window.allow(1);
         }
         let rtt = self.feedback.round_trip_of_request(packet.stamp, ctx.now);

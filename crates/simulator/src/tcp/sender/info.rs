@@ -1,4 +1,4 @@
-//! What a sender says of itself, in the terms of Linux's `tcp_info`.
+//! State of a sender in the terms of Linux's `tcp_info`.
 
 use tidegate_mechanisms::units::Span;
 
@@ -6,14 +6,14 @@ use super::TcpSender;
 use super::phase::Phase;
 use crate::tcp::accecn::MarkReader;
 
-/// Congestion state, as Linux names it.
+/// Congestion state as in Linux (`tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionState {
-    /// Nothing is amiss.
+    /// Normal state.
     Open,
-    /// Something has arrived out of order.
+    /// Segments have arrived out of order.
     Disorder,
-    /// The window comes down for a congestion mark.
+    /// The window is being reduced because of a congestion mark.
     Reduced,
     /// Fast recovery.
     Recovery,
@@ -30,29 +30,29 @@ pub struct SenderInfo {
     pub cwnd: u32,
     /// Slow-start threshold; `None` before the first congestion.
     pub ssthresh: Option<u32>,
-    /// Sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     pub unacked: u32,
-    /// Of them, selectively acknowledged.
+    /// Segments selectively acknowledged.
     pub sacked: u32,
-    /// Of them, taken for lost.
+    /// Segments considered lost.
     pub lost: u32,
-    /// Of those, retransmitted and under way.
+    /// Lost segments that are retransmitted and in flight.
     pub retransmitted: u32,
     /// Retransmissions since the start.
     pub retransmits: u64,
-    /// Segments by which the path is taken to reorder.
+    /// Assumed reordering of the path, segments.
     pub reordering: u32,
-    /// ACKs that showed it to, where the sender knows.
+    /// ACKs that showed reordering, if counted.
     pub reorderings: u32,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
-    /// Smallest round-trip time, where the sender keeps it.
+    /// Minimum round-trip time, if known.
     pub min_rtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Marked packets of which accurate feedback has reported.
+    /// Marked packets reported by AccECN.
     pub marked: u64,
-    /// Bytes with ECT(0), CE and ECT(1) of which its option has reported.
+    /// Bytes with ECT(0), CE and ECT(1) reported by the AccECN option.
     pub delivered_bytes: [u64; 3],
 }
 
@@ -64,7 +64,7 @@ impl SenderInfo {
 }
 
 impl TcpSender {
-    /// Its state.
+    /// Returns the state of the sender.
     pub fn info(&self) -> SenderInfo {
         let board = self.outstanding.board();
         let (window, round_trip) = (self.window.get(), self.feedback.round_trip());

@@ -1,4 +1,4 @@
-//! How a kernel was built and set up, where that makes a difference to a sender and no profile says it.
+//! Build options and sysctls of a kernel that affect a sender and are not part of a profile.
 
 use tidegate_mechanisms::units::Span;
 
@@ -6,14 +6,14 @@ use super::TcpSender;
 use crate::packet::ReceivedBytes;
 use crate::tcp::accecn::MarkReader;
 
-/// A kernel's build and settings. The default is what distributions for servers have.
+/// Build options and sysctls of a kernel; the default is that of server distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// A tick: no timer of loss detection is set to less than two of them (`CONFIG_HZ`).
+    /// Timer tick (`CONFIG_HZ`): timers of loss detection last at least two ticks.
     pub tick: Span,
     /// Segments of the smallest burst (`tcp_min_tso_segs`).
     pub least_burst: u32,
-    /// So many requests are repeated before the timeout begins to double (`tcp_syn_linear_timeouts`).
+    /// Number of SYN retransmissions before the timeout begins to double (`tcp_syn_linear_timeouts`).
     pub even_requests: u32,
 }
 
@@ -24,32 +24,32 @@ impl Default for Kernel {
 }
 
 impl TcpSender {
-    /// Makes it that of another kernel.
+    /// Sets the kernel of this sender.
     pub fn set_kernel(&mut self, kernel: Kernel) {
         self.timer.set_least(kernel.tick * 2);
         self.timer.set_even_requests(kernel.even_requests);
         self.transmit.set_least_burst(kernel.least_burst);
     }
 
-    /// From now on the host's interface takes no segment, and TCP is told so: what would be sent waits. (That
-    /// Linux also reduces the window then, unless it does so already, is left out, and timeouts go on.)
+    /// Makes the host's interface reject all segments and report that to TCP: transmissions wait. (Linux also reduces
+    /// the window then, unless it is already being reduced; this is omitted, and timeouts go on.)
     pub fn refuse_segments(&mut self) {
         self.window.close();
     }
 
-    /// A packet of the handshake has the option of accurate feedback.
+    /// Handles the AccECN option of a handshake packet.
     pub fn note_option(&mut self, received: &ReceivedBytes) {
         if let Some(reader) = self.ecn.reader_mut() {
             reader.note_option(received);
         }
     }
 
-    /// Whether there has been one.
+    /// Whether the peer has sent the AccECN option.
     pub fn has_seen_option(&self) -> bool {
         self.ecn.reader().is_some_and(MarkReader::has_seen_option)
     }
 
-    /// The next ACK has a later timestamp than those before.
+    /// Records that the next ACK has a later timestamp than all before.
     pub fn note_newer(&mut self) {
         if let Some(reader) = self.ecn.reader_mut() {
             reader.note_newer();

@@ -1,15 +1,15 @@
-//! The sending end of a connection, in parts that each write their own state alone:
+//! The sending end of a connection, in parts that write only their own state:
 //!
 //! ```text
 //! ACK ─► feedback ──► detection ──► recovery ──► window ──► transmit ─► segments
-//!        what it      what is       open, re-    how much   lost ones first,
-//!        tells        lost          covering …   in flight  then the stream
-//!            └─► outstanding: what was sent and is not acknowledged ◄┘
+//!        value of     lost          open, re-    how much   lost ones first,
+//!        an ACK       segments      covering …   in flight  then the stream
+//!            └─► outstanding: segments sent, not acknowledged ◄──────┘
 //! ```
 //!
-//! What a part has learned goes on as a value; where an event moves several of them, the order stands in
-//! one place, [`ack`] or [`timeout`]. What a profile chooses is a variant of the part
-//! that it concerns, made with the sender. Sequence machinery in the style of RFC 6675 and of Linux.
+//! A part passes on its results as a value; where an event affects several parts, [`ack`] or [`timeout`] defines the
+//! order. A profile's choice is a variant of the part concerned, made with the sender. Sequence processing follows RFC
+//! 6675 and Linux.
 
 mod ack;
 mod bursts;
@@ -60,48 +60,48 @@ use timer::Timer;
 use transmit::Transmit;
 use window::SendWindow;
 
-/// Counters of a sender from the start of a run.
+/// Counters of a sender since the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderCounts {
-    /// Segments and connection requests sent, again or for the first time.
+    /// Segments and SYNs sent, including retransmissions.
     pub sent: u64,
-    /// Of them, those retransmitted.
+    /// Retransmissions.
     pub retransmits: u64,
-    /// Timeouts.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast recoveries.
     pub recoveries: u64,
-    /// ACKs over which the means below are taken.
+    /// ACKs over which the sums below are taken.
     pub acks: u64,
-    /// Sum of the window over ACKs, segments.
+    /// Sum of the congestion window over ACKs, segments.
     pub cwnd_sum: f64,
     /// Sum of the smoothed round-trip time over ACKs, ns.
     pub srtt_sum_ns: u64,
-    /// ACKs before the first round trip was measured, which that sum has nothing of.
+    /// ACKs before the first round-trip sample, which `srtt_sum_ns` does not include.
     pub acks_without_srtt: u64,
 }
 
 /// One sender.
 pub struct TcpSender {
-    /// What the application has written.
+    /// Data written by the application.
     stream: SendStream,
-    /// What was sent and is not acknowledged.
+    /// Segments sent and not acknowledged.
     outstanding: Outstanding,
-    /// What ACKs tell.
+    /// Reader of ACKs.
     feedback: Feedback,
-    /// What congestion marks mean.
+    /// ECN state.
     ecn: EcnSender,
-    /// What is lost.
+    /// Loss detection.
     detection: Detection,
-    /// Where the sender stands.
+    /// Recovery state.
     recovery: Recovery,
-    /// How much may be in flight.
+    /// Congestion window.
     window: SendWindow,
-    /// When something is done unasked.
+    /// Timers of the sender.
     timer: Timer,
-    /// How segments leave.
+    /// Transmission of segments.
     transmit: Transmit,
-    /// What is declared of congestion, by those that do.
+    /// Declaration of congestion, if the sender declares any.
     conex: Option<Box<ConexSender>>,
     /// When the connection was established.
     established: PackedOption,
@@ -110,10 +110,10 @@ pub struct TcpSender {
 }
 
 impl TcpSender {
-    /// Where its timer is.
+    /// Offset of the timer, for prefetching.
     pub const TIMER: usize = core::mem::offset_of!(TcpSender, timer);
 
-    /// A closed sender with nothing to send yet.
+    /// Returns a closed sender without data.
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
         let mss = sizes.mss();
         let detection = Detection::new(plan);
@@ -138,24 +138,24 @@ impl TcpSender {
         }
     }
 
-    /// When the connection was established, if it was.
+    /// Returns the time at which the connection was established, if it was.
     pub fn established(&self) -> Option<Time> {
         self.established.get().map(Time::from_nanos)
     }
 
-    /// Asks for what it keeps elsewhere.
+    /// Prefetches state kept elsewhere.
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         self.outstanding.prefetch_rest();
         self.detection.prefetch_rest();
     }
 
-    /// From now on it offers to pay so much.
+    /// Sets its willingness to pay.
     pub fn offer(&mut self, willingness: Demand) {
         self.window.offer(willingness);
     }
 
-    /// Its controller goes by prices, which travel so.
+    /// Makes its controller read prices in this encoding.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.window.read_prices(encoding);
         if encoding.is_in_payload() {
@@ -163,25 +163,25 @@ impl TcpSender {
         }
     }
 
-    /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
-    /// segment waits for the next bytes, for [`TcpSender::push`] or [`TcpSender::end`]. Once all that is to be
-    /// said at a time is said, [`TcpSender::on_written`] lets it leave.
+    /// Writes `bytes` more from the application; [`u64::MAX`] for unlimited data. A partial segment waits for more
+    /// data, for [`TcpSender::push`] or for [`TcpSender::end`]. After all writes of an event, [`TcpSender::on_written`]
+    /// starts transmission.
     pub fn write(&mut self, bytes: u64) {
         self.stream.write(bytes);
     }
 
-    /// What is written so far may leave in a segment that is not full.
+    /// Allows the data written so far to leave in a partial segment.
     pub fn push(&mut self) {
         self.stream.push();
     }
 
-    /// Nothing more will be written.
+    /// Ends the data.
     pub fn end(&mut self) {
         self.stream.end();
     }
 
-    /// Nothing more will be written, and what has not left will not. A connection that is not there yet is
-    /// no longer requested.
+    /// Ends the data and discards what has not been sent. A connection that is not established yet is no longer
+    /// requested.
     pub fn stop(&mut self) {
         self.stream.stop(self.outstanding.nxt());
         if self.recovery.phase() == Phase::SynSent {
@@ -190,8 +190,8 @@ impl TcpSender {
         }
     }
 
-    /// Sends what has been written, as far as the window allows. To be called after [`TcpSender::write`],
-    /// [`TcpSender::push`] and [`TcpSender::end`] once the connection has been requested; before, it does nothing.
+    /// Sends written data as far as the window allows. Called after [`TcpSender::write`], [`TcpSender::push`] and
+    /// [`TcpSender::end`] once the connection has been requested; before, it does nothing.
     pub fn on_written(&mut self, ctx: &mut HostContext) {
         if self.recovery.is_connected() {
             self.restart_after_pause(ctx.now);
@@ -199,7 +199,7 @@ impl TcpSender {
         }
     }
 
-    /// What the application writes after a pause finds a smaller window (RFC 2861).
+    /// Reduces the window for data written after a pause (RFC 2861).
     fn restart_after_pause(&mut self, now: Time) {
         let out = &self.outstanding;
         let (silence, rto) = (self.transmit.silence(now), self.feedback.round_trip().rto());
@@ -208,82 +208,82 @@ impl TcpSender {
         }
     }
 
-    /// The first segment that is not acknowledged.
+    /// Returns the first unacknowledged segment.
     #[inline]
     pub fn una(&self) -> u64 {
         self.outstanding.una()
     }
 
-    /// What was written and is not acknowledged, bytes; of a segment that was not full as if it were.
+    /// Returns the bytes written and not acknowledged; a partial segment counts as full.
     pub fn unacknowledged_bytes(&self) -> u64 {
         self.stream.bytes_after(self.outstanding.una())
     }
 
-    /// What is acknowledged, bytes; of a segment that was not full as if it were.
+    /// Returns the bytes acknowledged; a partial segment counts as full.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.outstanding.una() * self.stream.mss()
     }
 
-    /// Whether everything that was written, and need not wait for more, is acknowledged.
+    /// Whether all written data that need not wait for more is acknowledged.
     #[inline]
     pub fn has_all_acknowledged(&self) -> bool {
         self.stream.is_acknowledged(self.outstanding.una())
     }
 
-    /// Whether all that was and will be written is acknowledged.
+    /// Whether all data is written and acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.stream.is_done(self.outstanding.una())
     }
 
-    /// Whether the connection agreed on SACK.
+    /// Whether the connection negotiated SACK.
     pub fn uses_sack(&self) -> bool {
         self.feedback.uses_sack()
     }
 
-    /// Congestion window, segments.
+    /// Returns the congestion window, segments.
     pub fn cwnd(&self) -> f64 {
         self.window.cwnd()
     }
 
-    /// Smoothed round-trip time in seconds, if there is one.
+    /// Returns the smoothed round-trip time in seconds, if there is a sample.
     pub fn srtt_s(&self) -> Option<f64> {
         self.feedback.round_trip().srtt().map(|srtt| srtt.as_secs())
     }
 
-    /// What its controller takes its path for, if it models it.
+    /// Returns the controller's estimate of its path, if it models it.
     pub fn path_estimate(&self) -> Option<PathEstimate> {
         self.window.path_estimate()
     }
 
-    /// The seed of its controller's random numbers, if it draws any.
+    /// Sets the seed of the controller's random numbers, if it draws any.
     pub fn seed_model(&mut self, seed: impl FnOnce() -> u64) {
         if let Some(rate) = self.transmit.rate_mut() {
             rate.seed = seed();
         }
     }
 
-    /// Segments in the network.
+    /// Returns the number of segments in the network.
     pub fn in_network(&self) -> u32 {
         self.in_flight()
     }
 
-    /// The price of its path as it knows it, if it goes by prices.
+    /// Returns the controller's estimate of the price of its path, if it uses prices.
     pub fn path_price(&self) -> Option<f64> {
         self.window.path_price()
     }
 
-    /// What it has declared of congestion; nothing of who declares none.
+    /// Returns its declarations of congestion; zero if it declares none.
     pub fn declarations(&self) -> DeclarationTotals {
         self.conex.as_ref().map_or_else(DeclarationTotals::default, |conex| conex.declared())
     }
 
-    /// What it leaves to the flow's next connection to declare.
+    /// Returns the undeclared congestion that the flow's next connection takes over.
     pub fn undeclared(&self) -> CongestionGauges {
         self.conex.as_ref().map_or_else(CongestionGauges::default, |conex| conex.undeclared())
     }
 
-    /// It goes on for earlier connections of its flow.
+    /// Continues for earlier connections of its flow.
     pub fn go_on(
         &mut self,
         sent: SenderCounts,
@@ -296,13 +296,13 @@ impl TcpSender {
         }
     }
 
-    /// What the timer is set for.
+    /// Returns what the timer is set for.
     #[cfg(test)]
     pub(crate) fn awaits(&self) -> Purpose {
         self.timer.next_purpose()
     }
 
-    /// Segments that count against the window.
+    /// Returns the number of segments that count against the window.
     #[inline]
     fn in_flight(&self) -> u32 {
         let duplicates = self.detection.duplicates();

@@ -1,4 +1,4 @@
-//! What a sender does for a controller that models its path: samples of the delivery rate in, window and pacing rate out.
+//! Interface to a controller that models its path: delivery rate samples in, window and pacing rate out.
 
 use tidegate_mechanisms::sender::{RateSample, Recovering};
 use tidegate_mechanisms::units::Time;
@@ -10,8 +10,8 @@ use super::outstanding::Lost;
 use super::phase::Phase;
 
 impl TcpSender {
-    /// An ACK that has shown so much to be lost; before it, all below the first of `before` that had not arrived was, and
-    /// as many segments as the second were in flight.
+    /// Passes an ACK and its losses; before it, all undelivered segments below the first of `before` were lost, and the
+    /// second of `before` was in flight.
     pub(super) fn model(&mut self, ack: &AckSample, lost: &Lost, before: (u64, u32), now: Time) {
         let (lost_below, prior_in_flight) = before;
         let (in_flight, until_departure) = (self.in_flight(), self.transmit.until_departure(now));
@@ -48,7 +48,7 @@ impl TcpSender {
         }
     }
 
-    /// Something is found to be lost; all below `lost_below` that had not arrived was before.
+    /// Passes newly detected losses; all undelivered segments below `lost_below` were lost before.
     pub(super) fn model_losses(&mut self, lost: &Lost, lost_below: u64, now: Time) {
         let Some(rate) = self.transmit.rate_mut().filter(|_| lost.any()) else { return };
         let board = self.outstanding.board();
@@ -60,7 +60,7 @@ impl TcpSender {
                 self.window.model_loss(&rate.on_lost(segment, now));
             }
         }
-        // Without SACK it is the first; of retransmissions only the number is known.
+        // Without SACK it is the first; for retransmissions only the number is known.
         if left > 0 && !self.outstanding.is_empty() {
             left -= 1;
             self.window.model_loss(&rate.on_lost(self.outstanding.una(), now));
@@ -68,7 +68,7 @@ impl TcpSender {
         rate.count_lost(left + lost.retransmissions);
     }
 
-    /// The timer has run out, and so much had been lost before.
+    /// Passes an expiry of the timer, before which `lost_before` segments were lost.
     pub(super) fn model_timeout(&mut self, lost_before: u32) {
         if let Some(rate) = self.transmit.rate_mut() {
             rate.count_lost(self.outstanding.board().lost().saturating_sub(lost_before));
@@ -76,7 +76,7 @@ impl TcpSender {
         }
     }
 
-    /// A segment leaves.
+    /// Records the transmission of a segment.
     #[inline(never)]
     pub(super) fn note_departure(&mut self, segment: u64, now: Time) {
         let (out, in_flight) = (&self.outstanding, self.in_flight());
@@ -86,7 +86,7 @@ impl TcpSender {
         }
     }
 
-    /// With nothing in flight a segment is about to leave.
+    /// Notifies the controller of a transmission with nothing in flight.
     #[inline]
     pub(super) fn restart_model(&mut self, now: Time) {
         if self.transmit.rate().is_some_and(DeliveryRate::is_app_limited) {
@@ -94,7 +94,7 @@ impl TcpSender {
         }
     }
 
-    /// Whether the application lets the network run idle: nothing is left to be sent that the window has room for.
+    /// Records whether the application limits the flow: no data are left to be sent, although the window has room.
     #[inline(never)]
     pub(super) fn note_application_limit(&mut self) {
         let in_flight = self.in_flight();

@@ -1,4 +1,4 @@
-//! What was sent and is not acknowledged: the scoreboard, when each segment left, how long each is.
+//! Segments sent and not acknowledged: scoreboard, send times, and lengths.
 
 use std::collections::VecDeque;
 
@@ -10,53 +10,53 @@ use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::send_times::SendTimes;
 use crate::tcp::short_segments::ShortSegments;
 
-/// What a sender remembers of each segment beside what the scoreboard does.
+/// History kept of each segment besides the scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentHistory {
-    /// Nothing.
+    /// No history.
     None,
-    /// In which order segments were retransmitted.
+    /// Order of retransmissions.
     Retransmissions,
-    /// When each was sent.
+    /// Send time of each segment.
     SendTimes,
 }
 
-/// A segment that was retransmitted.
+/// Retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     segment: u64,
     at: Time,
-    /// The next new segment at that time.
+    /// Next new segment at the time of the retransmission.
     nxt: u64,
 }
 
-/// Which retransmissions are lost.
+/// Criterion for lost retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LostRetransmissions {
-    /// None is known to be.
+    /// No retransmission is known to be lost.
     None,
-    /// Those sent before a segment that has arrived (Linux `tcp_mark_lost_retrans`; exact where nothing is
-    /// reordered): before new segments up to this one were.
+    /// Retransmissions sent before new segments up to this one, which has arrived, are lost (Linux
+    /// `tcp_mark_lost_retrans`; exact without reordering).
     Overtaken(u64),
-    /// Those sent before the given time and segment, and at least so long ago.
+    /// Retransmissions sent before this time and segment, and at least this long ago, are lost.
     Older((Time, u64), Span),
 }
 
-/// What an ACK, or a timer, shows to be lost.
+/// Losses shown by an ACK or a timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossDetection {
-    /// Everything below that has not arrived.
+    /// Segments below this that have not arrived are lost.
     pub below: u64,
-    /// The first segment, once more if it was retransmitted.
+    /// Whether the first segment is lost, including its retransmission.
     pub head: bool,
-    /// Retransmissions.
+    /// Criterion for lost retransmissions.
     pub retransmissions: LostRetransmissions,
-    /// After so long, more may be.
+    /// Time after which further segments may be lost.
     pub wait: Option<Span>,
 }
 
 impl LossDetection {
-    /// Nothing is.
+    /// No loss.
     pub const NOTHING: LossDetection = LossDetection {
         below: 0,
         head: false,
@@ -65,39 +65,38 @@ impl LossDetection {
     };
 }
 
-/// What was not known to be lost before.
+/// Newly detected losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Segments, whether they were retransmitted since or not.
+    /// Lost segments, retransmitted since or not.
     pub segments: u32,
-    /// Retransmissions.
+    /// Lost retransmissions.
     pub retransmissions: u32,
 }
 
 impl Lost {
-    /// Whether anything is.
+    /// Whether anything is newly lost.
     pub fn any(&self) -> bool {
         self.segments + self.retransmissions > 0
     }
 }
 
-/// What an ACK says to have arrived.
+/// Data that an ACK reports as arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArrivedData {
-    /// Segments by which the acknowledgement moved.
+    /// Segments newly acknowledged by the cumulative ACK.
     pub acknowledged: u32,
-    /// Segments that have arrived, and were not known to.
+    /// Segments newly known to have arrived.
     pub delivered: u32,
-    /// Of them, those that are sacked.
+    /// Segments newly sacked, included in `delivered`.
     pub sacked: u32,
-    /// Payload delivered.
+    /// Payload delivered, bytes.
     pub bytes: u64,
-    /// By how many segments one that was sent once was overtaken, where the sender remembers that; 0 if
-    /// none was.
+    /// Reordering of a segment sent once, in segments, if send times are kept; 0 without reordering.
     pub overtaken_by: u32,
 }
 
-/// The segments from `una`, the first that is not acknowledged, to `nxt`, the next to be sent.
+/// Segments from `una`, the first unacknowledged one, to `nxt`, the next to be sent.
 pub struct Outstanding {
     una: u64,
     nxt: u64,
@@ -107,12 +106,12 @@ pub struct Outstanding {
     short: ShortSegments,
     memory: SegmentHistory,
     times: SendTimes,
-    /// In the order sent.
+    /// Retransmissions in the order sent.
     retransmissions: VecDeque<Retransmission>,
 }
 
 impl Outstanding {
-    /// Nothing was sent yet; full segments have `mss` bytes.
+    /// Returns the state before the first segment; full segments have `mss` bytes.
     pub fn new(memory: SegmentHistory, mss: u64) -> Self {
         Outstanding {
             una: 0,
@@ -126,7 +125,7 @@ impl Outstanding {
         }
     }
 
-    /// Asks for what is known of the first segments, and where the next will be noted.
+    /// Prefetches the state of the first segments, and of the next to be sent.
     #[inline(always)]
     pub fn prefetch_rest(&self) {
         self.board.prefetch(self.una);
@@ -136,19 +135,19 @@ impl Outstanding {
         }
     }
 
-    /// First segment not acknowledged.
+    /// Returns the first unacknowledged segment.
     #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// Next segment to be sent for the first time.
+    /// Returns the next segment to be sent for the first time.
     #[inline]
     pub fn nxt(&self) -> u64 {
         self.nxt
     }
 
-    /// Segments between the two.
+    /// Returns the number of segments from `una` to `nxt`.
     #[inline]
     pub fn count(&self) -> u32 {
         (self.nxt - self.una) as u32
@@ -160,38 +159,38 @@ impl Outstanding {
         self.una == self.nxt
     }
 
-    /// What is known about each of them.
+    /// Returns the scoreboard.
     #[inline]
     pub fn board(&self) -> &Scoreboard {
         &self.board
     }
 
-    /// Segments in the network, by what is sacked and lost (RFC 6675: pipe).
+    /// Returns the number of segments in the network according to the scoreboard (RFC 6675: pipe).
     #[inline]
     pub fn pipe(&self) -> u32 {
         let board = &self.board;
         (self.count() + board.retransmitted()).saturating_sub(board.sacked() + board.lost())
     }
 
-    /// What a segment lacks for a full one, in bytes.
+    /// Returns the number of bytes that a segment lacks to a full one.
     #[inline]
     pub fn missing_bytes(&self, segment: u64) -> u16 {
         self.short.missing_bytes(segment)
     }
 
-    /// Whether none of them lacks anything.
+    /// Whether all segments are full.
     #[inline]
     pub fn are_full(&self) -> bool {
         self.short.is_empty()
     }
 
-    /// When a segment was sent last, where that is remembered.
+    /// Returns the last send time of a segment, if send times are kept.
     #[inline]
     pub fn sent_at(&self, segment: u64) -> Option<Time> {
         (self.memory == SegmentHistory::SendTimes).then(|| self.times.of(segment).0)
     }
 
-    /// A new segment leaves that lacks so many bytes. Returns its number.
+    /// Adds a new segment that lacks `missing_bytes` to a full one. Returns its number.
     #[inline]
     pub fn add(&mut self, missing_bytes: u16, now: Time) -> u64 {
         let segment = self.nxt;
@@ -203,7 +202,7 @@ impl Outstanding {
         segment
     }
 
-    /// A segment leaves that is lost.
+    /// Records the retransmission of a lost segment.
     pub fn retransmit(&mut self, segment: u64, now: Time) {
         self.board.on_retransmit(self.una, segment, self.nxt);
         if self.memory != SegmentHistory::None {
@@ -212,7 +211,7 @@ impl Outstanding {
         self.note_time(segment, now, true);
     }
 
-    /// A segment leaves once more that is not known to be lost.
+    /// Records the retransmission of a segment that is not known to be lost.
     #[inline]
     pub fn repeat(&mut self, segment: u64, now: Time) {
         self.note_time(segment, now, true);
@@ -231,12 +230,12 @@ impl Outstanding {
         self.board.lost() > self.board.retransmitted()
     }
 
-    /// The next that does.
+    /// Returns the next lost segment to be retransmitted.
     pub fn next_retransmit(&mut self) -> Option<u64> {
         self.board.next_retransmit(self.una, self.nxt)
     }
 
-    /// Takes an ACK of new data in while nothing is sacked, lost or retransmitted.
+    /// Takes an ACK of new data while nothing is sacked, lost or retransmitted.
     #[inline(always)]
     pub fn take_expected(
         &mut self,
@@ -248,7 +247,7 @@ impl Outstanding {
         if self.memory == SegmentHistory::SendTimes {
             let samples = samples.insert(Samples::default());
             samples.arrive(&self.times, una, NamedBy::ByNumber, reading);
-            // The same once more tells nothing new, and whether it is cannot be guessed.
+            // Repeating the call for the same segment changes nothing, and whether it is the same is unpredictable.
             samples.arrive(&self.times, ack - 1, NamedBy::ByNumber, reading);
         }
         let count = self.board.advance(una, ack);
@@ -260,7 +259,7 @@ impl Outstanding {
         ArrivedData { acknowledged: count, delivered: count, sacked: 0, bytes, overtaken_by: 0 }
     }
 
-    /// Takes any other ACK in.
+    /// Takes any other ACK.
     #[inline(always)]
     pub fn take(
         &mut self,
@@ -284,7 +283,7 @@ impl Outstanding {
         arrivals
     }
 
-    /// Takes an ACK in that acknowledges nothing, where the times of segments are remembered and all are full.
+    /// Takes an ACK that acknowledges nothing, if send times are kept and all segments are full.
     #[inline(always)]
     pub fn take_blocks(
         &mut self,
@@ -333,7 +332,7 @@ impl Outstanding {
         ArrivedData { overtaken_by, ..arrivals }
     }
 
-    /// The segment after the highest that is sacked, or else acknowledged (Linux, `tcp_highest_sack_seq`).
+    /// Returns the segment after the highest one sacked or acknowledged (Linux, `tcp_highest_sack_seq`).
     fn highest_arrived(&self) -> u64 {
         if self.board.sacked() > 0 { self.board.highest_sacked() } else { self.una }
     }
@@ -357,7 +356,7 @@ impl Outstanding {
         ArrivedData { acknowledged, delivered: fresh + sacked, sacked, ..ArrivedData::default() }
     }
 
-    /// What is missing in segments that are not full and of which this holds.
+    /// Returns the total of bytes missing in the partial segments selected by `holds`.
     #[inline]
     fn short_bytes(&self, holds: impl Fn(&Scoreboard, u64) -> bool) -> u64 {
         if self.short.is_empty() {
@@ -367,9 +366,9 @@ impl Outstanding {
         short.map(|(_, missing)| u64::from(missing)).sum()
     }
 
-    /// Without SACK, a duplicate ACK stands for one segment that has left the network, and one that
-    /// advances for those among it. After a timeout (`all_lost`) it stands for nothing: everything
-    /// counts as lost, and what is retransmitted spuriously causes duplicates, too.
+    /// Without SACK, a duplicate ACK accounts for one segment that has left the network, and an ACK of new data for
+    /// those below it. After a timeout (`all_lost`) a duplicate accounts for nothing: everything counts as lost, and
+    /// spurious retransmissions cause duplicates, too.
     pub fn count_unnamed(&mut self, acknowledged: u32, duplicate: bool, all_lost: bool) {
         let unnamed = self.board.sacked();
         if acknowledged > 0 {
@@ -379,23 +378,23 @@ impl Outstanding {
         }
     }
 
-    /// Without SACK: so many duplicates stand for segments that have left the network.
+    /// Without SACK: takes this number of duplicates as segments that have left the network.
     pub fn take_as_departed(&mut self, duplicates: u32) {
         self.board.set_unnamed(duplicates);
     }
 
-    /// Forgets what is sacked and lost.
+    /// Clears all sacked and lost marks.
     pub fn forget_board(&mut self) {
         self.board.forget_sacked(self.una, self.nxt);
         self.board.forget_losses(self.una, self.nxt);
     }
 
-    /// Forgets what duplicate ACKs stood for.
+    /// Clears the segments accounted for by duplicate ACKs.
     pub fn forget_unnamed(&mut self) {
         self.board.set_unnamed(0);
     }
 
-    /// Takes a detected in. Returns what is news of it.
+    /// Marks detected losses. Returns those that are new.
     #[inline]
     pub fn lose(&mut self, detected: &LossDetection, now: Time) -> Lost {
         let known = detected.below <= self.board.lost_below().max(self.una);
@@ -418,7 +417,7 @@ impl Outstanding {
         Lost { segments: self.board.lost() - lost_before, retransmissions }
     }
 
-    /// Returns how many, where the loss of a retransmission is news as any other (RFC 8985).
+    /// Marks lost retransmissions. Returns how many of them count as a new loss (RFC 8985).
     fn lose_retransmissions(&mut self, late: LostRetransmissions, now: Time) -> u32 {
         let mut lost = 0;
         while let Some(&retransmission) = self.retransmissions.front() {
@@ -452,7 +451,7 @@ impl Outstanding {
             && self.sent_at(retransmission.segment).is_none_or(|at| at == retransmission.at)
     }
 
-    /// After a timeout, everything below `end` is lost, but for what is sacked. With `go_back`, that, too.
+    /// Marks everything unsacked below `end` as lost after a timeout; with `go_back`, sacked segments as well.
     pub fn give_up(&mut self, end: u64, go_back: bool) {
         if go_back {
             self.board.forget_sacked(self.una, self.nxt);
@@ -461,12 +460,12 @@ impl Outstanding {
         self.retransmissions.clear();
     }
 
-    /// The first segment counts as not retransmitted, so that it can be.
+    /// Marks the first segment as not retransmitted, so that it can be.
     pub fn forget_retransmission_of_first(&mut self) {
         self.board.forget_retransmission(self.una);
     }
 
-    /// Nothing is lost after all.
+    /// Clears all losses, which were spurious.
     pub fn forget_losses(&mut self) {
         self.board.forget_losses(self.una, self.nxt);
         self.retransmissions.clear();

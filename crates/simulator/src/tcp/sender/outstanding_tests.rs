@@ -1,10 +1,10 @@
-//! What is delivered, lost and in flight, by hand.
+//! Tests of segments delivered, lost and in flight, with values by hand.
 
 use super::*;
 
 const READING: AckReading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
 
-/// Ten segments of 1000 bytes, but for the fourth, which has 100, and the eighth, which has 300.
+/// Ten segments of 1000 bytes, except for the fourth, with 100 bytes, and the eighth, with 300 bytes.
 fn ten(memory: SegmentHistory) -> Outstanding {
     let mut out = Outstanding::new(memory, 1_000);
     for segment in 0..10 {

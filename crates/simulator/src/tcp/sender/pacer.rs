@@ -1,5 +1,5 @@
-//! Pacing: a segment or burst leaves when the one before it would have left the link at the pacing rate, as Linux's
-//! internal pacing has it (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_pacing_check`).
+//! Pacing: a segment or burst is sent when the previous one would have been transmitted at the pacing rate, as in
+//! Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_pacing_check`).
 //!
 //! ```text
 //! rate = gain · max(cwnd, outstanding) / srtt       segments per second; gain by the controller:
@@ -7,8 +7,8 @@
 //! next = departure + n/rate − min(departure − last next, n/rate / 2)        from the tenth segment on
 //! ```
 //!
-//! What waits for its time has a wake-up of its own ([`super::timer`]). Probes and the retransmission that a timeout
-//! releases do not wait.
+//! Paced segments have their own wake-up ([`super::timer`]). Probes and the retransmission after a timeout are not
+//! paced.
 
 use tidegate_mechanisms::units::{Span, Time};
 
@@ -20,27 +20,27 @@ const UNPACED: u32 = 10;
 /// Pacing of one sender.
 #[derive(Default)]
 pub struct Pacer {
-    /// When the next segment may leave.
+    /// Earliest send time of the next segment.
     next: Time,
-    /// Segments that have left, counted up to [`UNPACED`].
+    /// Number of segments sent, counted up to [`UNPACED`].
     sent: u32,
     /// Samples of the delivery rate, for a controller that models its path, which is paced always.
     pub rate: Option<DeliveryRate>,
 }
 
 impl Pacer {
-    /// When the next segment may leave, if not now.
+    /// Returns the earliest send time of the next segment, if that is later than `now`.
     #[inline]
     pub fn wait_until(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
 
-    /// The next segment need not wait.
+    /// Exempts the next segment from pacing.
     pub fn release(&mut self, now: Time) {
         self.next = self.next.min(now);
     }
 
-    /// So many segments leave now, at a pacing rate in segments per nanosecond, where that is known.
+    /// Records the sending of segments; `rate` is the pacing rate in segments per nanosecond, if known.
     pub fn on_sent(&mut self, segments: u32, rate: Option<f64>, now: Time) {
         let late = now.since(self.next).as_nanos();
         self.next = self.next.max(now);
@@ -56,10 +56,10 @@ mod tests {
     use super::*;
 
     const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
-    /// A segment in 10 ms.
+    /// One segment per 10 ms.
     const RATE: Option<f64> = Some(1e-7);
 
-    /// What is late takes up to half of the next wait off.
+    /// A delay shortens the next wait by up to a half.
     #[test]
     fn a_segment_delays_the_next_by_its_time_at_the_rate() {
         for (late_ms, wait_ms) in [(0, 10), (2, 8), (50, 5)] {

@@ -1,6 +1,6 @@
-//! Where a sender stands between a loss and the end of its recovery; [`super::recovery`] has the picture.
+//! Phases of a sender between a loss and the end of its recovery; [`super::recovery`] has the diagram.
 
-/// Where a sender stands.
+/// Phase of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started.
@@ -19,22 +19,22 @@ pub enum Phase {
     Loss,
 }
 
-/// The phase, and where it ends.
+/// Phase, and its end points.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryPoints {
-    /// Where the sender stands.
+    /// Current phase.
     pub phase: Phase,
-    /// Recovery, loss or reduction ends when this is acknowledged.
+    /// Recovery, loss or reduction ends when this segment is acknowledged.
     pub end: u64,
-    /// What was outstanding at the last loss ends here (RFC 6582: recover).
+    /// End of the segments outstanding at the last loss (RFC 6582: recover).
     pub recover: u64,
-    /// Partial ACKs go on with a recovery (RFC 6582); without, the first ACK of new data ends it.
+    /// Whether partial ACKs continue a recovery (RFC 6582); otherwise the first ACK of new data ends it.
     pub partial_acks: bool,
 }
 
 impl RecoveryPoints {
-    /// Whether a fast recovery may begin for the segment `una`: none may for segments that were sent before
-    /// the last loss was found (RFC 6582, section 3.2, step 2).
+    /// Whether a fast recovery may begin for the segment `una`: not for segments sent before the last loss was detected
+    /// (RFC 6582, section 3.2, step 2).
     pub fn allow_recovery(&self, una: u64) -> bool {
         una > self.recover || self.recover == 0
     }

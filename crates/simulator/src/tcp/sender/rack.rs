@@ -1,5 +1,5 @@
-//! RACK-TLP: losses by the time at which segments were sent, and a probe for losses at the tail.
-//! RFC 8985; where it leaves room, as Linux does.
+//! RACK-TLP: loss detection by send times, and a probe for losses at the tail. RFC 8985; where it leaves a choice, as
+//! in Linux.
 //!
 //! ```text
 //! segment lost          sent before the most recently sent segment that has arrived, and
@@ -10,16 +10,15 @@
 //! probe timeout        min(2 srtt + (200 ms if one segment is out, else 8 ms), timeout)
 //! ```
 //!
-//! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
-//! window makes a segment wait, a timer looks again, two ticks later and in whole ticks. The path reorders where a segment arrives that was sent
-//! once and before others that have arrived; no link does that but RFC 6057's scheduler, when it releases a
-//! customer of whom much still waits, which is rare (tests/reordering.rs). The reordering window does not
-//! grow beyond a quarter of the round trip (RFC 8985, section 6.2, step 4, by duplicate SACKs, which receivers
-//! here do not send), and a connection's smallest round-trip time is kept for all its life, not for five
-//! minutes.
+//! Retransmissions have send times as well, so that their loss is detected, too. If the reordering window delays the
+//! decision, a timer checks again, rounded up to ticks and two ticks later. Reordering is detected when a segment
+//! arrives that was sent once, and before others that have arrived. No link reorders except RFC 6057's scheduler, when
+//! it releases a customer with a large backlog, which is rare (tests/reordering.rs). The reordering window does not
+//! grow beyond a quarter of the round trip (RFC 8985, section 6.2, step 4, by D-SACKs, which these receivers do not
+//! send), and the minimum RTT is kept over the whole connection, not for five minutes.
 //!
-//! The probe is a new segment, whatever the window, or else the last one again. If more than the
-//! probe's repetition is acknowledged later, a segment was lost and recovered by it: the window shrinks.
+//! The probe is a new segment, regardless of the window, or the last one retransmitted. If a later ACK covers more than
+//! the probe's retransmission, a segment was lost and repaired by it: the window is reduced.
 
 use core::hint::select_unpredictable;
 
@@ -30,43 +29,43 @@ use super::outstanding::{LossDetection, LostRetransmissions, Outstanding};
 use super::phase::Phase;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// What a receiver may delay the acknowledgement of a single segment by.
+/// Maximum delay of the acknowledgement of a single segment.
 const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
 
-/// Reordering over more segments counts as over so many (Linux, `tcp_max_reordering`).
+/// Maximum reordering (Linux, `tcp_max_reordering`), segments.
 const MOST_REORDERING: u32 = 300;
 
-/// What RACK-TLP knows.
+/// State of RACK-TLP.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
-    /// Time and number of the most recently sent segment that has arrived.
+    /// Send time and number of the most recently sent segment that has arrived.
     newest: (Time, u64),
     rtt: Span,
-    /// Something has arrived since the last look for losses.
+    /// Whether a segment has arrived since the last check for losses.
     advanced: bool,
-    /// Most segments by which one was seen to be overtaken, at least three; `None` before the first.
+    /// Maximum reordering observed, at least three segments; `None` before the first.
     reordering: Option<u32>,
-    /// ACKs that showed one to be.
+    /// Number of ACKs that showed reordering.
     reorderings: u32,
     probe: Option<Probe>,
 }
 
-/// A tail loss probe that is out.
+/// Outstanding tail loss probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// The next new segment after it was sent.
+    /// Next new segment at the time of the probe.
     end: u64,
-    /// It repeated a segment.
+    /// Whether the probe was a retransmission.
     again: bool,
 }
 
 impl Rack {
-    /// The connection request was answered after `rtt`.
+    /// Starts with the round trip of the handshake.
     pub fn begin(&mut self, rtt: Span) {
         self.rtt = rtt;
     }
 
-    /// Takes note of an ACK. Returns whether the probe has recovered a loss.
+    /// Takes an ACK. Returns whether it shows that the probe has repaired a loss.
     #[inline]
     pub fn note(&mut self, ack: &AckSample, una: u64) -> bool {
         if let Some(samples) = &ack.samples
@@ -90,12 +89,12 @@ impl Rack {
         retransmitted
     }
 
-    /// Losses are to be looked for again at the next ACK, whatever it says.
+    /// Makes the next ACK check for losses, regardless of its contents.
     pub fn look_again(&mut self) {
         self.advanced = true;
     }
 
-    /// What has been overtaken for long enough.
+    /// Returns the losses: segments sent long enough before one that has arrived.
     pub fn judge(
         &mut self,
         out: &Outstanding,
@@ -108,7 +107,7 @@ impl Rack {
         }
         let board = out.board();
         let early = !matches!(phase, Phase::Recovery | Phase::Loss);
-        // One question, since none of the three can be guessed.
+        // A single branch, since none of the three conditions is predictable.
         let patient = self.reordering.is_some() | (early & (board.sacked() < DUP_THRESH));
         let window = select_unpredictable(patient, reordering_window(feedback), Span::ZERO);
         let grace = self.rtt + window;
@@ -129,14 +128,14 @@ impl Rack {
         (sent_at(out, segment), segment) < self.newest
     }
 
-    /// How long until the last of the segments from `from` on that are only late counts as lost.
+    /// Returns the time until the last of the late segments from `from` on counts as lost.
     fn longest_wait(&self, from: u64, out: &Outstanding, grace: Span, now: Time) -> Span {
         let late = (from..out.nxt()).take_while(|segment| self.is_overtaken(*segment, out));
         let last = late.filter(|segment| !out.board().is_sacked(*segment)).last().unwrap_or(from);
         (sent_at(out, last) + grace).since(now)
     }
 
-    /// The first segment counts as lost, and what was sent more than a round trip ago.
+    /// Returns the losses at a timeout: the first segment, and those sent more than a round trip ago.
     pub fn judge_timeout(&self, out: &Outstanding, now: Time) -> LossDetection {
         let board = out.board();
         let recent = (board.lost_below().max(out.una() + 1)..out.nxt())
@@ -150,34 +149,34 @@ impl Rack {
         }
     }
 
-    /// By how many segments the path is taken to reorder.
+    /// Returns the assumed reordering of the path, segments.
     pub fn reordering(&self) -> u32 {
         self.reordering.unwrap_or(DUP_THRESH)
     }
 
-    /// How many ACKs showed that a segment was overtaken.
+    /// Returns the number of ACKs that showed reordering.
     pub fn reorderings(&self) -> u32 {
         self.reorderings
     }
 
-    /// Whether a probe is out.
+    /// Whether a probe is outstanding.
     pub fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// A probe leaves: the last segment again, or a new one; `end` is the next after it.
+    /// Records a probe; `end` is the segment after it, `again` whether it is a retransmission.
     pub fn on_probe(&mut self, end: u64, again: bool) {
         self.probe = Some(Probe { end, again });
     }
 
-    /// The window comes down for another reason.
+    /// Cancels the probe, because the window is reduced for another reason.
     pub fn forget_probe(&mut self) {
         self.probe = None;
     }
 }
 
-/// How long after the last ACK a probe is due while so many segments are out; `least` is what any timer of
-/// loss detection adds.
+/// Returns the time from the last ACK to the probe with `out` segments outstanding; `least` is added to all timers of
+/// loss detection.
 #[inline]
 pub fn probe_timeout(srtt: Span, out: u32, least: Span) -> Span {
     srtt * 2 + if out == 1 { LONGEST_ACK_DELAY } else { least }

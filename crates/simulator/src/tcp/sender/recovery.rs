@@ -1,4 +1,4 @@
-//! Where a sender stands between a loss and its retransmission, and what ends that.
+//! Recovery state machine: from a loss or mark to the end of its repair.
 //!
 //! ```text
 //!            a mark                    a loss                      all that was out then
@@ -8,8 +8,8 @@
 //! Probing (F-RTO) ─────► Loss ────────────────────────────────────────────────────────► Open
 //! ```
 //!
-//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). What a timeout means is a
-//! choice: [`super::timeout`].
+//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). The treatment of timeouts is a variant:
+//! [`super::timeout`].
 
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
@@ -25,51 +25,51 @@ use super::undo::Undo;
 use crate::tcp::packed_option::PackedOption;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// What a timeout means.
+/// Treatment of a timeout.
 #[derive(Clone, Copy, Debug)]
 pub enum Timeouts {
-    /// Everything is retransmitted.
+    /// Retransmit everything.
     StartOver,
-    /// F-RTO finds out first whether it was spurious (RFC 5682; Linux since 2.6.21).
+    /// F-RTO first determines whether the timeout was spurious (RFC 5682; Linux since 2.6.21).
     Frto(Frto),
-    /// What is late is lost, as in Linux since 4.18.
+    /// Late segments are lost, as in Linux since 4.18.
     ByTime(SpuriousRto),
 }
 
-/// What an ACK ends.
+/// Effect of an ACK on the current recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryOutcome {
-    /// Nothing.
+    /// No effect.
     None,
-    /// Nothing yet, and only new segments may follow: the next ACK tells whether a timeout was genuine.
+    /// Undecided; only new segments may be sent: the next ACK shows whether a timeout was genuine.
     OnlyNew,
-    /// Recovery is over: everything that was outstanding has arrived.
+    /// Recovery ends: everything that was outstanding has arrived.
     Exit,
-    /// The same, and the retransmissions were spurious.
+    /// Recovery ends, and the retransmissions were spurious.
     ExitSpurious,
     /// Recovery was spurious, and not everything has arrived: the window is restored.
     Undo,
 }
 
-/// What an ACK does to the window during recovery from a timeout, where duplicates release segments then.
+/// Effect of an ACK on the window during recovery from a timeout, if duplicates allow transmissions then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInflation {
-    /// Nothing.
+    /// No effect.
     None,
-    /// It widens by one.
+    /// The window grows by one segment.
     One,
-    /// It comes back to the threshold, if it is above that.
+    /// The window returns to the threshold, if it is above.
     Endpoints,
 }
 
-/// What follows from an ACK's losses and marks.
+/// Action after the losses and marks of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossOutcome {
-    /// Nothing.
+    /// No action.
     Stay,
-    /// A fast recovery begins.
+    /// Start a fast recovery.
     EnterRecovery,
-    /// The window may grow.
+    /// Let the window grow.
     Grow,
 }
 
@@ -79,23 +79,24 @@ pub struct Recovery {
     points: RecoveryPoints,
     timeouts: Timeouts,
     rules: RecoveryRules,
-    /// Where the segments end that were out when a mark lowered the window, since the last timeout.
+    /// End of the segments outstanding when a mark reduced the window, since the last timeout.
     marked_to: PackedOption,
-    /// It has been a partial ACK's turn in this fast recovery.
+    /// Whether a partial ACK has arrived in this fast recovery.
     had_partial_ack: bool,
-    /// Where the last fast recovery ended, if no mark has been answered nor the timer run out since: until more is acknowledged
-    /// none is answered, where recoveries and marks go together.
+    /// End of the last fast recovery, if no mark has been answered and no timeout has occurred since: marks are not
+    /// answered until more is acknowledged, if recoveries and marks are combined.
     recovered_to: PackedOption,
-    /// It was a mark that the window came down for last, whatever has timed out since.
+    /// Whether the last reduction was for a mark, regardless of later timeouts.
     marked_last: bool,
-    /// Duplicates have released segments during recovery from a timeout, or would have, since the last ACK of new data.
+    /// Whether duplicates have inflated the window during recovery from a timeout, or would have, since the last ACK of
+    /// new data.
     inflated: bool,
-    /// What the reduction under way may be undone to.
+    /// State for undoing the current reduction.
     undo: Option<Box<Undo>>,
 }
 
 impl Recovery {
-    /// As a plan has it.
+    /// Returns the state for a plan.
     pub fn new(plan: &TcpPlan) -> Self {
         let by_time = plan.loss_recovery == RecoveryPlan::Rack;
         let sack = plan.loss_recovery.is_selective();
@@ -118,19 +119,19 @@ impl Recovery {
         }
     }
 
-    /// Where the sender stands.
+    /// Returns the phase.
     #[inline]
     pub fn phase(&self) -> Phase {
         self.points.phase
     }
 
-    /// The same, and where that ends.
+    /// Returns the phase and its end points.
     #[inline]
     pub fn points(&self) -> &RecoveryPoints {
         &self.points
     }
 
-    /// What a timeout means.
+    /// Returns the treatment of timeouts.
     #[inline]
     pub fn timeouts(&self) -> &Timeouts {
         &self.timeouts
@@ -142,13 +143,13 @@ impl Recovery {
         !matches!(self.points.phase, Phase::Closed | Phase::SynSent)
     }
 
-    /// Whether no segment is known to be missing but for marks.
+    /// Whether no segment is known to be missing; a reduction for a mark may be in progress.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         matches!(self.points.phase, Phase::Open | Phase::Reducing)
     }
 
-    /// Whether nothing is under way but a fast recovery, if anything is, and that goes on while `una` is missing.
+    /// Whether the sender is open, or in a fast recovery that continues while `una` is missing.
     #[inline]
     pub fn recovers_beyond(&self, una: u64) -> bool {
         match self.points.phase {
@@ -158,7 +159,7 @@ impl Recovery {
         }
     }
 
-    /// Whether a mark lowers the window now, when `una` is missing.
+    /// Whether a mark reduces the window now; `una` is the first missing segment.
     pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {
             Phase::Open => self.recovered_to.get().is_none_or(|end| una > end),
@@ -171,7 +172,7 @@ impl Recovery {
         }
     }
 
-    /// A mark has lowered the window while the sender would send `nxt` next.
+    /// Records that a mark has reduced the window; `nxt` is the next segment to be sent.
     pub fn answer_mark(&mut self, nxt: u64) {
         self.marked_last = true;
         match self.points.phase {
@@ -179,13 +180,13 @@ impl Recovery {
             _ => self.go_on(Phase::Reducing, nxt),
         }
         if self.rules.have(RecoveryRule::WithinMark) || self.repeats() {
-            // A fast recovery would be part of this, whatever was lost before.
+            // A fast recovery would belong to this reduction, regardless of earlier losses.
             self.points.recover = 0;
             self.recovered_to = PackedOption::NONE;
         }
     }
 
-    /// Whether a lost connection request lowers the threshold.
+    /// Whether the loss of a SYN lowers the threshold.
     pub fn lowers_for_request(&self) -> bool {
         self.rules.have(RecoveryRule::LowersForRequest)
     }
@@ -195,29 +196,29 @@ impl Recovery {
         self.rules.have(RecoveryRule::GrowsAtEnd)
     }
 
-    /// Whether a loss that duplicates show is answered as a timeout is.
+    /// Whether a loss shown by duplicates is treated as a timeout.
     pub fn starts_over(&self) -> bool {
         self.rules.have(RecoveryRule::StartsOver)
     }
 
-    /// Whether everything is retransmitted, whatever is sacked.
+    /// Whether everything is retransmitted, regardless of SACK information.
     #[inline]
     pub fn ignores_sacks(&self) -> bool {
         self.goes_back() && self.points.phase == Phase::Loss
     }
 
-    /// After a timeout what is sacked counts for nothing.
+    /// Whether SACK information is ignored after a timeout.
     pub fn goes_back(&self) -> bool {
         self.rules.have(RecoveryRule::GoesBack)
     }
 
-    /// Goes on to a phase that ends when `end` is acknowledged.
+    /// Enters a phase that ends when `end` is acknowledged.
     pub fn go_on(&mut self, phase: Phase, end: u64) {
         self.points.phase = phase;
         self.points.end = end;
     }
 
-    /// Nothing is missing any more; a mark may wait for its answer.
+    /// Opens the sender, since nothing is missing; a mark may be unanswered.
     pub fn open(&mut self) {
         match self.marked_to.take() {
             Some(end) => self.go_on(Phase::Reducing, end),
@@ -225,7 +226,7 @@ impl Recovery {
         }
     }
 
-    /// What was outstanding at a loss ends here.
+    /// Records the end of the segments outstanding at a loss.
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
         self.marked_to = PackedOption::NONE;
@@ -233,13 +234,13 @@ impl Recovery {
         self.inflated = false;
     }
 
-    /// Begins a fast recovery while the sender would send `nxt` next.
+    /// Starts a fast recovery; `nxt` is the next segment to be sent.
     pub fn enter(&mut self, nxt: u64) {
         let marked_to = match self.points.phase {
             Phase::Reducing => Some(self.points.end),
             _ => self.marked_to.get(),
         };
-        // Linux goes on with the reduction for a mark where there is one, to its end.
+        // Linux continues an ongoing reduction for a mark to its end.
         let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
         let (within_mark, repeats) = (self.rules.have(RecoveryRule::WithinMark), self.repeats());
         let end = marked_to.filter(|_| by_time || within_mark).unwrap_or(nxt);
@@ -255,31 +256,32 @@ impl Recovery {
             if within_mark || repeats { PackedOption::some(end) } else { PackedOption::NONE };
     }
 
-    /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
+    /// Whether a mark has been answered that a fast recovery would belong to, so that it does not reduce the window
+    /// further.
     pub fn is_within_mark(&self) -> bool {
         let in_loss = self.points.phase == Phase::Loss && self.marked_to != PackedOption::NONE;
         self.points.phase == Phase::Reducing
             || (in_loss && self.rules.have(RecoveryRule::WithinMark))
     }
 
-    /// Whether what the window came down for last was a mark, and a timeout leaves the threshold: where recoveries
-    /// repeat (ns-2, `timeout_action`).
+    /// Whether the last reduction was for a mark, and a timeout keeps the threshold: if recoveries repeat (ns-2,
+    /// `timeout_action`).
     pub fn lowered_for_mark_alone(&self) -> bool {
         self.marked_last && self.repeats()
     }
 
-    /// Whether fast recoveries may follow each other for what was sent before the first.
+    /// Whether successive fast recoveries are allowed for data sent before the first.
     pub fn repeats(&self) -> bool {
         self.rules.have(RecoveryRule::Repeats)
     }
 
-    /// Any progress ends the doubling of the timeout.
+    /// Whether any progress ends the backoff of the RTO.
     pub fn progress_ends_backoff(&self) -> bool {
         self.rules.have(RecoveryRule::ProgressEndsBackoff)
     }
 
-    /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a timeout is being
-    /// recovered, and where that has ended with all that was out, for what was retransmitted spuriously.
+    /// Returns the effect of an ACK on the window after a number of duplicates that start no fast recovery: during
+    /// recovery from a timeout, and after it because of spurious retransmissions.
     #[inline]
     pub fn inflation(
         &mut self,
@@ -307,13 +309,13 @@ impl Recovery {
         }
     }
 
-    /// Whether the window comes down with a partial ACK, and duplicates release segments where it is below one.
+    /// Whether a partial ACK reduces the window, and duplicates allow transmissions at a window below one.
     #[inline]
     pub fn deflates(&self) -> bool {
         self.rules.have(RecoveryRule::Deflates)
     }
 
-    /// Whether an ACK shows something to be missing that is retransmitted whatever is in flight.
+    /// Whether an ACK shows a missing segment that is retransmitted regardless of the segments in flight.
     #[inline]
     pub fn retransmits_at_once(&self, ack: &AckSample) -> bool {
         self.rules.have(RecoveryRule::RetransmitsAtOnce)
@@ -321,28 +323,27 @@ impl Recovery {
             && ack.advances()
     }
 
-    /// New data is acknowledged. Returns whether the timer goes on as it was set.
+    /// Handles an ACK of new data. Returns whether the timer keeps running as set.
     pub fn keeps_timer(&mut self) -> bool {
         let partial =
             self.rules.have(RecoveryRule::IsImpatient) && self.points.phase == Phase::Recovery;
         partial && core::mem::replace(&mut self.had_partial_ack, true)
     }
 
-    /// Whether the reduction for a mark has been answered: so many segments past its end.
+    /// Whether the reduction for a mark is complete: `una` is `segments` beyond its end.
     #[inline]
     pub fn is_answered(&self, una: u64, segments: u64) -> bool {
         self.points.phase == Phase::Reducing && una >= self.points.end + segments
     }
 
-    /// Whether an ACK is asked first what it ends.
+    /// Whether an ACK is first checked for ending the recovery.
     #[inline]
     pub fn looks_back(&self) -> bool {
         matches!(self.timeouts, Timeouts::ByTime(_))
     }
 
-    /// A kernel that detects losses by time looks first whether recovery is over, so that the ACK which ends
-    /// it finds the sender open: it lets the window grow, and what it shows to be lost begins another.
-    /// `has_more`: there are new segments that may be sent.
+    /// Checks first whether an ACK ends recovery, as a kernel with RACK does, so that this ACK finds the sender open:
+    /// it lets the window grow, and losses that it shows start another recovery. `has_more`: new segments may be sent.
     #[inline]
     pub fn look_back(
         &mut self,
@@ -378,7 +379,7 @@ impl Recovery {
         }
     }
 
-    /// What an ACK means that comes while F-RTO asks.
+    /// Evaluates an ACK while F-RTO is in progress.
     pub fn judge_probing(
         &mut self,
         ack: &AckSample,
@@ -391,8 +392,8 @@ impl Recovery {
         }
     }
 
-    /// What follows from an ACK, whose losses are `lost` and which was not the last word of F-RTO.
-    /// `delivers`: what lets a window grow; `slow_start`: the window is below its threshold.
+    /// Returns the action after an ACK with the losses `lost`, unless F-RTO has completed with it. `delivers`: the ACK
+    /// may let the window grow; `slow_start`: the window is below the threshold.
     pub fn advance(
         &self,
         ack: &AckSample,
@@ -411,13 +412,13 @@ impl Recovery {
         }
     }
 
-    /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
+    /// Linux until 3.1, `tcp_may_raise_cwnd`: no growth above the threshold while ECE is set.
     fn grows_in_loss(&self, ack: &AckSample, slow_start: bool) -> bool {
         let by_time = matches!(self.timeouts, Timeouts::ByTime(_));
         by_time || !ack.congestion || (slow_start && !self.rules.have(RecoveryRule::MarkedInLoss))
     }
 
-    /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
+    /// Whether an ACK ends the current recovery, if that is not checked first ([`Self::look_back`]).
     #[inline]
     pub fn is_over(&self, ack: &AckSample, una: u64) -> bool {
         let reached = una >= self.points.end;
@@ -429,43 +430,43 @@ impl Recovery {
         }
     }
 
-    /// Whether an acknowledgement up to `una` ends the fast recovery under way.
+    /// Whether an acknowledgement up to `una` ends the current fast recovery.
     pub fn would_end_at(&self, una: u64) -> bool {
         !self.points.partial_acks || una >= self.points.end
     }
 
-    /// A reduction begins that may turn out to be without reason; one that was `marked` has one.
+    /// Saves the window at a reduction that may turn out spurious; a reduction for a mark cannot.
     pub fn remember(&mut self, window: Window, marked: bool) {
         if let Timeouts::ByTime(_) = self.timeouts {
             self.undo = Some(Box::new(Undo::new(window, marked)));
         }
     }
 
-    /// Congestion is echoed: whatever the reduction was for, now there is a reason.
+    /// Forbids undoing the reduction, since congestion is echoed.
     pub fn forbid_undo(&mut self) {
         if let Some(undo) = &mut self.undo {
             undo.forbid();
         }
     }
 
-    /// A reduction begins that nothing takes back.
+    /// Discards the saved window at a reduction that cannot be undone.
     pub fn forget_undo(&mut self) {
         self.undo = None;
     }
 
-    /// The reduction is undone. Returns the window to go back to.
+    /// Takes the saved window, to undo the reduction.
     pub fn take_undo(&mut self) -> Option<Window> {
         self.undo.take()?.before()
     }
 
-    /// A segment is retransmitted.
+    /// Records a retransmission.
     pub fn on_retransmit(&mut self, now: Time) {
         if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(RecoveryRule::Stamped)) {
             undo.on_retransmit(now);
         }
     }
 
-    /// The timer runs out, and F-RTO asks whether it was too early.
+    /// Starts F-RTO at a timeout.
     pub fn begin_probing(&mut self, out: &Outstanding) {
         let in_recovery = matches!(self.points.phase, Phase::Recovery | Phase::Loss);
         let outstanding_to =
@@ -474,8 +475,8 @@ impl Recovery {
         self.go_on(Phase::Probing, out.nxt());
     }
 
-    /// The window from which a timeout lowers the threshold, if it does: further timeouts of the same
-    /// data leave it as it is (RFC 5681, section 3.1), and so does one amid a reduction.
+    /// Returns the window from which a timeout lowers the threshold. Further timeouts of the same data keep the
+    /// threshold (RFC 5681, section 3.1), as does a timeout during a reduction.
     pub fn lowered_from(&self, cwnd: f64) -> Option<f64> {
         match (self.points.phase, &self.timeouts) {
             (Phase::Open, _) => Some(cwnd),
@@ -490,14 +491,14 @@ impl Recovery {
         }
     }
 
-    /// The timer runs out where losses are detected by time. Returns whether the threshold comes down.
+    /// Handles a timeout with loss detection by time. Returns whether the threshold is lowered.
     pub fn lose_by_time(&mut self, out: &Outstanding) -> bool {
         let Timeouts::ByTime(spurious) = &mut self.timeouts else { return false };
         let again = spurious.on_timeout(self.points.phase);
         self.points.phase == Phase::Open || out.una() >= self.points.end || again
     }
 
-    /// F-RTO had nothing new to ask with: the timeout counts as right.
+    /// Takes the timeout as genuine, because F-RTO had no new segment to send.
     pub fn take_timeout_as_genuine(&mut self) {
         if let Timeouts::ByTime(spurious) = &mut self.timeouts {
             spurious.take_as_genuine();

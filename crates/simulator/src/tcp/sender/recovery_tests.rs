@@ -1,4 +1,4 @@
-//! Where a sender stands after ACKs, losses and timeouts.
+//! Tests of the phases after ACKs, losses and timeouts.
 
 use tidegate_mechanisms::units::Span;
 
@@ -8,7 +8,7 @@ use crate::tcp::sender::outstanding::SegmentHistory;
 use crate::tcp::sender::samples::{AckReading, Samples};
 use crate::tcp::tests::classic_with;
 
-/// A recovery with these options, and segments up to `una` of `nxt` acknowledged.
+/// Returns a recovery with these options, and segments up to `una` of `nxt` acknowledged.
 fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
     let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));

@@ -1,53 +1,53 @@
-//! The rules of a recovery that a plan has or has not, a bit each: all senders of a group have the same, and each keeps them.
+//! Optional rules of a recovery as a bit set, to keep senders small: each sender stores its rules.
 
 use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
 
-/// One of them.
+/// An optional rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryRule {
-    /// After a timeout, what is sacked counts for nothing.
+    /// SACK information is ignored after a timeout.
     GoesBack,
     /// Every timeout lowers the threshold.
     LowersEachTime,
-    /// A mark lowers the window also after a timeout.
+    /// A mark reduces the window also after a timeout.
     MarkedInLoss,
-    /// A lost connection request lowers the threshold.
+    /// The loss of a SYN lowers the threshold.
     LowersForRequest,
     /// The ACK that ends a fast recovery lets the window grow.
     GrowsAtEnd,
-    /// There is no fast recovery: what duplicates show to be lost is answered as a timeout is (Tahoe).
+    /// No fast recovery: losses shown by duplicates are treated as a timeout (Tahoe).
     StartsOver,
-    /// A partial ACK releases its retransmission, whatever is in flight.
+    /// A partial ACK triggers its retransmission regardless of the segments in flight.
     RetransmitsAtOnce,
-    /// Of a fast recovery the first partial ACK alone starts the timer again (RFC 6582, impatient).
+    /// Only the first partial ACK of a fast recovery restarts the timer (RFC 6582, impatient).
     IsImpatient,
-    /// A fast recovery that begins while a mark is being answered is part of that.
+    /// A fast recovery that begins during the reduction for a mark belongs to it.
     WithinMark,
-    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have released.
+    /// A partial ACK reduces the window by the segments that it acknowledges beyond the inflation by duplicates.
     Deflates,
-    /// Fast recoveries may follow each other for what was sent before the first.
+    /// Successive fast recoveries are allowed for data sent before the first.
     Repeats,
-    /// Duplicates release segments during recovery from a timeout.
+    /// Duplicates inflate the window during recovery from a timeout.
     Inflates,
-    /// Any progress ends the doubling of the timeout.
+    /// Any progress ends the backoff of the RTO.
     ProgressEndsBackoff,
-    /// Timestamps tell what was retransmitted spuriously.
+    /// Timestamps reveal spurious retransmissions.
     Stamped,
 }
 
-/// Those that hold.
+/// The rules of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryRules(u16);
 
 impl RecoveryRules {
-    /// As a plan has it.
+    /// Returns the rules of a plan.
     pub fn of(plan: &TcpPlan) -> Self {
         use RecoveryPlan::{NewReno, Rack, Reno, Tahoe};
         let recovery = plan.loss_recovery;
         let by_time = recovery == Rack;
         let (newreno, sack) = (recovery == NewReno, recovery.is_selective());
         let rules = [
-            // Loss detection by time keeps the times of what is sacked, and so that.
+            // Loss detection by time needs the send times of sacked segments, and therefore the SACK information.
             (RecoveryRule::GoesBack, plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time),
             (RecoveryRule::LowersEachTime, plan.quirks.lower_at_each_timeout),
             (RecoveryRule::MarkedInLoss, plan.quirks.ecn_after_timeout && !by_time),
@@ -69,7 +69,7 @@ impl RecoveryRules {
         })
     }
 
-    /// Whether one holds.
+    /// Whether a rule is set.
     #[inline]
     pub fn have(self, rule: RecoveryRule) -> bool {
         self.0 & rule.bit() != 0

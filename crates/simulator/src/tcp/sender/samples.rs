@@ -1,23 +1,23 @@
-//! What an ACK reports about the round trip, where the sender knows when each segment left.
+//! Round-trip samples of an ACK, for senders that keep the send time of each segment.
 
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::tcp::send_times::SendTimes;
 
-/// Round-trip times that an ACK shows, of segments that were sent once.
+/// Round-trip times of an ACK, of segments that were sent once.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples {
-    /// Of the first and the last segment acknowledged.
+    /// Round-trip times of the first and the last segment acknowledged.
     acked: Option<(Span, Span)>,
-    /// Of the first and the last segment sacked.
+    /// Round-trip times of the first and the last segment sacked.
     sacked: Option<(Span, Span)>,
-    /// Among those acknowledged was one that had been retransmitted.
+    /// Whether a retransmitted segment was among those acknowledged.
     ambiguous: bool,
-    /// The first segment that has arrived and was sent once; [`u64::MAX`] for none.
+    /// First arrived segment that was sent once; [`u64::MAX`] for none.
     pub first_original: u64,
-    /// Time and number of the most recently sent segment that has arrived.
+    /// Send time and number of the most recently sent segment that has arrived.
     pub newest: (Time, u64),
-    /// Of the last segment that the ACK names, retransmitted or not.
+    /// Round-trip time of the last segment that the ACK reports, retransmitted or not.
     pub latest: Option<Span>,
 }
 
@@ -34,26 +34,26 @@ impl Default for Samples {
     }
 }
 
-/// How an ACK names a segment.
+/// How an ACK reports a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedBy {
-    /// It acknowledges it.
+    /// By its acknowledgement number.
     ByNumber,
     /// In a SACK block.
     InBlock,
 }
 
-/// An ACK that is being read: when it came, and the shortest round trip that there was before.
+/// Context of reading an ACK: arrival time, and minimum RTT so far.
 #[derive(Clone, Copy, Debug)]
 pub struct AckReading {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// A repetition that seems to have taken less was not what arrived.
+    /// Minimum RTT: a retransmission that seems to have taken less is not what arrived.
     pub min_rtt: Span,
 }
 
 impl Samples {
-    /// A segment has arrived, says the ACK.
+    /// Adds a segment that the ACK reports as arrived.
     pub fn arrive(&mut self, times: &SendTimes, segment: u64, named: NamedBy, reading: AckReading) {
         let (at, again) = times.of(segment);
         let rtt = reading.now.since(at);
@@ -74,19 +74,19 @@ impl Samples {
         self.newest = self.newest.max((at, segment));
     }
 
-    /// For the smoothed round-trip time.
+    /// Returns the sample for the smoothed round-trip time.
     #[inline]
     pub fn for_estimate(&self) -> Option<Span> {
         self.of_acknowledged().or(self.sacked).map(|(first, _)| first)
     }
 
-    /// Free of what the receiver waited for: of the segment that caused the ACK.
+    /// Returns the sample without the receiver's delay: of the segment that triggered the ACK.
     #[inline]
     pub fn of_path(&self) -> Option<Span> {
         self.sacked.or(self.of_acknowledged()).map(|(_, last)| last)
     }
 
-    /// Of the first segment sacked.
+    /// Returns the round-trip time of the first segment sacked.
     #[inline]
     pub fn of_first_sacked(&self) -> Option<Span> {
         self.sacked.map(|(first, _)| first)
@@ -106,7 +106,7 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// Segments 0 to 3 left at 0, 1, 2, 3 ms; 0 again at 50 ms.
+    /// Segments 0 to 3 were sent at 0, 1, 2, 3 ms; 0 again at 50 ms.
     fn times() -> SendTimes {
         let mut times = SendTimes::default();
         (0..4).for_each(|n| times.note(0, n, ms(n), false));
@@ -121,7 +121,7 @@ mod tests {
         samples
     }
 
-    /// RFC 6298, section 3 (Karn): but what is sacked was sent once.
+    /// RFC 6298, section 3 (Karn), except that sacked segments were sent once.
     #[test]
     fn a_segment_that_was_sent_again_gives_no_sample() {
         let samples = read(100, &[(0, NamedBy::ByNumber), (1, NamedBy::ByNumber)]);

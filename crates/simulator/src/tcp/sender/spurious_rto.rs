@@ -1,5 +1,4 @@
-//! What a timeout means to a sender that detects losses by time: as in Linux since 4.18 (`tcp_enter_loss`,
-//! `tcp_process_loss`).
+//! Timeouts of a sender that detects losses by time, as in Linux since 4.18 (`tcp_enter_loss`, `tcp_process_loss`).
 //!
 //! ```text
 //! timeout    lost: the first segment, and what was sent more than a round trip ago, but for what is sacked
@@ -10,47 +9,46 @@
 //!             an ACK shows that a segment has arrived which was sent once and before    it was spurious
 //! ```
 //!
-//! A spurious one is undone as a whole. So is one of which a timestamp shows that it was spurious.
+//! A spurious timeout is undone completely, as is one that a timestamp shows to be spurious.
 
 use super::feedback::AckSample;
 use super::outstanding::Outstanding;
 use super::phase::Phase;
 
-/// What is known about the last timeout.
+/// State of the last timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct SpuriousRto {
-    /// Whether to find out at all.
+    /// Whether F-RTO is used.
     frto: bool,
-    /// Not known yet whether it was.
+    /// Whether it is still open if the timeout was spurious.
     asks: bool,
-    /// Something was acknowledged since.
+    /// Whether data was acknowledged since the timeout.
     progress: bool,
 }
 
-/// What an ACK in the state of loss means.
+/// Outcome of an ACK in the loss state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpuriousRtoOutcome {
-    /// Nothing, or that the timeout was genuine.
+    /// No action, or the timeout was genuine.
     None,
-    /// Only new segments may follow.
+    /// Only new segments may be sent.
     OnlyNew,
     /// The timeout was spurious.
     Spurious,
 }
 
 impl SpuriousRto {
-    /// Before the first timeout; with F-RTO or without.
+    /// Returns the state before the first timeout, with F-RTO or without.
     pub fn new(frto: bool) -> Self {
         SpuriousRto { frto, asks: false, progress: true }
     }
 
-    /// Takes note of an ACK.
+    /// Takes an ACK.
     pub fn note(&mut self, ack: &AckSample) {
         self.progress |= ack.advances();
     }
 
-    /// The timer runs out. Returns whether the threshold is to come down once more, for data after which
-    /// something had been acknowledged.
+    /// Handles a timeout. Returns whether the threshold is lowered once more, for data after earlier progress.
     pub fn on_timeout(&mut self, phase: Phase) -> bool {
         let first = matches!(phase, Phase::Open | Phase::Reducing);
         let again = phase == Phase::Loss && self.progress;
@@ -59,12 +57,12 @@ impl SpuriousRto {
         again
     }
 
-    /// No new segment could be sent: the timeout counts as right.
+    /// Takes the timeout as genuine, because no new segment could be sent.
     pub fn take_as_genuine(&mut self) {
         self.asks = false;
     }
 
-    /// Judges an ACK in the state of loss, which ends when `end` is acknowledged.
+    /// Evaluates an ACK in the loss state, which ends when `end` is acknowledged.
     pub fn judge(
         &mut self,
         ack: &AckSample,

@@ -1,4 +1,4 @@
-//! How a sender enters and leaves recovery and reduction.
+//! Transitions of a sender into and out of recovery and reduction.
 
 use tidegate_mechanisms::units::Time;
 
@@ -13,8 +13,8 @@ use crate::tcp::round_trip::RoundTrip;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 impl TcpSender {
-    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
-    /// was outstanding. `earlier`: the timeout before that ACK, where its being doubled may outlast it.
+    /// Reduces the window for ECE, once per window (RFC 3168, section 6.1.2), also if ECE arrives with the ACK of all
+    /// that was outstanding. `earlier` is the RTO before that ACK, whose backoff may persist.
     #[inline(never)]
     pub(super) fn answer_echo(
         &mut self,
@@ -43,7 +43,7 @@ impl TcpSender {
             self.detection.forget_probe();
             self.recovery.forget_undo();
             self.recovery.answer_mark(self.outstanding.nxt());
-            // A window of one segment cannot be halved: the next waits for the timer.
+            // A window of one segment cannot be halved: the next segment waits for the timer.
             if self.window.cwnd() < 1.0 {
                 self.restart_timer(ctx);
             }
@@ -57,8 +57,8 @@ impl TcpSender {
         self.detection.forget_probe();
     }
 
-    /// Ends the reduction for a mark, if it was answered. Returns whether the window is to rest.
-    /// Where that ACK counts for nothing else, what it echoes is not answered, either.
+    /// Ends the reduction for a mark, if it is complete. Returns whether the window stays unchanged. If that ACK has no
+    /// other effect, its ECE is not answered, either.
     pub(super) fn end_answered_reduction(&mut self, now: Time) -> bool {
         let apart = self.window.ends_apart();
         let segments = if apart { 0 } else { self.ecn.segments_to_answer() };
@@ -70,7 +70,7 @@ impl TcpSender {
         rests
     }
 
-    /// Ends what an ACK shows to be over, or to be spurious.
+    /// Ends a recovery that an ACK shows to be complete or spurious.
     #[inline(never)]
     pub(super) fn look_back(&mut self, ack: &AckSample, now: Time) -> RecoveryOutcome {
         let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
@@ -95,7 +95,7 @@ impl TcpSender {
         outcome
     }
 
-    /// The window goes back to what it was before the reduction under way.
+    /// Restores the window before the current reduction.
     pub(super) fn undo(&mut self) {
         let raised = self.recovery.take_undo().is_some_and(|before| self.window.go_back(before));
         if raised {
@@ -103,7 +103,7 @@ impl TcpSender {
         }
     }
 
-    /// What has been retransmitted was not lost, and need not be declared.
+    /// Cancels the declaration of retransmitted segments, which were not lost.
     pub(super) fn take_declared_back(&mut self, now: Time) {
         if let Some(conex) = &mut self.conex {
             conex.on_spurious_retransmits(self.outstanding.una(), now);
@@ -122,7 +122,8 @@ impl TcpSender {
         }
         self.recovery.remember(self.window.get(), marked);
         self.ecn.on_loss(self.window.cwnd());
-        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5), or one by a share.
+        // A reduction in proportion to the marks may have been small (RFC 8257, section 3.5), as may one with a
+        // configured factor.
         let small = self.ecn.answers_in_proportion() || self.window.mark_weighed_less();
         if !marked || small {
             self.window.reduce_for_loss(self.in_flight(), ctx.now);
@@ -143,7 +144,7 @@ impl TcpSender {
         if !self.timer.restarts_on_retransmit() {
             self.restart_timer(ctx);
         }
-        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
+        // RFC 6675, step 4.3: the first lost segment is sent regardless of the segments in flight.
         if self.window.is_reduced_at_once() {
             ctx.prompt = true;
             self.retransmit_next(ctx);
@@ -152,8 +153,8 @@ impl TcpSender {
         self.window.begin_recovery(&self.outstanding);
     }
 
-    /// Ends the recovery that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
-    /// segments that had `departed`.
+    /// Ends a completed recovery, or reduces the window further. `departed` is the number of segments accounted for by
+    /// duplicates before the ACK.
     pub(super) fn reduce_or_exit(
         &mut self,
         ack: &AckSample,
@@ -177,7 +178,7 @@ impl TcpSender {
         }
     }
 
-    /// Lets the window come down further, if it does so with every ACK.
+    /// Reduces the window further, if the reduction proceeds with every ACK.
     #[inline(always)]
     pub(super) fn reduce(&mut self, ack: &AckSample, lost: &Lost) {
         if !self.window.is_reduced_at_once() {
@@ -189,7 +190,7 @@ impl TcpSender {
         }
     }
 
-    /// Recovery or a reduction is over.
+    /// Ends a recovery or reduction.
     pub(super) fn exit_recovery(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
             self.window.finish(self.in_flight());

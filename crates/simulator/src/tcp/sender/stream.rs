@@ -1,4 +1,4 @@
-//! What the application has written: bytes, cut into segments at the last moment.
+//! Data written by the application: bytes, divided into segments when sent.
 //!
 //! ```text
 //! write  2000 B     one full segment; 540 B wait for more
@@ -7,37 +7,37 @@
 //! end               the last segment has 80 B
 //! ```
 //!
-//! Segments are full but for those that were pushed. A segment's number is its name, on the wire and
-//! in the sender's books; what short ones lack is kept in a list.
+//! Segments are full unless pushed. A segment is identified by its number, on the wire and in the sender's state; the
+//! bytes missing in partial segments are kept in a list.
 
-/// The bytes of one connection, as far as they have been written.
+/// Data of one connection written so far.
 #[derive(Clone, Debug)]
 pub struct SendStream {
     /// Payload of a full segment, bytes.
     mss: u16,
-    /// Segments that are full, or have left.
+    /// Number of segments that are full or have been sent.
     whole: u64,
-    /// Bytes after those.
+    /// Bytes after those segments.
     rest: u64,
-    /// The rest need not wait for more.
+    /// Whether the rest may be sent without waiting for more data.
     pushed: bool,
-    /// Nothing more will be written.
+    /// Whether no more data will be written.
     ended: bool,
 }
 
 impl SendStream {
-    /// An empty one.
+    /// Returns an empty stream.
     pub fn new(mss: u64) -> Self {
         SendStream { mss: mss as u16, whole: 0, rest: 0, pushed: false, ended: false }
     }
 
-    /// Payload of a full segment, bytes.
+    /// Returns the payload of a full segment, bytes.
     pub fn mss(&self) -> u64 {
         self.mss.into()
     }
 
-    /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill
-    /// a segment waits for the next bytes, for [`SendStream::push`] or [`SendStream::end`]. Nothing after those ended.
+    /// Writes `bytes` more; [`u64::MAX`] for unlimited data. A partial segment waits for more data, for
+    /// [`SendStream::push`] or for [`SendStream::end`]. Writes after the end are ignored.
     pub fn write(&mut self, bytes: u64) {
         // A sender may have given up before its application has written all.
         if self.ended {
@@ -46,28 +46,28 @@ impl SendStream {
         let rest = self.rest.saturating_add(bytes);
         let mss = u64::from(self.mss);
         self.whole += rest / mss;
-        // What was pushed may leave, if it is still short of a segment.
+        // The push remains pending if the data still do not fill a segment.
         self.pushed &= self.rest > 0 && rest < mss;
         self.rest = rest % mss;
     }
 
-    /// What is written so far may leave in a segment that is not full.
+    /// Allows the data written so far to leave in a partial segment.
     pub fn push(&mut self) {
         self.pushed = true;
     }
 
-    /// Nothing more will be written.
+    /// Ends the data.
     pub fn end(&mut self) {
         self.ended = true;
         self.push();
     }
 
-    /// Nothing more will be written, and what has not left in the first `sent` segments will not.
+    /// Ends the data and discards what is not in the first `sent` segments.
     pub fn stop(&mut self, sent: u64) {
         *self = SendStream { whole: sent, rest: 0, pushed: true, ended: true, ..*self };
     }
 
-    /// Segments that may leave, after `sent` have.
+    /// Returns the number of segments that may be sent, after the first `sent`.
     #[inline]
     pub fn ready(&self, sent: u64) -> u64 {
         self.whole + u64::from(self.rest_leaves()) - sent
@@ -78,7 +78,7 @@ impl SendStream {
         self.pushed && self.rest > 0
     }
 
-    /// Cuts off the next segment, after `sent` have left. Returns what it lacks for a full one, in bytes.
+    /// Cuts the next segment, after the first `sent`. Returns the number of bytes that it lacks to a full one.
     #[inline]
     pub fn cut(&mut self, sent: u64) -> u16 {
         if sent < self.whole {
@@ -89,25 +89,24 @@ impl SendStream {
         self.mss - core::mem::take(&mut self.rest) as u16
     }
 
-    /// Whether a segment is the last of what was pushed.
+    /// Whether a segment is the last of pushed data.
     #[inline]
     pub fn is_pushed(&self, segment: u64) -> bool {
         self.pushed && segment + 1 == self.whole && self.rest == 0
     }
 
-    /// Bytes after the first `acknowledged` segments, where all but the last are full.
+    /// Returns the bytes after the first `acknowledged` segments; all segments but the last count as full.
     pub fn bytes_after(&self, acknowledged: u64) -> u64 {
         (self.whole - acknowledged) * u64::from(self.mss) + self.rest
     }
 
-    /// Whether everything that is written, and need not wait for more, is in the first `acknowledged`
-    /// segments.
+    /// Whether all data that need not wait for more is in the first `acknowledged` segments.
     #[inline]
     pub fn is_acknowledged(&self, acknowledged: u64) -> bool {
         acknowledged == self.whole && !self.rest_leaves()
     }
 
-    /// Whether everything that will ever be written is in the first `acknowledged` segments.
+    /// Whether the data has ended and is in the first `acknowledged` segments.
     #[inline]
     pub fn is_done(&self, acknowledged: u64) -> bool {
         self.ended && self.rest == 0 && acknowledged == self.whole

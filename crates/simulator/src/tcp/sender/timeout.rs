@@ -1,7 +1,7 @@
-//! The timer runs out: what the sender does then.
+//! Expiry of the sender's timer.
 //!
-//! RFC 6298, section 5. What a timeout means is a choice: everything is retransmitted, F-RTO asks first
-//! ([`super::frto`]), or what is late is lost ([`super::spurious_rto`]).
+//! RFC 6298, section 5. Variants of a timeout: everything is retransmitted, F-RTO decides first ([`super::frto`]), or
+//! late segments are lost ([`super::spurious_rto`]).
 
 use tidegate_mechanisms::units::Time;
 
@@ -15,13 +15,13 @@ use crate::tcp::HostContext;
 use crate::tcp::reduction::AckProgress;
 
 impl TcpSender {
-    /// What is known of a wake-up of the timer that comes at `at`.
+    /// Returns the status of a timer wake-up due at `at`.
     #[inline]
     pub fn foresee(&mut self, at: Time) -> TimerStatus {
         self.timer.foresee(at)
     }
 
-    /// A wake-up of the timer comes.
+    /// Handles a timer wake-up.
     pub fn on_timer(&mut self, ctx: &mut HostContext) {
         match self.timer.on_wake(ctx) {
             None => {}
@@ -75,7 +75,7 @@ impl TcpSender {
         }
     }
 
-    /// All that was sent is lost, but for what is sacked, where that counts.
+    /// Starts over: all outstanding segments count as lost, except sacked ones if the scoreboard is kept.
     fn start_over(&mut self, lost_before: u32, ctx: &mut HostContext) {
         self.lower_threshold(ctx);
         self.window.start_over(ctx.now);
@@ -89,8 +89,8 @@ impl TcpSender {
         self.send(ctx);
     }
 
-    /// Duplicates have shown a loss where there is no fast recovery (Jacobson 1988): the same as after a timeout,
-    /// but that the timer has not run out.
+    /// Handles a loss shown by duplicates without fast recovery (Jacobson 1988): as a timeout, without the timer's
+    /// backoff.
     pub(super) fn retransmit_alone(&mut self, ctx: &mut HostContext) {
         self.detection.start_over();
         self.feedback.stop_measuring();
@@ -105,7 +105,7 @@ impl TcpSender {
             return;
         }
         let recovers = self.recovery.phase() == Phase::Recovery && self.recovery.repeats();
-        // Duplicates have widened the window that is halved.
+        // The window that is halved includes the inflation by duplicates.
         let departed = if recovers { self.outstanding.board().sacked() } else { 0 };
         let cwnd = self.window.cwnd() + f64::from(departed);
         let small = self.recovery.phase() == Phase::Reducing && self.window.mark_weighed_less();
@@ -124,7 +124,7 @@ impl TcpSender {
         self.send_again(self.outstanding.una(), ctx);
     }
 
-    /// What F-RTO has found out.
+    /// Applies the outcome of F-RTO.
     pub(super) fn answer(&mut self, finding: FrtoOutcome, ctx: &HostContext) {
         match finding {
             FrtoOutcome::Hold => self.window.hold(self.in_flight()),
@@ -132,14 +132,14 @@ impl TcpSender {
             FrtoOutcome::Genuine(allowed) => self.take_as_lost(allowed, ctx),
             FrtoOutcome::Spurious => {
                 self.take_declared_back(ctx.now);
-                // The window comes down all the same, as for a congestion mark.
+                // The window is reduced all the same, as for a congestion mark.
                 self.window.glide();
                 self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());
             }
         }
     }
 
-    /// The timeout was genuine: retransmit what was outstanding, and is not sacked.
+    /// Handles a genuine timeout: retransmits what was outstanding and is not sacked.
     fn take_as_lost(&mut self, allowed: u32, ctx: &HostContext) {
         let Timeouts::Frto(frto) = self.recovery.timeouts() else { return };
         let end = frto.outstanding_to();
@@ -167,7 +167,7 @@ impl TcpSender {
         self.send(ctx);
     }
 
-    /// Time enough has passed for what was only late.
+    /// Handles the reordering timer: late segments may count as lost now.
     fn on_reordering_timer(&mut self, ctx: &mut HostContext) {
         self.detection.look_again();
         let lost_below = self.outstanding.board().lost_below();

@@ -1,6 +1,6 @@
-//! The sender's timer: one, which is set for whatever comes next.
+//! The sender's timer: a single one, set for the next action.
 //!
-//! It sets a wake-up only where none comes soon enough already; one that comes too early sets the next.
+//! It requests a wake-up only if none comes soon enough already; an early wake-up requests the next.
 
 use tidegate_mechanisms::units::{Span, Time};
 
@@ -8,41 +8,41 @@ use super::kernel::Kernel;
 use crate::event_queue::TimerStatus;
 use crate::tcp::HostContext;
 
-/// What a timer is set for.
+/// Purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The retransmission timeout.
+    /// Retransmission timeout.
     Timeout,
-    /// A tail loss probe.
+    /// Tail loss probe.
     Probe,
-    /// To tell what is lost from what is only late.
+    /// Reordering timer of loss detection.
     Reordering,
-    /// What is paced leaves now.
+    /// Release of paced segments.
     Release,
 }
 
-/// The timer.
+/// Timer of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     restarts_on_retransmit: bool,
     restarts_on_each_ack: bool,
-    /// So many requests are repeated before the timeout begins to double.
+    /// Number of SYN retransmissions before the timeout begins to double.
     even_requests: u8,
-    /// No less than this is added to what loss detection waits for.
+    /// Minimum added to the waits of loss detection, ns.
     least_ns: u32,
     purpose: Purpose,
-    /// When it runs out.
+    /// Expiry time.
     deadline: Time,
-    /// When what is paced leaves: a second alarm beside the deadline.
+    /// Release time of paced segments: a second alarm besides the deadline.
     release: Time,
-    /// When the wake-up that looks after it comes.
+    /// Time of the pending wake-up.
     wake_at: Time,
 }
 
 impl Timer {
-    /// One that is not set. `restarts_on_retransmit`: by every retransmission of the first segment (RFC 6675,
-    /// section 6), not only by the one that begins a fast recovery. `restarts_on_each_ack`: also by those that
-    /// acknowledge nothing new.
+    /// Returns a timer that is not set. With `restarts_on_retransmit`, every retransmission of the first segment
+    /// restarts it (RFC 6675, section 6), not only the one that starts a fast recovery. With `restarts_on_each_ack`, so
+    /// do ACKs of no new data.
     pub fn new(restarts_on_retransmit: bool, restarts_on_each_ack: bool) -> Self {
         Timer {
             restarts_on_retransmit,
@@ -56,41 +56,42 @@ impl Timer {
         }
     }
 
-    /// What it is set for, or was last.
+    /// Returns the purpose for which it is or was last set.
     #[inline]
     pub fn purpose(&self) -> Purpose {
         self.purpose
     }
 
-    /// What it does next.
+    /// Returns the purpose of its next expiry.
     #[cfg(test)]
     pub fn next_purpose(&self) -> Purpose {
         if self.release < self.deadline { Purpose::Release } else { self.purpose }
     }
 
-    /// What is added to the waits of loss detection: two ticks of the kernel's clock.
+    /// Returns the time added to the waits of loss detection: two ticks of the kernel's clock.
     #[inline]
     pub fn least(&self) -> Span {
         Span::from_nanos(self.least_ns.into())
     }
 
-    /// A wait of loss detection as the kernel counts it: `least` more, in whole ticks (`usecs_to_jiffies`).
+    /// Returns a wait of loss detection as the kernel counts it: plus `least`, rounded up to ticks
+    /// (`usecs_to_jiffies`).
     pub fn in_ticks(&self, wait: Span) -> Span {
         let tick = u64::from(self.least_ns / 2).max(1);
         Span::from_nanos((wait + self.least()).as_nanos().div_ceil(tick) * tick)
     }
 
-    /// Sets that.
+    /// Sets the time added to the waits of loss detection.
     pub fn set_least(&mut self, least: Span) {
         self.least_ns = u32::try_from(least.as_nanos()).unwrap_or(u32::MAX);
     }
 
-    /// So many requests are repeated before the timeout begins to double.
+    /// Returns the number of SYN retransmissions before the timeout begins to double.
     pub fn even_requests(&self) -> u64 {
         u64::from(self.even_requests)
     }
 
-    /// Sets that.
+    /// Sets the number of SYN retransmissions before the timeout begins to double.
     pub fn set_even_requests(&mut self, requests: u32) {
         self.even_requests = requests.min(u8::MAX.into()) as u8;
     }
@@ -113,7 +114,7 @@ impl Timer {
         self.deadline != Time::NEVER
     }
 
-    /// Sets it, or sets it again.
+    /// Sets or resets the timer.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, at: Time, ctx: &mut HostContext) {
         self.purpose = purpose;
@@ -123,7 +124,7 @@ impl Timer {
         }
     }
 
-    /// Sets when what is paced leaves.
+    /// Sets the release time of paced segments.
     pub fn set_release(&mut self, at: Time, ctx: &mut HostContext) {
         self.release = at;
         if at < self.wake_at {
@@ -131,27 +132,27 @@ impl Timer {
         }
     }
 
-    /// Sets a wake-up for what comes first: rarely, as deadlines mostly move away.
+    /// Requests an earlier wake-up, which is rare, since deadlines mostly move to later times.
     #[cold]
     fn wake_sooner(&mut self, ctx: &mut HostContext) {
         self.wake_at = self.first();
         ctx.wake_sender(self.wake_at);
     }
 
-    /// When it has something to do.
+    /// Returns the time of its next action.
     #[inline]
     fn first(&self) -> Time {
         self.deadline.min(self.release)
     }
 
-    /// Stops it.
+    /// Stops the timer.
     #[inline]
     pub fn clear(&mut self) {
         self.deadline = Time::NEVER;
     }
 
-    /// A wake-up comes at `at`, which may be now or later. Tells what is known of it: deadlines never come sooner
-    /// without another wake-up.
+    /// Returns the status of a wake-up due at `at`, now or later: deadlines never move to an earlier time without
+    /// another wake-up.
     #[inline]
     pub fn foresee(&mut self, at: Time) -> TimerStatus {
         if at != self.wake_at {
@@ -165,7 +166,7 @@ impl Timer {
         TimerStatus::Later(first)
     }
 
-    /// A wake-up comes. Returns what the timer was set for, if it has run out.
+    /// Handles a wake-up. Returns the purpose of the timer, if it has expired.
     pub fn on_wake(&mut self, ctx: &mut HostContext) -> Option<Purpose> {
         match self.foresee(ctx.now) {
             TimerStatus::Due => {}
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
     use crate::tcp::timelines::bench::idle_network;
 
-    /// What is paced has an alarm beside the deadline, and either comes in its turn.
+    /// The release of paced segments and the deadline are independent alarms.
     #[test]
     fn a_release_leaves_the_deadline_as_it_was() {
         let (mut network, address, mut timers) = idle_network();
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(woken, [(ms(20), Purpose::Release), (ms(50), Purpose::Probe)]);
     }
 
-    /// Setting it later, as each ACK does, sets no further wake-up; the one there is sets the next.
+    /// Moving it to a later time, as each ACK does, requests no further wake-up; the pending one requests the next.
     #[test]
     fn one_wake_up_serves_however_often_it_is_set() {
         let (mut network, address, mut timers) = idle_network();

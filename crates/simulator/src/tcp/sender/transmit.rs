@@ -1,5 +1,5 @@
-//! What leaves now: while fewer segments are in flight than the window allows, lost ones first, then new
-//! ones, one by one or in bursts.
+//! Transmission: while fewer segments are in flight than the window allows, lost segments first, then new ones, one by
+//! one or in bursts.
 
 use core::hint::select_unpredictable;
 
@@ -19,18 +19,18 @@ use crate::packet::flags;
 use crate::tcp::scoreboard::DUP_THRESH;
 use crate::tcp::{HostContext, Sizes};
 
-/// How segments leave.
+/// Transmission state of a sender.
 pub struct Transmit {
-    /// Sizes on the wire.
+    /// Lengths on the wire.
     pub(super) sizes: Sizes,
-    /// In bursts.
+    /// Bursts, if segments are sent in bursts.
     bursts: Option<Bursts>,
-    /// The receiver does not delay the acknowledgement of segments that are pushed.
+    /// Whether the receiver acknowledges pushed segments without delay.
     pushes: bool,
-    /// When a segment left last; before the first, when the connection was established.
+    /// Time of the last transmission; before the first, when the connection was established.
     last_sent: Time,
     pacing: Pacing,
-    /// When the next may leave, where that is paced.
+    /// Pacer, if the sender is paced.
     pacer: Option<Box<Pacer>>,
 }
 
@@ -47,20 +47,20 @@ impl Transmit {
         Transmit { sizes, bursts, pushes, last_sent: Time::ZERO, pacing, pacer }
     }
 
-    /// Segments of the smallest burst.
+    /// Sets the smallest burst, segments.
     pub fn set_least_burst(&mut self, segments: u32) {
         if let Some(bursts) = &mut self.bursts {
             bursts.set_least(segments);
         }
     }
 
-    /// The connection is established, or a segment leaves.
+    /// Records a transmission, or that the connection is established.
     #[inline]
     pub fn note_activity(&mut self, now: Time) {
         self.last_sent = now;
     }
 
-    /// When the next segment may leave, if it has to wait for its time.
+    /// Returns the release time of the next segment, if it has to wait.
     #[inline]
     fn paced_until(&self, now: Time) -> Option<Time> {
         self.pacer.as_ref()?.wait_until(now)
@@ -83,12 +83,12 @@ impl Transmit {
         }
     }
 
-    /// How long the next segment has to wait for its time.
+    /// Returns the time until pacing permits the next segment.
     pub fn until_departure(&self, now: Time) -> Span {
         self.paced_until(now).map_or(Span::ZERO, |at| at.since(now))
     }
 
-    /// How long nothing has left.
+    /// Returns the time since the last transmission.
     #[inline]
     pub fn silence(&self, now: Time) -> Span {
         now.since(self.last_sent)
@@ -101,7 +101,7 @@ impl Transmit {
 }
 
 impl TcpSender {
-    /// Requests the connection.
+    /// Sends a SYN.
     pub(super) fn send_request(&mut self, ctx: &mut HostContext) {
         self.counts.sent += 1;
         let flags = flags::SYN | self.ecn.flags_of_request();
@@ -109,8 +109,8 @@ impl TcpSender {
         self.restart_timer(ctx);
     }
 
-    /// Sets the timer again, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
-    /// before only if nothing does.
+    /// Restarts the timer, and sends what the window allows. Transmissions set the timer of the tail loss probe; it is
+    /// set beforehand only if nothing is sent.
     #[inline]
     pub(super) fn send_after_progress(&mut self, ctx: &mut HostContext) {
         let probes = self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
@@ -122,7 +122,7 @@ impl TcpSender {
         }
     }
 
-    /// Sends what the window allows. Returns whether that has set the timer of a probe.
+    /// Sends what the window allows. Returns whether that has set the timer of the tail loss probe.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
@@ -144,8 +144,8 @@ impl TcpSender {
         probes
     }
 
-    /// Returns how many segments are in flight then, and whether the window would let more go, which wait
-    /// for company.
+    /// Fills the window. Returns the number of segments in flight, and whether the window would allow more that wait
+    /// for a full burst.
     #[inline]
     fn fill_window(&mut self, ctx: &mut HostContext) -> (u32, bool) {
         let allowed = self.window.allowed();
@@ -174,7 +174,7 @@ impl TcpSender {
                 self.restart_model(ctx.now);
             }
             let sent = if let Some(bursts) = self.transmit.bursts {
-                // Duplicates let one segment go at a time, whatever is in flight.
+                // Duplicates allow one segment at a time, regardless of the segments in flight.
                 let room = available.min(allowed.saturating_sub(in_flight).max(1).into()) as u32;
                 match self.send_burst(bursts, room, ctx) {
                     0 => return (in_flight, true),
@@ -185,12 +185,12 @@ impl TcpSender {
                 1
             };
             self.note_paced(sent, ctx.now);
-            // Nothing in flight may also be what duplicates have told too much of (without SACK).
+            // Zero in flight may also be an overestimate of departures by duplicates (without SACK).
             in_flight = if in_flight > 0 { in_flight + sent } else { self.in_flight() };
         }
     }
 
-    /// What the window allows waits for its time.
+    /// Waits for the release time of what the window allows.
     #[cold]
     fn await_release(&mut self, at: Time, ctx: &mut HostContext) {
         if self.outstanding.needs_retransmit() || self.available() > 0 {
@@ -198,7 +198,7 @@ impl TcpSender {
         }
     }
 
-    /// So many segments leave, where that is paced.
+    /// Records the sending of segments, if the sender is paced.
     #[inline]
     fn note_paced(&mut self, segments: u32, now: Time) {
         if let Some(pacer) = &mut self.transmit.pacer {
@@ -217,7 +217,8 @@ impl TcpSender {
         }
     }
 
-    /// Whether a segment may leave at a window below one, since duplicates stand for more than is out (ns-2).
+    /// Whether a segment may be sent at a window below one, since duplicates account for more than is outstanding
+    /// (ns-2).
     #[cold]
     fn duplicates_let_go(&self) -> bool {
         if !self.recovery.deflates() {
@@ -231,14 +232,14 @@ impl TcpSender {
         departed + board.lost() > out.count() + board.retransmitted()
     }
 
-    /// New segments that there are and that the limit of the window lets go.
+    /// Returns the number of new segments within the limit of the window.
     #[inline]
     pub(super) fn available(&self) -> u64 {
         let room = self.window.limit().saturating_sub(self.outstanding.count());
         u64::from(room).min(self.stream.ready(self.outstanding.nxt()))
     }
 
-    /// Sends a burst of new segments into `room` for so many. Returns how many; none if they wait.
+    /// Sends a burst of new segments into `room` segments of the window. Returns their number; zero if they wait.
     fn send_burst(&mut self, bursts: Bursts, room: u32, ctx: &mut HostContext) -> u32 {
         let mut most = room;
         let silence = self.transmit.silence(ctx.now);
@@ -264,7 +265,7 @@ impl TcpSender {
         count
     }
 
-    /// Sends new segments as the window allows, and nothing again. Returns whether there was one.
+    /// Sends new segments as the window allows, and no retransmissions. Returns whether there was one.
     pub(super) fn send_only_new(&mut self, ctx: &mut HostContext) -> bool {
         let nxt = self.outstanding.nxt();
         while !self.window.is_full(self.in_flight()) && self.available() > 0 {
@@ -291,7 +292,7 @@ impl TcpSender {
         self.depart(segment, false, flags, ctx);
     }
 
-    /// Sends the next lost segment again, if one is waiting for it.
+    /// Retransmits the next lost segment, if there is one.
     pub(super) fn retransmit_next(&mut self, ctx: &mut HostContext) -> bool {
         let Some(segment) = self.outstanding.next_retransmit() else { return false };
         self.send_again(segment, ctx);
@@ -334,8 +335,7 @@ impl TcpSender {
         }
     }
 
-    /// The flags of a segment that leaves, with what it declares. One that leaves again was lost, as far as the
-    /// sender knows.
+    /// Adds the declarations of a segment to its flags. A retransmitted segment was lost, as far as the sender knows.
     #[inline(never)]
     fn declared(&mut self, flags: u32, segment: u64, again: bool, now: Time) -> u32 {
         let Some(conex) = &mut self.conex else { return flags };
@@ -353,7 +353,7 @@ impl TcpSender {
         flags & !own | conex.declare(&Departure { segment, bytes, again, in_flight, now })
     }
 
-    /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
+    /// Sends a tail loss probe: a new segment, regardless of the window, or the last one again.
     pub(super) fn send_probe(&mut self, ctx: &mut HostContext) {
         if self.detection.is_probing() {
             let at = self.timeout_of_first(ctx.now);
@@ -372,7 +372,7 @@ impl TcpSender {
         self.restart_timer(ctx);
     }
 
-    /// RFC 6298, section 5: set while something is outstanding.
+    /// Restarts the timer if data is outstanding (RFC 6298, section 5).
     #[inline]
     pub(super) fn restart_timer(&mut self, ctx: &mut HostContext) {
         let idle = self.outstanding.is_empty() && self.recovery.phase() != Phase::SynSent;
@@ -393,8 +393,7 @@ impl TcpSender {
         }
     }
 
-    /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
-    /// that of the timeout otherwise.
+    /// Sets the timer for the tail loss probe, if one is allowed, at `latest` at the latest; otherwise for the timeout.
     #[inline(never)]
     fn schedule_probe(&mut self, latest: Time, ctx: &mut HostContext) {
         let out = self.outstanding.count();
@@ -402,7 +401,7 @@ impl TcpSender {
         let Some(srtt) = round_trip.srtt().filter(|_| out > 0) else {
             return self.restart_timer(ctx);
         };
-        // Whether something is missing cannot be guessed.
+        // Whether a segment is missing is unpredictable.
         let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
         let probe_at = (ctx.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
         let at = select_unpredictable(quiet, probe_at, ctx.now + round_trip.rto());
@@ -410,7 +409,7 @@ impl TcpSender {
         self.timer.set(purpose, at, ctx);
     }
 
-    /// When the timeout of the first segment is due.
+    /// Returns the expiry time of the RTO of the first segment.
     fn timeout_of_first(&self, now: Time) -> Time {
         let rto = self.feedback.round_trip().rto();
         let sent = self.outstanding.sent_at(self.outstanding.una()).unwrap_or(now);

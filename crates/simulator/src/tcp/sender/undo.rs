@@ -1,50 +1,50 @@
-//! Taking back a reduction for which there was no reason, by timestamps (Eifel, RFC 3522 and 4015), as
-//! Linux does (`tcp_may_undo`, `tcp_packet_delayed`).
+//! Undoing of spurious reductions, by timestamps (Eifel, RFC 3522 and 4015), as in Linux (`tcp_may_undo`,
+//! `tcp_packet_delayed`).
 //!
 //! ```text
 //! the echo of an ACK that acknowledges new data is older than the first retransmission
 //!     → what was sent first had arrived: cwnd ← max(cwnd, cwnd before), ssthresh likewise
 //! ```
 //!
-//! Linux also undoes what duplicate SACKs show to be spurious. Here receivers send some with accurate feedback
-//! alone, and no sender reads them.
+//! Linux also undoes reductions that D-SACK shows to be spurious. Receivers here send D-SACK only with AccECN, and
+//! senders do not read it.
 
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
 
-/// What there was before a reduction.
+/// State before a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
-    /// The window, and the threshold to go back to; `None` if there was a reason besides, such as a mark.
+    /// Window and threshold to restore; `None` if the reduction has another reason, such as a mark.
     before: Option<Window>,
-    /// When the first segment was retransmitted since, where timestamps tell whether that was spurious.
+    /// Time of the first retransmission since, if timestamps can show whether it was spurious.
     first_retransmit: Option<Time>,
 }
 
 impl Undo {
-    /// A reduction begins that may turn out to be without reason; one for a mark has one.
+    /// Saves the state at a reduction that may be spurious; a reduction for a mark is not.
     pub fn new(window: Window, marked: bool) -> Self {
         let Window { cwnd, ssthresh } = window;
         let before = (!marked).then(|| Window { cwnd, ssthresh: ssthresh.max(0.75 * cwnd) });
         Undo { before, first_retransmit: None }
     }
 
-    /// Whatever the reduction was for, now there is a reason.
+    /// Forbids undoing the reduction.
     pub fn forbid(&mut self) {
         self.before = None;
     }
 
-    /// A segment is retransmitted.
+    /// Records a retransmission.
     pub fn on_retransmit(&mut self, now: Time) {
         self.first_retransmit.get_or_insert(now);
     }
 
-    /// Whether an ACK with this echo shows that nothing was lost.
+    /// Whether an ACK with this timestamp echo shows that nothing was lost.
     pub fn is_spurious(&self, echo: Time) -> bool {
         self.first_retransmit.is_some_and(|first| echo < first)
     }
 
-    /// The window to go back to.
+    /// Returns the window to restore.
     pub fn before(&self) -> Option<Window> {
         self.before
     }

@@ -1,8 +1,8 @@
-//! How much may be in flight: the controller's window, how it comes down, when it may grow, its limit.
+//! Congestion window: the controller's window, its reduction, conditions for growth, and limits.
 //!
-//! A window that nobody fills says nothing about the network and must not grow (RFC 7661). Two ways
-//! to tell: an ACK that finds the window full; or, as in Linux since 3.16, one that comes within a
-//! round trip of a moment at which it was full, or, in slow start, at which half of it was in use.
+//! A window that is not used says nothing about the network and must not grow (RFC 7661). There are two criteria: an
+//! ACK finds the window full; or, as in Linux since 3.16, it arrives within a round trip of a moment at which the
+//! window was full or, in slow start, half used.
 
 use core::hint::select_unpredictable;
 
@@ -21,73 +21,73 @@ use crate::build;
 use crate::tcp::reduction::{AckProgress, Reduction};
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// How far the window was used in the last round trip.
+/// Use of the window in the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     /// Whether it was full at some time.
     full: bool,
-    /// Most segments that were out at a time.
+    /// Maximum number of segments outstanding.
     most_out: u32,
-    /// The round trip ends when this is acknowledged.
+    /// The round trip ends when this segment is acknowledged.
     end: u64,
 }
 
-/// What lets the window grow.
+/// Measure of progress that lets the window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GrowsBy {
-    /// What an ACK acknowledges (RFC 5681).
+    /// Segments acknowledged (RFC 5681).
     Acknowledged,
-    /// What it delivers beyond what duplicates have told, as in Linux since 3.18.
+    /// Segments delivered beyond those accounted for by duplicates, as in Linux since 3.18.
     Delivered,
 }
 
-/// What counts as in flight during a fast recovery.
+/// Count of segments in flight during a fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pipe {
-    /// What is neither sacked nor lost (RFC 6675).
+    /// Segments neither sacked nor lost (RFC 6675).
     ByScoreboard,
-    /// What was out when it began, less what ACKs stand for, so that lost segments count (ns-2). It
-    /// may fall below nothing.
+    /// Segments outstanding at its start less those accounted for by ACKs, so that lost segments count (ns-2). May
+    /// become negative.
     ByAcks(i32),
 }
 
-/// The window of one sender.
+/// Window of one sender.
 pub struct SendWindow {
     window: Window,
     controller: Controller,
     grows_by: GrowsBy,
     reduces_by: ReductionPlan,
-    /// It may come down to half of the threshold, where a reduction lets it.
+    /// Whether it may fall to half of the threshold, if the reduction allows.
     reduces_to_half: bool,
     reduction: Reduction,
-    /// New data on the first two duplicate ACKs (RFC 3042).
+    /// Whether the first two duplicate ACKs allow new segments (RFC 3042).
     limited_transmit: bool,
-    /// One segment for each, and nothing for further ones, whatever has arrived.
+    /// Whether each of them allows one segment, and further ones none, regardless of the segments that have arrived.
     limited_by_count: bool,
-    /// Marks may bring the window below two segments, and below one (RFC 3168, section 6.1.2).
+    /// Whether marks may reduce the window below two segments, and below one (RFC 3168, section 6.1.2).
     marks_to_one: bool,
-    /// Losses may bring it below two segments.
+    /// Whether losses may reduce it below two segments.
     losses_to_one: bool,
-    /// The threshold is a whole number.
+    /// Whether the threshold is an integer.
     whole_threshold: bool,
     pipe: Pipe,
-    /// Most segments that may be out.
+    /// Maximum number of outstanding segments.
     limit: u32,
-    /// A round trip ends when this is acknowledged.
+    /// The round trip ends when this segment is acknowledged.
     round_end: u64,
-    /// How far the window was used of late, where that is looked at round by round.
+    /// Recent use of the window, if evaluated per round trip.
     usage: Option<Usage>,
-    /// After a pause the window comes down to no less than so many segments, where it does.
+    /// Minimum window after a pause, segments, if a pause reduces it.
     restarts_at: Option<u32>,
-    /// So many requests more may be lost before the first window is one segment.
+    /// Number of further SYN losses until the initial window is one segment.
     forgiven_requests: u32,
 }
 
 impl SendWindow {
-    /// As a plan has it, for segments of `mss` bytes.
+    /// Returns the window of a plan, for segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        // A kernel's count, where it detects losses by time or has no SACK to tell them by.
+        // As Linux counts with RACK, or without SACK information.
         let sack = plan.loss_recovery.is_selective();
         let by_delivery =
             plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
@@ -104,7 +104,7 @@ impl SendWindow {
             controller,
             grows_by: if by_delivery { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
             reduces_by: plan.window_reduction,
-            // Linux's CUBIC and BIC have no `min_cwnd`, Reno's is half.
+            // Linux's CUBIC and BIC have no `min_cwnd`; Reno's is half.
             reduces_to_half: !matches!(plan.congestion_control, SenderParams::Cubic(_)),
             reduction: if models_path { Reduction::ByModel } else { Reduction::Immediate },
             limited_transmit: plan.limited_transmit,
@@ -125,56 +125,56 @@ impl SendWindow {
         }
     }
 
-    /// From now on the controller offers to pay so much.
+    /// Sets the willingness to pay of the controller.
     pub fn offer(&mut self, willingness: Demand) {
         self.controller.set_willingness(willingness);
     }
 
-    /// The controller goes by prices, which travel so.
+    /// Makes the controller read prices in this encoding.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.controller.set_price_encoding(encoding);
     }
 
-    /// What its controller takes for the price of its path.
+    /// Returns the controller's estimate of the price of its path.
     pub fn path_price(&self) -> Option<f64> {
         self.controller.path_price()
     }
 
-    /// Congestion window and slow-start threshold.
+    /// Returns the congestion window and slow-start threshold.
     #[inline]
     pub fn get(&self) -> Window {
         self.window
     }
 
-    /// Congestion window, segments.
+    /// Returns the congestion window, segments.
     #[inline]
     pub fn cwnd(&self) -> f64 {
         self.window.cwnd
     }
 
-    /// Whole segments that may be in flight.
+    /// Returns the number of segments that may be in flight.
     #[inline]
     pub fn allowed(&self) -> u32 {
         (self.window.cwnd as u32).min(self.limit)
     }
 
-    /// Most segments that may be out, sacked ones included.
+    /// Returns the maximum number of outstanding segments, including sacked ones.
     #[inline]
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Nothing may be sent any more.
+    /// Closes the window.
     pub fn close(&mut self) {
         self.limit = 0;
     }
 
-    /// Whether duplicate ACKs count one by one.
+    /// Whether duplicate ACKs are counted for limited transmit.
     pub fn limits_by_count(&self) -> bool {
         self.limited_by_count
     }
 
-    /// Segments that count against the window after so many duplicate ACKs.
+    /// Returns the segments that count against the window after a number of duplicate ACKs.
     #[inline]
     pub fn in_flight(&self, out: &Outstanding, phase: Phase, duplicates: u32) -> u32 {
         match self.pipe {
@@ -190,21 +190,21 @@ impl SendWindow {
         }
     }
 
-    /// A fast recovery has begun, and its first retransmission, which does not count, has left.
+    /// Starts a fast recovery, after its first retransmission, which does not count.
     pub fn begin_recovery(&mut self, out: &Outstanding) {
         if let Pipe::ByAcks(segments) = &mut self.pipe {
             *segments = out.count() as i32 - DUP_THRESH as i32;
         }
     }
 
-    /// An ACK during a fast recovery.
+    /// Takes an ACK during a fast recovery.
     pub fn on_ack_in_recovery(&mut self, ack: &AckSample) {
         if let Pipe::ByAcks(segments) = &mut self.pipe {
             *segments -= 1 + i32::from(ack.advances());
         }
     }
 
-    /// Whether so many segments in flight fill the congestion window.
+    /// Whether `in_flight` segments fill the congestion window.
     #[inline]
     pub fn is_full(&self, in_flight: u32) -> bool {
         in_flight >= self.window.cwnd as u32
@@ -247,13 +247,13 @@ impl SendWindow {
         usage.full || (self.window.in_slow_start() && half_used)
     }
 
-    /// Whether its use is looked at round by round.
+    /// Whether its use is evaluated per round trip.
     #[inline]
     pub fn watches_use(&self) -> bool {
         self.usage.is_some()
     }
 
-    /// All that may be sent has been; the window is `full`, or might as well be.
+    /// Records that nothing more can be sent; the window is `full`, or counts as full.
     #[inline]
     pub fn note_use(&mut self, full: bool, out: &Outstanding) {
         let count = out.count();
@@ -263,34 +263,34 @@ impl SendWindow {
         }
     }
 
-    /// Tells a scalable controller what an ACK delivers.
+    /// Reports the marks of an ACK to a scalable controller.
     pub fn count_marks(&mut self, marks: &Marks) {
         self.controller.on_marks(&mut self.window, marks);
     }
 
-    /// Whether the controller lowers the window for marks itself.
+    /// Whether the controller itself reduces the window for marks.
     pub fn lowers_for_marks(&self) -> bool {
         self.controller.lowers_for_marks()
     }
 
-    /// Begins to come down for a loss.
+    /// Starts the reduction for a loss.
     pub fn reduce_for_loss(&mut self, in_flight: u32, now: Time) {
         let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, in_flight);
         self.begin(ssthresh, self.losses_to_one);
     }
 
-    /// Begins to come down for a congestion mark.
+    /// Starts the reduction for a congestion mark.
     pub fn reduce_for_mark(&mut self, in_flight: u32, now: Time) {
         let ssthresh = self.controller.ssthresh_on_mark(&self.window, now, in_flight);
         self.begin(ssthresh, self.marks_to_one);
     }
 
-    /// Whether the reduction for the last mark was a smaller one than for a loss.
+    /// Whether the reduction for the last mark was smaller than for a loss.
     pub fn mark_weighed_less(&self) -> bool {
         self.controller.mark_weighed_less()
     }
 
-    /// Comes down at once for a loss that is recovered already.
+    /// Reduces the window at once, for a loss that is already repaired.
     pub fn reduce_at_once(&mut self, in_flight: u32, now: Time) {
         self.reduce_for_loss(in_flight, now);
         if !self.models_path() {
@@ -299,7 +299,7 @@ impl SendWindow {
         self.controller.on_recovery_exit(&mut self.window, now);
     }
 
-    /// Comes down to the threshold; with `to_one`, to half a window even where the threshold stays above.
+    /// Starts a reduction to the threshold; with `to_one`, to half of the window even if the threshold stays above.
     fn begin(&mut self, ssthresh: f64, to_one: bool) {
         let halved = self.window.cwnd / 2.0;
         self.set_threshold(ssthresh);
@@ -314,7 +314,7 @@ impl SendWindow {
         self.window.ssthresh = if self.whole_threshold { ssthresh.floor() } else { ssthresh };
     }
 
-    /// Comes down to the threshold there is.
+    /// Starts a reduction to the present threshold.
     pub fn glide(&mut self) {
         if self.models_path() {
             return;
@@ -325,29 +325,29 @@ impl SendWindow {
         }
     }
 
-    /// Whether the reduction under way is over as it begins (RFC 6675, step 4.2).
+    /// Whether the current reduction is complete at its start (RFC 6675, step 4.2).
     pub fn is_reduced_at_once(&self) -> bool {
         matches!(self.reduction, Reduction::Immediate)
     }
 
-    /// Whether the ACK that ends the reduction lets nothing grow (Linux, as long as it halved the rate).
+    /// Whether the ACK that ends the reduction does not let the window grow (Linux, as long as it used rate halving).
     pub fn rests_after_reduction(&self) -> bool {
         matches!(self.reduction, Reduction::RateHalving { .. })
     }
 
-    /// Whether the ACK of all that was out ends the reduction, and counts for nothing else (ns-2, Agent/TCP/Linux).
+    /// Whether the ACK of all outstanding data ends the reduction and has no other effect (ns-2, Agent/TCP/Linux).
     pub fn ends_apart(&self) -> bool {
         matches!(self.reduction, Reduction::ToThreshold { .. })
     }
 
-    /// An ACK during a reduction.
+    /// Reduces the window by an ACK.
     #[inline(never)]
     pub fn reduce(&mut self, progress: AckProgress) {
         let Window { cwnd, ssthresh } = self.window;
         self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
     }
 
-    /// A segment leaves.
+    /// Counts a segment sent.
     #[inline]
     pub fn on_sent(&mut self) {
         self.reduction.on_sent();
@@ -356,18 +356,18 @@ impl SendWindow {
         }
     }
 
-    /// A reduction is over.
+    /// Ends a reduction.
     pub fn finish(&mut self, in_flight: u32) {
         let Window { cwnd, ssthresh } = self.window;
         self.window.cwnd = self.reduction.finish(cwnd, ssthresh, in_flight);
     }
 
-    /// Losses are recovered.
+    /// Notifies the controller that losses are repaired.
     pub fn on_recovered(&mut self, now: Time) {
         self.controller.on_recovery_exit(&mut self.window, now);
     }
 
-    /// Goes back to the window there was before. Returns whether the threshold does.
+    /// Restores an earlier window. Returns whether the threshold is restored as well.
     pub fn go_back(&mut self, before: Window) -> bool {
         match self.controller.path_model_mut() {
             Some(model) => model.on_undo(&mut self.window),
@@ -380,22 +380,22 @@ impl SendWindow {
         raises
     }
 
-    /// One segment more may be out.
+    /// Allows one more outstanding segment.
     pub fn widen(&mut self) {
         self.window.cwnd += 1.0;
     }
 
-    /// Comes down to the threshold, if it is above that.
+    /// Reduces the window to the threshold, if it is above.
     pub fn deflate_to_threshold(&mut self) {
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
-    /// Halves to a whole number, and leaves the threshold.
+    /// Halves the window, rounded to an integer, and keeps the threshold.
     pub fn halve(&mut self) {
         self.window.cwnd = (self.window.cwnd.floor() / 2.0).floor();
     }
 
-    /// Takes what duplicates have released for its own, up to the threshold.
+    /// Adds the inflation by duplicates to the window, up to the threshold.
     pub fn keep_inflation(&mut self, segments: u32) {
         let inflated = self.window.cwnd + f64::from(segments);
         self.window.cwnd = inflated.min(self.window.ssthresh.max(self.window.cwnd));
@@ -408,22 +408,22 @@ impl SendWindow {
         self.set_threshold(ssthresh);
     }
 
-    /// A connection request was lost: slow start ends at the lowest threshold.
+    /// Lowers the threshold to its minimum after the loss of a SYN.
     pub fn lower_threshold_to_least(&mut self) {
         self.window.ssthresh = MIN_SSTHRESH;
     }
 
-    /// Whether what counts as in flight is told by ACKs.
+    /// Whether ACKs determine the number of segments in flight.
     pub fn counts_by_acks(&self) -> bool {
         self.pipe != Pipe::ByScoreboard
     }
 
-    /// Starts over with one segment after a timeout.
+    /// Restarts with one segment after a timeout.
     pub fn start_over(&mut self, now: Time) {
         self.controller.on_timeout(&mut self.window, now);
     }
 
-    /// The connection request was lost (RFC 5681, section 3.1).
+    /// Handles the loss of a SYN (RFC 5681, section 3.1).
     pub fn on_request_lost(&mut self) {
         match self.forgiven_requests.checked_sub(1) {
             Some(left) => self.forgiven_requests = left,
@@ -431,10 +431,9 @@ impl SendWindow {
         }
     }
 
-    /// The application goes on after a `silence` of more than a timeout, in which everything was
-    /// acknowledged: the window halves for each of them (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`).
-    /// What RFC 2861 says of a window that was not filled does not come about in Linux, where every ACK
-    /// counts as if it had been.
+    /// Restarts after an idle time (`silence`) longer than an RTO, with everything acknowledged: the window is halved
+    /// for each RTO (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`). RFC 2861's rule for a window that was not
+    /// filled does not apply in Linux, where every ACK counts as if it had been.
     pub fn restart(&mut self, silence: Span, rto: Span, phase: Phase) {
         let Some(least) = self.restarts_at.filter(|_| !self.models_path()) else { return };
         let Window { cwnd, ssthresh } = &mut self.window;
@@ -446,59 +445,60 @@ impl SendWindow {
         *cwnd = cwnd.min(f64::from(halved.max(least)));
     }
 
-    /// With nothing in flight something leaves, after a `silence` that may have been a round trip or a pause.
+    /// Handles the first transmission with nothing in flight, after a `silence` that may have been a round trip or a
+    /// pause.
     pub fn start(&mut self, silence: Span, now: Time) {
         self.controller.on_start(silence, now);
     }
 
-    /// Whether the controller models its path, and moves the window itself.
+    /// Whether the controller models its path, and sets the window itself.
     #[inline]
     pub fn models_path(&self) -> bool {
         matches!(self.reduction, Reduction::ByModel)
     }
 
-    /// The connection is established.
+    /// Starts the model of the controller at the establishment of the connection.
     pub fn begin_model(&mut self, beginning: &Beginning) {
         if let Some(model) = self.controller.path_model_mut() {
             model.begin(&self.window, beginning);
         }
     }
 
-    /// A sample for a controller that models its path. Returns whether what is in flight counts as limited by the
+    /// Passes a sample to a controller that models its path. Returns whether the data in flight count as limited by the
     /// application.
     pub fn model(&mut self, sample: &RateSample) -> bool {
         let model = self.controller.path_model_mut();
         model.is_some_and(|model| model.on_sample(&mut self.window, sample))
     }
 
-    /// A segment is lost, says the same ACK.
+    /// Passes a lost segment to the controller, before the sample of the same ACK.
     pub fn model_loss(&mut self, lost: &LostSegment) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_lost(&self.window, lost);
         }
     }
 
-    /// The application goes on where the controller models its path.
+    /// Notifies the controller's model that the application resumes.
     pub fn restart_model(&mut self, now: Time) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_restart(&mut self.window, now);
         }
     }
 
-    /// A timeout where the controller models its path.
+    /// Notifies the controller's model of a timeout.
     pub fn model_timeout(&mut self, totals: Totals) {
         if let Some(model) = self.controller.path_model_mut() {
             model.on_timeout(totals);
         }
     }
 
-    /// Pacing rate in segments per second and fewest segments of a burst, where the controller sets them.
+    /// Returns the pacing rate in segments per second and the minimum size of a burst, if the controller sets them.
     pub fn own_pacing(&self) -> Option<(f64, u32)> {
         let model = self.controller.path_model()?;
         Some((model.pacing_rate(), model.least_burst()))
     }
 
-    /// What the controller takes its path for, if it models it.
+    /// Returns the controller's estimate of its path, if it models it.
     pub fn path_estimate(&self) -> Option<PathEstimate> {
         Some(self.controller.path_model()?.estimate())
     }
@@ -508,17 +508,17 @@ impl SendWindow {
         self.usage.map_or(in_flight >= self.window.cwnd as u32, |usage| usage.full)
     }
 
-    /// So many segments may be in flight.
+    /// Sets the number of segments that may be in flight.
     pub fn allow(&mut self, segments: u32) {
         self.window.cwnd = f64::from(segments);
     }
 
-    /// So many segments less, but one at least.
+    /// Reduces the window by a number of segments, but not below one.
     pub fn deflate(&mut self, segments: u32) {
         self.window.cwnd = (self.window.cwnd - f64::from(segments)).max(1.0);
     }
 
-    /// No more than so many.
+    /// Limits the window to a number of segments.
     pub fn hold(&mut self, segments: u32) {
         self.window.cwnd = self.window.cwnd.min(f64::from(segments));
     }

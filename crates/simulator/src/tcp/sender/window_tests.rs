@@ -1,4 +1,4 @@
-//! How much may be in flight.
+//! Tests of the congestion window.
 
 use super::*;
 use crate::tcp::sender::outstanding::SegmentHistory;
@@ -14,7 +14,7 @@ fn sent(segments: u64) -> Outstanding {
     out
 }
 
-/// What an ACK of one segment that finds so many in flight makes of the window.
+/// Returns the window after an ACK of one segment that finds `in_flight` segments in flight.
 fn grown(window: &mut SendWindow, in_flight: u32) -> f64 {
     let ack = AckSample { acknowledged: 1, delivered: 1, ..AckSample::default() };
     window.grow(&ack, in_flight, None, &sent(10), Time::ZERO);
@@ -58,7 +58,7 @@ fn marks_may_lower_a_window_of_two_to_one_and_below() {
     }
 }
 
-/// RFC 2861, section 3.1: 41 / 2 / 2 is the initial window, 20 + 10 what three quarters are here.
+/// RFC 2861, section 3.1: 41 / 2 / 2 is the initial window; the threshold of three quarters is 20 + 10 here.
 #[test]
 fn a_pause_leaves_the_threshold_where_the_window_was_unless_amid_a_reduction() {
     for (phase, ssthresh) in [(Phase::Open, 30.0), (Phase::Reducing, 5.0)] {

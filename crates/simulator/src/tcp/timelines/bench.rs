@@ -1,7 +1,7 @@
-//! One connection on a test bench: events in by hand, and what it sends in words.
+//! Test bench for a connection: events by hand, and its transmissions as text.
 //!
-//! The network behind the door is there to take packets in; it is emptied after every event, so
-//! that neither its rate nor its delay matter. Time moves with the events.
+//! The network only takes packets; it is emptied after every event, so that its rate and delay do not matter. Time
+//! advances with the events.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ use crate::wake::{TimerId, Wake};
 
 const PACKET_BYTES: u16 = 1500;
 
-/// A network that never delays, loses or fills.
+/// A network without delay, loss or congestion.
 const NETWORK: &str = r#"
 version = 1
 profile = "classic"
@@ -42,7 +42,7 @@ delay = "0 s"
 [users.one]
 "#;
 
-/// A network for whoever needs one behind a door, who stands there, and wake-ups.
+/// Returns an idle network, the address of a host and its timers, for tests that need a context.
 pub fn idle_network() -> (Network, Address, Timers) {
     let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
     let (network, routes) =
@@ -51,37 +51,36 @@ pub fn idle_network() -> (Network, Address, Timers) {
     (network, address, Timers::default())
 }
 
-/// A connection and the clock it lives by.
+/// A connection and its clock.
 pub struct Bench {
     network: Network,
     timers: Timers,
     connection: Half,
-    /// What the application will write; [`u64::MAX`] for no end.
+    /// Bytes that the application will write; [`u64::MAX`] for unlimited.
     size_bytes: u64,
     written_bytes: u64,
     ecn: bool,
     ecn_fallback: bool,
     ecn_on_retransmits: bool,
     scalable: bool,
-    /// Its packets declare congestion.
+    /// Whether packets declare congestion.
     conex: bool,
     re_ecn: bool,
     now: Time,
-    /// The segments up to here have been sent before.
+    /// Segments below this have been sent before.
     sent_below: u64,
     requested: Time,
     asked: bool,
-    /// The feedback that is asked for is accurate.
+    /// Whether AccECN is requested.
     accurate: bool,
-    /// Round-trip time that timestamps show.
+    /// Round-trip time shown by timestamps.
     rtt: Span,
     cwnd: f64,
 }
 
 impl Bench {
-    /// A connection with the profile `classic`, by the RFCs unless the options begin with `ns2`, and the
-    /// given options over it: those of a scenario's `tcp` section, and `size=1000` for a transfer of so
-    /// many bytes.
+    /// Returns a connection with the profile `classic`, by the RFCs unless the options begin with `ns2`, and the given
+    /// options over it: those of a scenario's `tcp` section, and `size=1000` for a transfer of this many bytes.
     pub fn new(options: &str) -> Self {
         let (mut overrides, mut size) = (Vec::new(), None);
         let (as_ns2, options) = match options.trim_start().strip_prefix("ns2") {
@@ -96,7 +95,7 @@ impl Bench {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
                 "size" => size = Some(value.parse().expect("bytes")),
-                // A space in a text is written `_`; tables have it in their keys.
+                // A space in a value is written `_`; tables have one between key and value.
                 _ if value.starts_with('{') => overrides.push((format!("tcp.{key}"), value.into())),
                 _ => overrides.push((format!("tcp.{key}"), value.replace('_', " "))),
             }
@@ -129,7 +128,7 @@ impl Bench {
         }
     }
 
-    /// Sets the clock to `now` and does what `event` says. Returns what was sent.
+    /// Sets the clock to `now` and performs `event`. Returns what was sent.
     pub fn perform(&mut self, now: Time, event: &str) -> String {
         self.now = now;
         let words: Vec<&str> = event.split_whitespace().collect();
@@ -171,7 +170,7 @@ impl Bench {
         self.report()
     }
 
-    /// The application has written so many bytes by now, or all there are.
+    /// Writes up to a total of `bytes`, or the size of the transfer.
     fn write(&mut self, bytes: u64) {
         let sender = &mut self.connection.sender;
         sender.write(bytes.min(self.size_bytes) - self.written_bytes);
@@ -181,7 +180,7 @@ impl Bench {
         }
     }
 
-    /// Lets the next timer before `end` fire. Returns when, its name and what was sent.
+    /// Lets the next timer before `end` expire. Returns its time, its name and what was sent.
     pub fn fire(&mut self, end: Time) -> Option<(Time, &'static str, String)> {
         let (at, wake) = self.timers.pop_before(end)?;
         self.now = at;
@@ -211,8 +210,8 @@ impl Bench {
         act(connection, &mut HostContext { now: *now, network, timers, address, prompt: false });
     }
 
-    /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (what the timestamp
-    /// shows from now on) and `sack 7-9 11` (most recent block first).
+    /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (round trip shown by timestamps from now
+    /// on) and `sack 7-9 11` (most recent block first).
     fn acknowledge_all(&mut self, words: &[&str]) {
         let mut words = words.iter().peekable();
         let mut numbers = Vec::new();
@@ -262,8 +261,7 @@ impl Bench {
         });
     }
 
-    /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end holds for all
-    /// of them.
+    /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end applies to all of them.
     fn arrive_all(&mut self, words: &[&str]) {
         let mut all = flags::ECT;
         for &word in words {
@@ -289,7 +287,7 @@ impl Bench {
         }
     }
 
-    /// What was sent since the last report, and the window if it has moved.
+    /// Returns what was sent since the last report, and the window if it has changed.
     fn report(&mut self) -> String {
         let mut sent = Sent::default();
         while self.network.transit.next_time() < Time::NEVER {
@@ -351,7 +349,7 @@ impl Bench {
         }
         let again = packet.number < self.sent_below;
         self.sent_below = self.sent_below.max(packet.number + 1);
-        // RFC 3168, section 6.1.5: what is retransmitted is not ECN-capable, but of scalable senders and in ns-2.
+        // RFC 3168, section 6.1.5: retransmissions are not ECN-capable, except of scalable senders and in ns-2.
         let capable = self.ecn && (!again || self.scalable || self.ecn_on_retransmits);
         let mut suffix = String::from(if again { "r" } else { "" });
         if self.re_ecn {
@@ -383,8 +381,8 @@ impl Bench {
     }
 }
 
-/// What a packet says of marks, by words in a timeline: `ece`; `ace 5`; `bytes 0 1460 0`, bytes with ECT(0), CE
-/// and ECT(1); and `ect0`, `ect1` or `ce`, as it arrives itself.
+/// ECN fields of a packet, by words in a timeline: `ece`; `ace 5`; `bytes 0 1460 0`, bytes with ECT(0), CE and ECT(1);
+/// and `ect0`, `ect1` or `ce`, the packet's own ECN field.
 #[derive(Default)]
 struct AckFields {
     flags: u32,
@@ -417,7 +415,7 @@ impl AckFields {
 #[derive(Default)]
 struct Sent {
     words: Vec<String>,
-    /// First and last segment of the range at the end, and what is said about each of it.
+    /// First and last segment of the current range, and the annotation of each of its packets.
     range: Option<(u64, u64, String)>,
 }
 

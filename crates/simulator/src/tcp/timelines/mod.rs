@@ -1,4 +1,4 @@
-//! Timelines: what a connection sends when, driven by hand and compared with a page of text.
+//! Timelines: transmissions of a connection over time, driven by hand and compared with a text file.
 //!
 //! ```text
 //! == one segment of ten is lost                   a timeline and its name
@@ -7,16 +7,16 @@
 //!      0 ms  open            > SYN                an event and what is sent because of it
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
-//!    420 ms  timeout        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
+//!    420 ms  timeout        > 1r      cwnd 1     an action of a timer, without an event; so are
 //!                                                 "probe", "late" (reordering), "release" (pacing) and
 //!                                                 "delayed"
 //! ```
 //!
-//! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit; of one
-//! with re-ECN, `4+P` is a positive packet.
+//! With ConEx, `4r+L+E+C` is a retransmission that declares a loss, a mark and credit; with re-ECN, `4+P` is a positive
+//! packet.
 //!
-//! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
-//! timeline differs, the test prints the one that was measured.
+//! Segments have 1460 bytes (1448 with timestamps). `#` begins a comment. If a timeline differs, the test prints the
+//! measured one.
 
 pub(super) mod bench;
 
@@ -37,13 +37,13 @@ fn replay(file: &str) {
     assert!(failures.is_empty(), "these timelines differ (!); measured was:\n\n{failures}");
 }
 
-/// A line without its comment, single spaces between words.
+/// Returns a line without its comment, with single spaces between words.
 fn normalised(line: &str) -> String {
     let line = line.split('#').next().unwrap_or_default();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Performs the events among the lines. Returns the lines as they should be.
+/// Performs the events among the lines. Returns the lines with the measured results.
 fn measure(lines: &[String]) -> Vec<String> {
     let (options, events) = match lines.split_first() {
         Some((first, rest)) if first.starts_with("with") => (first.as_str(), rest),
@@ -75,7 +75,7 @@ fn written(at: Time, event: &str, report: &str) -> String {
     format!("{} ms {event}{arrow}{report}", at.as_nanos() as f64 / 1e6)
 }
 
-/// Lines in columns; those that were expected otherwise begin with an exclamation mark.
+/// Formats lines in columns; those that differ from the expectation begin with an exclamation mark.
 fn layout(measured: &[String], expected: &[String]) -> String {
     let mut text = String::new();
     for line in measured {

@@ -50,7 +50,7 @@ class Formulas(Protocol):
         ...
 
     def drive(self, packets: int, load: float) -> int:
-        """Offer so many full packets at this multiple of the link's rate, without hosts."""
+        """Offer full packets at a multiple of the link's rate, without hosts."""
         ...
 
     def edge_state_bytes(self) -> int:

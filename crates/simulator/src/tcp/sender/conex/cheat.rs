@@ -1,4 +1,4 @@
-//! What dishonest senders declare of what they have met, for whoever wants to see it caught.
+//! Dishonest declarations, for testing audits.
 
 use std::collections::VecDeque;
 use std::ops::{AddAssign, SubAssign};
@@ -6,12 +6,12 @@ use std::ops::{AddAssign, SubAssign};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{CheatPlan, Hoard, Late, Understate, WhileSlow};
 
-/// Losses and marks, in the gauges' unit.
+/// Losses and marks, in the unit of the gauges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CongestionGauges {
-    /// Lost.
+    /// Losses.
     pub loss: i64,
-    /// Marked.
+    /// Marks.
     pub mark: i64,
 }
 
@@ -29,27 +29,27 @@ impl SubAssign for CongestionGauges {
     }
 }
 
-/// How a sender lies.
+/// Cheating strategy of a sender.
 #[derive(Debug)]
 pub enum Cheat {
-    /// It declares nothing of what it has met.
+    /// Declares none of the congestion experienced.
     Nothing,
-    /// It declares nothing, and goes when so much is used up as it has given of credit.
+    /// Declares nothing, and leaves the connection when it has used up its credit.
     Whitewash { used: i64 },
-    /// It declares a share. So much of what was met is not a whole packet or byte yet.
+    /// Declares a share of the congestion; `rest` is the fraction that is not a whole packet or byte yet.
     Understate { share: f64, rest: [f64; 2] },
-    /// It declares so much later.
+    /// Declares with a delay.
     Late { by: Span, kept: VecDeque<(Time, CongestionGauges)> },
     /// It declares marks as losses.
     LossForMark,
-    /// It declares nothing of what it meets while more than that is in flight.
+    /// Declares nothing of the congestion experienced while the bytes in flight exceed a threshold.
     WhileSlow { most: i64, slow: bool },
-    /// It declares nothing while the credit that it has hoarded lasts.
+    /// Declares nothing while its hoarded credit lasts.
     Hoard { hoard: i64, left: i64 },
 }
 
 impl Cheat {
-    /// As a plan has it; `None` for who is honest.
+    /// Returns the strategy of a plan; `None` for an honest sender.
     pub fn new(plan: &CheatPlan) -> Option<Self> {
         Some(match plan {
             CheatPlan::None => return None,
@@ -69,7 +69,7 @@ impl Cheat {
         })
     }
 
-    /// What it will declare of what it has met, from now on.
+    /// Returns the part of the experienced congestion that it will declare now.
     pub fn admits(&mut self, met: CongestionGauges, now: Time) -> CongestionGauges {
         match self {
             Cheat::Nothing => CongestionGauges::default(),
@@ -80,7 +80,7 @@ impl Cheat {
             Cheat::Understate { share, rest } => {
                 let part = |met: i64, rest: &mut f64| {
                     let admitted = *rest + *share * met as f64;
-                    // Tenths do not add up to a whole in binary.
+                    // Tenths do not add up to an integer in binary.
                     let whole = libm::floor(admitted + 1e-9);
                     *rest = admitted - whole;
                     whole as i64
@@ -109,7 +109,7 @@ impl Cheat {
         }
     }
 
-    /// What it has put off until now.
+    /// Returns the delayed declarations that are due.
     pub fn due(&mut self, now: Time) -> CongestionGauges {
         let Cheat::Late { kept, .. } = self else { return CongestionGauges::default() };
         let mut due = CongestionGauges::default();
@@ -119,24 +119,24 @@ impl Cheat {
         due
     }
 
-    /// Whether it goes, since what it has met has used up so much credit.
+    /// Whether it leaves the connection, because its congestion has used up `credit`.
     pub const fn goes(&self, credit: i64) -> bool {
         matches!(self, Cheat::Whitewash { used } if *used > 0 && *used >= credit)
     }
 
-    /// Whether it gives no more credit for what is used up.
+    /// Whether it gives no more credit to replace what is used up.
     pub const fn keeps_credit(&self) -> bool {
         matches!(self, Cheat::Whitewash { .. })
     }
 
-    /// A packet leaves, with which so much is in flight.
+    /// Takes the amount in flight when a packet is sent.
     pub const fn sees(&mut self, in_flight: i64) {
         if let Cheat::WhileSlow { most, slow } = self {
             *slow = in_flight <= *most;
         }
     }
 
-    /// Whether a packet of so much gives credit that nothing in flight asks for.
+    /// Whether a packet of this size gives credit beyond what the data in flight require.
     pub fn hoards(&mut self, bytes: i64) -> bool {
         let Cheat::Hoard { hoard, left } = self else { return false };
         let hoards = left < hoard;
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// What is admitted of ten losses and twenty marks, one each at a time, at 0 s.
+    /// Returns the declared part of ten losses and twenty marks, one at a time, at 0 s.
     fn admitted(plan: &CheatPlan) -> (CongestionGauges, Cheat) {
         let mut cheat = Cheat::new(plan).expect("is none");
         let mut sum = CongestionGauges::default();

@@ -1,29 +1,29 @@
-//! Credit: what is declared in advance for a round trip, until the congestion met in it can be
-//! (RFC 7786, section 4.2).
+//! Credit: declared in advance for a round trip, until the congestion experienced in it can be declared (RFC 7786,
+//! section 4.2).
 //!
 //! ```text
 //! congestion met    CSC = max(0, CSC − amount)
 //! a packet leaves   C, CSC += payload     if CSC < F, or F/2 for the least in slow start
 //! ```
 //!
-//! with F the bytes in flight. Where packets are lost in successive round trips, an auditor may have lost
-//! its state: CSC starts over from 0.
+//! with F the bytes in flight. After losses in successive round trips, an auditor may have lost its state, and CSC
+//! restarts from 0.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::CreditPlan;
 
-/// RFC 7786: CSC, the credit state counter, in bytes.
+/// Credit state counter CSC of RFC 7786, bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct CreditState {
     level: i64,
-    /// So many bytes in flight take a byte of credit.
+    /// Bytes in flight per byte of credit.
     flight_per_credit: i64,
-    /// When the last round trip with losses began.
+    /// Start of the last round trip with losses.
     lossy_since: Option<Time>,
 }
 
 impl CreditState {
-    /// As a plan has it; `None` if there is none.
+    /// Returns the state for a plan; `None` without credit.
     pub fn new(plan: CreditPlan) -> Option<Self> {
         let flight_per_credit = match plan {
             CreditPlan::Off => return None,
@@ -33,22 +33,22 @@ impl CreditState {
         Some(CreditState { level: 0, flight_per_credit, lossy_since: None })
     }
 
-    /// So much congestion was met, or credit lost.
+    /// Subtracts congestion, or lost credit.
     pub fn spend(&mut self, amount: i64) {
         self.level = (self.level - amount.max(0)).max(0);
     }
 
-    /// CSC.
+    /// Returns the CSC.
     pub fn level(&self) -> i64 {
         self.level
     }
 
-    /// None has been given: an auditor may have forgotten it.
+    /// Resets the CSC, since an auditor may have lost its state.
     pub fn restart(&mut self) {
         self.level = 0;
     }
 
-    /// A packet leaves with so much payload. Returns whether it gives credit.
+    /// Handles the sending of a packet with `bytes` of payload. Returns whether it gives credit.
     pub fn give(&mut self, bytes: i64, in_flight_bytes: i64) -> bool {
         let gives = self.flight_per_credit * self.level < in_flight_bytes;
         if gives {
@@ -57,7 +57,7 @@ impl CreditState {
         gives
     }
 
-    /// A loss, at this time and with this smoothed round-trip time.
+    /// Records a loss, at this time and with this smoothed round-trip time.
     pub fn note_loss(&mut self, now: Time, srtt: Span) {
         let since = self.lossy_since.map(|began| now.since(began));
         if since.is_some_and(|since| since < srtt) {
@@ -74,7 +74,7 @@ impl CreditState {
 mod tests {
     use super::*;
 
-    /// How many of the packets give credit that leave one after the other while so many are in flight.
+    /// Returns the number of packets that give credit, of consecutive packets with these amounts in flight.
     fn given(credit: &mut CreditState, in_flight: impl IntoIterator<Item = i64>) -> usize {
         in_flight.into_iter().filter(|segments| credit.give(1460, segments * 1460)).count()
     }

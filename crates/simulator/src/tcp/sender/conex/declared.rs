@@ -1,8 +1,8 @@
-//! What a sender has declared, by kind (RFC 7713, section 3.3: what a transport keeps statistics of).
+//! Statistics of a sender's declarations, by kind (RFC 7713, section 3.3).
 
 use crate::packet::flags;
 
-/// Packets that declared something, and their payload. One that declares two things counts for each.
+/// Declarations by kind. A packet with two declarations counts for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeclarationTotals {
     /// Losses.
@@ -13,17 +13,17 @@ pub struct DeclarationTotals {
     pub credit: Amount,
 }
 
-/// Some packets.
+/// Number and payload of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Their payload.
+    /// Payload, bytes.
     pub bytes: u64,
 }
 
 impl DeclarationTotals {
-    /// A packet leaves that declares this, as flags, and carries so much payload.
+    /// Counts a packet with these declaration flags and this payload.
     pub fn note(&mut self, declared: u32, bytes: u64) {
         let kinds = [
             (flags::LOSS, &mut self.loss),
@@ -38,7 +38,7 @@ impl DeclarationTotals {
         }
     }
 
-    /// Adds what another connection has declared.
+    /// Adds the declarations of another connection.
     pub fn add(&mut self, more: &DeclarationTotals) {
         let kinds = [&mut self.loss, &mut self.mark, &mut self.credit];
         for (sum, own) in kinds.into_iter().zip([more.loss, more.mark, more.credit]) {

@@ -1,5 +1,5 @@
-//! How much was lost within a round trip, without SACK: the loss estimation counter (LEC) of RFC 7786,
-//! section 3.1.1. One segment a round trip is retransmitted then, and the rest would be declared late.
+//! Losses within a round trip without SACK: the loss estimation counter (LEC) of RFC 7786, section 3.1.1. Since one
+//! segment a round trip is retransmitted then, the others would be declared late.
 //!
 //! ```text
 //! first retransmission of a fast recovery    LEC = in flight − 3 SMSS
@@ -11,24 +11,24 @@
 
 use super::super::feedback::AckSample;
 
-/// Duplicate ACKs that report a loss.
+/// Number of duplicate ACKs that report a loss.
 const DUPLICATES: i64 = 3;
 
-/// The counter, in the gauges' unit.
+/// Loss estimate, in the unit of the gauges.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Estimate {
-    /// There is no recovery.
+    /// No recovery.
     #[default]
     Idle,
-    /// In the first round trip of a recovery: what may be lost besides.
+    /// First round trip of a recovery: amount that may be lost besides the retransmitted segment.
     FirstRoundTrip(i64),
-    /// Later: what has been declared and not been retransmitted.
+    /// Later round trips: amount declared and not retransmitted yet.
     Later(i64),
 }
 
 impl Estimate {
-    /// A segment is retransmitted. `duplicates` with so much in flight tell that it is lost; else a timeout does.
-    /// Returns what is to be declared.
+    /// Handles a retransmission. `in_flight` is the amount in flight if duplicate ACKs report the loss, `None` after a
+    /// timeout. Returns the amount to declare.
     pub fn on_retransmit(&mut self, amount: i64, segment: i64, in_flight: Option<i64>) -> i64 {
         if let (Estimate::Idle, Some(in_flight)) = (*self, in_flight) {
             *self = Estimate::FirstRoundTrip(in_flight - DUPLICATES * segment);
@@ -47,7 +47,7 @@ impl Estimate {
         }
     }
 
-    /// An ACK. Returns what is to be declared.
+    /// Handles an ACK. Returns the amount to declare.
     pub fn on_ack(&mut self, ack: &AckSample, segment: i64) -> i64 {
         let Estimate::FirstRoundTrip(missing) = self else { return 0 };
         if ack.advances() {
@@ -59,7 +59,7 @@ impl Estimate {
         0
     }
 
-    /// Recovery is over.
+    /// Ends the recovery.
     pub fn end(&mut self) {
         *self = Estimate::Idle;
     }
@@ -77,8 +77,8 @@ mod tests {
         AckSample { acknowledged: 3, ..AckSample::default() }
     }
 
-    /// Ten in flight, of which the first and two more are lost: seven duplicates come, three of them before
-    /// the first is retransmitted.
+    /// Ten in flight, of which the first and two more are lost: seven duplicates arrive, three of them before the first
+    /// retransmission.
     #[test]
     fn what_no_duplicate_counts_for_is_declared_after_a_round_trip() {
         let mut estimate = Estimate::default();

@@ -1,51 +1,51 @@
-//! What was declared on packets that have not arrived yet, and what was retransmitted.
+//! Declarations on packets in flight, and retransmitted segments.
 
 use std::collections::VecDeque;
 
-/// A segment that was retransmitted.
+/// Segment that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct RetransmittedLoss {
     segment: u64,
-    /// What it counts for.
+    /// Amount of the segment.
     pub amount: i64,
-    /// What its loss was met as: nothing where such losses do not count.
+    /// Amount counted as a loss: zero if such losses do not count.
     pub met: i64,
-    /// What had been declared on it, and was lost with it, as flags.
+    /// Flags of the declarations lost with the segment.
     pub declared: u32,
 }
 
-/// What a sender remembers of what it has declared.
+/// Declarations in flight of one sender.
 #[derive(Debug)]
 pub struct InFlightDeclarations {
-    /// Whether what is lost is declared again.
+    /// Whether lost declarations are repeated.
     repeats_lost: bool,
-    /// Segments and the flags that they carry, in the order sent.
+    /// Segments and their declaration flags, in the order sent.
     declared: VecDeque<(u64, u32)>,
-    /// Of the recovery under way.
+    /// Segments retransmitted in the current recovery.
     retransmitted: Vec<RetransmittedLoss>,
 }
 
 impl InFlightDeclarations {
-    /// Nothing yet.
+    /// Returns the state without declarations.
     pub fn new(repeats_lost: bool) -> Self {
         InFlightDeclarations { repeats_lost, declared: VecDeque::new(), retransmitted: Vec::new() }
     }
 
-    /// A segment leaves with these flags.
+    /// Records the declaration flags of a segment sent.
     pub fn note(&mut self, segment: u64, declared: u32) {
         if self.repeats_lost && declared != 0 {
             self.declared.push_back((segment, declared));
         }
     }
 
-    /// What is before `una` has arrived.
+    /// Removes the segments before `una`, which have arrived.
     pub fn on_ack(&mut self, una: u64) {
         while self.declared.front().is_some_and(|(segment, _)| *segment < una) {
             self.declared.pop_front();
         }
     }
 
-    /// A segment is lost. Returns what was declared on it, as flags.
+    /// Handles the loss of a segment. Returns the flags declared on it.
     pub fn on_retransmit(&mut self, segment: u64, amount: i64, met: i64) -> u32 {
         let place = self.declared.iter().position(|(of, _)| *of == segment);
         let declared = place.and_then(|place| self.declared.remove(place)).map_or(0, |(_, of)| of);
@@ -53,12 +53,12 @@ impl InFlightDeclarations {
         declared
     }
 
-    /// Another recovery begins, or this one is over.
+    /// Clears the retransmissions at the end of a recovery or the start of another.
     pub fn forget_retransmissions(&mut self) {
         self.retransmitted.clear();
     }
 
-    /// What was retransmitted of the segments before `una`, which have arrived.
+    /// Takes the retransmissions of segments before `una`, which have arrived.
     pub fn take_retransmissions_before(
         &mut self,
         una: u64,

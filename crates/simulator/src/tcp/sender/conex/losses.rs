@@ -1,29 +1,29 @@
-//! Which losses count: each segment that is retransmitted, those that ACKs tell, or one for each event.
+//! Selection of the losses that count: each retransmitted segment, those reported by ACKs, or one per event.
 
 use tidegate_scenario::plan::LossesPlan;
 
-/// The path of one sender.
+/// Loss counting of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Losses {
     plan: LossesPlan,
-    /// Nothing was retransmitted yet in this retransmission.
+    /// Whether nothing was retransmitted yet in this recovery.
     fresh: bool,
-    /// The last segment that was retransmitted was told by ACKs.
+    /// Whether the last retransmission was triggered by ACKs.
     by_acks: bool,
 }
 
 impl Losses {
-    /// As a plan has it.
+    /// Returns the counting of a plan.
     pub fn new(plan: LossesPlan) -> Self {
         Losses { plan, fresh: true, by_acks: false }
     }
 
-    /// Another recovery begins, or this one is over.
+    /// Starts another recovery, or ends this one.
     pub fn begin(&mut self) {
         self.fresh = true;
     }
 
-    /// Whether a segment counts that is retransmitted, as ACKs have told or because the timer ran out.
+    /// Whether a retransmission counts; `by_acks` if ACKs triggered it, and not the timer.
     pub fn declares(&mut self, by_acks: bool) -> bool {
         let begins = self.fresh || by_acks != self.by_acks;
         (self.fresh, self.by_acks) = (false, by_acks);
@@ -39,7 +39,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// A fast recovery of three segments, a timeout of two, and another fast recovery before that is recovered.
+    /// A fast recovery of three segments, a timeout of two, and another fast recovery before the timeout is repaired.
     #[test]
     fn what_counts_of_two_recoveries_and_a_timeout() {
         let cases = [

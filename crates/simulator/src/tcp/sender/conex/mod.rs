@@ -1,6 +1,5 @@
-//! Re-insertion: what a sender declares of the congestion it has met (ConEx, RFC 7713).
-//! M. Kühlewind and R. Scheffenegger, RFC 7786 (TCP modifications for ConEx); and as simulated by
-//! A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section III.
+//! ConEx sender: re-insertion of the congestion experienced (RFC 7713). M. Kühlewind and R. Scheffenegger, RFC 7786
+//! (TCP modifications for ConEx); and as simulated by A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section III.
 //!
 //! ```text
 //!           RFC 7786: amounts are bytes of payload              Sanhaji: amounts are packets
@@ -12,17 +11,16 @@
 //!           C while CSC is below what it is to cover (credit)   none
 //! ```
 //!
-//! Gauges are signed: what was declared too much counts for what comes next. The modes of RFC 7786 follow
-//! from what the connection has: with SACK or, without, an estimate of the first round trip's losses
-//! (estimate); ECN that tells each mark, that echoes congestion, or none. What is declared on a packet
-//! that is lost may be declared again (in_flight_declarations).
+//! Gauges are signed: an excess declaration offsets later congestion. The modes of RFC 7786 follow from the connection:
+//! SACK or, without it, an estimate of the losses of the first round trip (estimate); ECN feedback per mark, as a
+//! latched echo, or none. Declarations on lost packets may be repeated (in_flight_declarations).
 //!
-//! Re-ECN counts bytes on the wire, and says both in one codepoint (re_ecn).
+//! Re-ECN counts bytes on the wire, and declares both in one codepoint (re_ecn).
 //!
-//! Packets with payload carry it, retransmissions included; requests and acknowledgements declare nothing.
-//! It takes no bytes on the wire, as in the paper, where it stands in the IPv4 header. RFC 7786 lets
-//! negative gauges be set to zero after a round trip; these keep them. How a sender lies is a thing of its own
-//! (cheat), between what is met and the gauges.
+//! Packets with payload carry declarations, retransmissions included; SYNs and acknowledgements declare nothing.
+//! Declarations take no bytes on the wire, as in the paper, where they are in the IPv4 header. RFC 7786 allows negative
+//! gauges to be reset after a round trip; these keep them. Cheating is a separate step (cheat) between the congestion
+//! experienced and the gauges.
 
 mod cheat;
 mod credit;
@@ -51,71 +49,71 @@ use in_flight_declarations::InFlightDeclarations;
 use losses::Losses;
 use re_ecn::ReEcnSender;
 
-/// What amounts are counted in.
+/// Unit of amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// Bytes of payload.
+    /// Payload bytes.
     Payload,
-    /// Bytes on the wire, of packets with such headers.
+    /// Bytes on the wire, of packets with this header length.
     Wire { header: u64 },
-    /// Packets, whatever their size.
+    /// Packets, regardless of size.
     Packets,
 }
 
-/// A segment that is about to be retransmitted.
+/// Segment about to be retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
-    /// Its number.
+    /// Segment number.
     pub segment: u64,
-    /// Its payload.
+    /// Payload, bytes.
     pub bytes: u64,
-    /// ACKs have told that it is lost, and not the timer.
+    /// Whether ACKs report the loss, and not the timer.
     pub by_acks: bool,
-    /// The present.
+    /// Current time.
     pub now: Time,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
 }
 
-/// A packet with payload that leaves.
+/// Packet with payload that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// Its segment.
+    /// Segment number.
     pub segment: u64,
-    /// Its payload.
+    /// Payload, bytes.
     pub bytes: u64,
-    /// It was sent before.
+    /// Whether it is a retransmission.
     pub again: bool,
-    /// Segments in the network with it.
+    /// Segments in flight, including this one.
     pub in_flight: u32,
-    /// The present.
+    /// Current time.
     pub now: Time,
 }
 
-/// What a sender has met and not declared yet.
+/// State of a ConEx sender.
 #[derive(Debug)]
 pub struct ConexSender {
     unit: Unit,
     mss: u64,
-    /// What was met and is still to be declared: of losses RFC 7786's LEG, of marks its CEG.
+    /// Congestion experienced and not declared: LEG (losses) and CEG (marks) of RFC 7786.
     gauges: CongestionGauges,
     cheat: Option<Cheat>,
     credit: Option<CreditState>,
     carrier: CarrierPlan,
     losses: Losses,
-    /// Below, echoes of congestion are of the mark that has been counted.
+    /// Segment below which ECE belongs to a mark already counted.
     echo_end: u64,
     in_flight_declarations: InFlightDeclarations,
-    /// Of RFC 7786, without SACK.
+    /// Loss estimate of RFC 7786, without SACK.
     estimate: Option<Estimate>,
     re_ecn: Option<ReEcnSender>,
-    /// It declares what it has met and nothing else.
+    /// Whether it declares exactly the congestion experienced.
     plain: bool,
-    /// What it has declared, of the flow's earlier connections, too.
+    /// Declarations so far, including the flow's earlier connections.
     declared: DeclarationTotals,
 }
 
-/// What a plan has of what all kinds have.
+/// Part of a plan common to all kinds of declarations.
 struct Kind<'a> {
     unit: Unit,
     credit: CreditPlan,
@@ -126,7 +124,7 @@ struct Kind<'a> {
 }
 
 impl ConexSender {
-    /// As a plan has it, for segments of these sizes; `None` if nothing is declared.
+    /// Returns the state for a plan and these segment sizes; `None` if nothing is declared.
     pub fn new(plan: &TcpPlan, sizes: &Sizes, sack: bool) -> Option<Box<Self>> {
         let Kind { unit, credit, carrier, losses, repeats_lost, cheat } =
             Kind::of(&plan.conex, sizes)?;
@@ -153,18 +151,18 @@ impl ConexSender {
         }))
     }
 
-    /// It goes on for an earlier connection of its flow: with what that has declared, and has left to be.
+    /// Continues for an earlier connection of the flow: takes its declarations and its undeclared congestion.
     pub fn go_on(&mut self, declared: DeclarationTotals, left: CongestionGauges) {
         self.declared = declared;
         self.gauges += left;
     }
 
-    /// What it has declared, of the flow's earlier connections, too.
+    /// Returns the declarations so far, including the flow's earlier connections.
     pub fn declared(&self) -> DeclarationTotals {
         self.declared
     }
 
-    /// What it leaves to the flow's next connection, now that everything has arrived.
+    /// Returns the undeclared congestion that the flow's next connection takes over, when all data are acknowledged.
     pub fn undeclared(&self) -> CongestionGauges {
         let CongestionGauges { loss, mark } = self.gauges;
         match self.carrier {
@@ -173,12 +171,12 @@ impl ConexSender {
         }
     }
 
-    /// The flags that it sets itself, beside those that it adds.
+    /// Returns the flags that it sets itself, without those that it adds.
     pub fn own_flags(&self) -> u32 {
         if self.re_ecn.is_some() { re_ecn::ECN_FIELD } else { 0 }
     }
 
-    /// What segments count for that have so much payload together.
+    /// Returns the amount of `segments` segments with a total of `bytes` payload.
     fn amount(&self, segments: u32, bytes: u64) -> i64 {
         match self.unit {
             Unit::Payload => bytes as i64,
@@ -187,12 +185,12 @@ impl ConexSender {
         }
     }
 
-    /// What full segments count for.
+    /// Returns the amount of full segments.
     fn full(&self, segments: u32) -> i64 {
         self.amount(segments, u64::from(segments) * self.mss)
     }
 
-    /// An ACK: the marks that it reports and, without SACK, the losses.
+    /// Handles an ACK: the marks that it reports and, without SACK, the losses.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &AckSample, ecn: &EcnSender, out: &Outstanding, now: Time) {
         self.in_flight_declarations.on_ack(out.una());
@@ -207,10 +205,10 @@ impl ConexSender {
         }
         match self.unit {
             _ if !ack.congestion => 0,
-            // Without SACK, what duplicates stand for has been delivered as well.
+            // Without SACK, the segments that duplicates account for have been delivered as well.
             Unit::Payload if self.estimate.is_some() => self.full(ack.departed),
             Unit::Payload => ack.delivered_bytes as i64,
-            // One that comes with the ACK of what follows all that is out reports another mark.
+            // An ECE with the ACK of later data than all that is outstanding reports another mark.
             Unit::Packets | Unit::Wire { .. } if out.una() >= self.echo_end => {
                 self.echo_end = out.nxt() + 1;
                 self.full(1)
@@ -219,7 +217,7 @@ impl ConexSender {
         }
     }
 
-    /// So much was met; less than nothing if it turns out not to have been.
+    /// Adds congestion experienced; negative amounts cancel earlier ones.
     fn meet(&mut self, met: CongestionGauges, now: Time) {
         if met == CongestionGauges::default() {
             return;
@@ -244,13 +242,13 @@ impl ConexSender {
         }
     }
 
-    /// Whether it leaves its connection to begin another, as who has used up its credit may.
+    /// Whether it leaves its connection to begin another, as a cheater that has used up its credit may.
     pub fn goes(&self) -> bool {
         let Some(cheat) = &self.cheat else { return false };
         cheat.goes(self.credit.as_ref().map_or(0, CreditState::level))
     }
 
-    /// A segment is about to be retransmitted: it is lost, and so is what was declared on it.
+    /// Handles a segment about to be retransmitted: it is lost, and so are the declarations on it.
     pub fn on_retransmit(&mut self, retransmission: &Retransmission, out: &Outstanding) {
         let Retransmission { segment, bytes, by_acks, now, srtt } = *retransmission;
         let (amount, full) = (self.amount(1, bytes), self.full(1));
@@ -272,7 +270,7 @@ impl ConexSender {
         }
     }
 
-    /// What was retransmitted of the segments that are acknowledged was retransmitted spuriously.
+    /// Cancels the losses of retransmissions before `una`, which were spurious.
     pub fn on_spurious_retransmits(&mut self, una: u64, now: Time) {
         for retransmission in self.in_flight_declarations.take_retransmissions_before(una) {
             self.meet(CongestionGauges { loss: -retransmission.met, mark: 0 }, now);
@@ -280,13 +278,13 @@ impl ConexSender {
         }
     }
 
-    /// The timer has run out: another recovery begins.
+    /// Starts another recovery after a timeout.
     pub fn on_timeout(&mut self) {
         self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
     }
 
-    /// Recovery is over.
+    /// Ends the recovery.
     pub fn on_recovered(&mut self) {
         self.in_flight_declarations.forget_retransmissions();
         self.losses.begin();
@@ -295,13 +293,13 @@ impl ConexSender {
         }
     }
 
-    /// Whether a packet with payload that was not sent before declares nothing, as most do.
+    /// Whether a new packet with payload declares nothing, as most do.
     #[inline(always)]
     pub fn has_nothing_to_declare(&self) -> bool {
         self.plain && self.gauges.loss <= 0 && self.gauges.mark <= 0
     }
 
-    /// What a packet with payload declares that leaves now, as flags.
+    /// Returns the declaration flags of a packet with payload that is sent now.
     pub fn declare(&mut self, departure: &Departure) -> u32 {
         let Departure { segment, bytes, again, in_flight, now } = *departure;
         let amount = self.amount(1, bytes);
@@ -318,7 +316,7 @@ impl ConexSender {
         if self.re_ecn.as_mut().is_some_and(|re_ecn| re_ecn.was_idle(now)) {
             self.credit.iter_mut().for_each(CreditState::restart);
         }
-        // Re-ECN has no codepoint for a packet that declares and gives credit as well.
+        // Re-ECN has no codepoint for a declaration combined with credit.
         let may = self.re_ecn.is_none() || declared == 0;
         let asked =
             may && self.credit.as_mut().is_some_and(|own| own.give(bytes as i64, in_flight_bytes));
@@ -336,7 +334,7 @@ impl ConexSender {
         }
     }
 
-    /// What the gauges ask for; in the paper a packet stands for one signal.
+    /// Returns the flags that the gauges require; in the paper a packet stands for one signal.
     fn choose(&self) -> u32 {
         let loss = if self.gauges.loss > 0 { flags::LOSS } else { 0 };
         let mark = if self.gauges.mark > 0 { flags::MARK } else { 0 };
@@ -379,7 +377,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// What flags count for on each gauge.
+/// Returns the amount that flags count on each gauge.
 fn counted(declared: u32, amount: i64) -> CongestionGauges {
     let of = |flag| if declared & flag != 0 { amount } else { 0 };
     CongestionGauges { loss: of(flags::LOSS), mark: of(flags::MARK) }

@@ -1,0 +1,33 @@
+//! Compiles the programs in `bpf/gateway` for the kernel's virtual machine, with $CLANG or clang.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The data plane, and what tests run in the kernel.
+const PROGRAMS: [&str; 2] = ["gateway", "arithmetic"];
+
+fn main() {
+    let variable = |name: &str| PathBuf::from(env::var_os(name).expect("set by cargo"));
+    let sources = variable("CARGO_MANIFEST_DIR").join("../../bpf/gateway");
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
+    for program in PROGRAMS {
+        let source = sources.join(format!("{program}.bpf.c"));
+        let compiled = Command::new(&clang)
+            .args(["-g", "-O2", "-mcpu=v3", "-target", "bpf", "-Wall", "-Wextra", "-Werror"])
+            // Where Debian has the headers of an architecture.
+            .args(["-idirafter", &format!("/usr/include/{arch}-linux-gnu"), "-c"])
+            .arg(&source)
+            .arg("-o")
+            .arg(variable("OUT_DIR").join(format!("{program}.bpf.o")))
+            .status();
+        match compiled {
+            Ok(status) if status.success() => {}
+            Ok(_) => panic!("{clang} could not compile {}", source.display()),
+            Err(error) => panic!("{clang}: {error}; on Debian: apt-get install clang"),
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The control loop: puts the programs in, reads the queues every 16 ms and writes p into the programs' map.
+//!
+//! It can end at any time and by any means: a probability that is older than half a second does not count, so that
+//! everything passes until a loop is there again, which adopts what is pinned.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::thread;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tidegate_mechanisms::fixed_point::minus_log2_q24;
+
+use crate::arguments::Format;
+use crate::error::Error;
+use crate::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word};
+use crate::netlink::{Device, Netlink};
+use crate::prefix::Prefix;
+use crate::programs::{self, Attachment};
+use crate::report::{Report, Snapshot};
+use crate::settings::{Ect1, Settings, SignalParams, UPDATE_INTERVAL};
+use crate::signal::{OwnQueue, Reading, State};
+
+/// After so long a probability does not count.
+pub const DEADLINE_NS: u64 = 500_000_000;
+/// Devices and addresses are looked at so often.
+const HOUSEKEEPING_NS: u64 = 1_000_000_000;
+/// p′ of an ended loop that is older than this says nothing.
+const RESUME_NS: u64 = 10_000_000_000;
+/// So long an ending loop is waited for.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Only counting, or dropping and marking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Touches no packet.
+    Observe,
+    /// Drops and marks.
+    Enforce,
+}
+
+impl Mode {
+    /// For people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Mode::Observe => "observe",
+            Mode::Enforce => "enforce",
+        }
+    }
+}
+
+/// The kernel's monotonic clock, which the programs read too.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// That there is one loop for a folder of pins, in a network namespace. Ends with the process, however that ends.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code)] UnixListener);
+
+fn lock_address(pins: &Pins) -> io::Result<SocketAddr> {
+    let name = [b"tidegate-gateway:", pins.folder().as_os_str().as_bytes()].concat();
+    SocketAddr::from_abstract_name(name)
+}
+
+impl Lock {
+    /// `None` if another process has it.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn take(pins: &Pins) -> Result<Option<Lock>, Error> {
+        let bound = lock_address(pins).and_then(|address| UnixListener::bind_addr(&address));
+        match bound {
+            Ok(listener) => Ok(Some(Lock(listener))),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+            Err(error) => Err(Error::of("the lock", &error)),
+        }
+    }
+
+    /// Whether a process has it.
+    pub fn is_taken(pins: &Pins) -> bool {
+        lock_address(pins).is_ok_and(|address| UnixStream::connect_addr(&address).is_ok())
+    }
+}
+
+/// Switches a loop that runs to another mode. Returns false if none runs.
+///
+/// # Errors
+/// If the loop that runs has another interface than these, or the kernel refuses.
+pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Error> {
+    if !Lock::is_taken(pins) {
+        return Ok(false);
+    }
+    let Some(mut maps) = Maps::open(pins)? else { return Ok(false) };
+    let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
+    let words = maps.settings();
+    for (name, place) in [(&settings.interface, word::INTERFACE), (&settings.uplink, word::UPLINK)]
+    {
+        let Some(name) = name else { continue };
+        if u64::from(device(&mut netlink, name)?.index) != words[place] {
+            return Err(Error::Failed(format!(
+                "a gateway with other interfaces than {name} runs; first: tidegate-gateway off"
+            )));
+        }
+    }
+    maps.set_word(word::ENFORCE, u64::from(mode == Mode::Enforce))?;
+    Ok(true)
+}
+
+/// A device that has to be there.
+///
+/// # Errors
+/// If it is not.
+pub fn device(netlink: &mut Netlink, name: &str) -> Result<Device, Error> {
+    let found = netlink.device(name).map_err(|error| Error::of(name, &error))?;
+    found.ok_or_else(|| Error::Failed(format!("{name}: there is no such interface")))
+}
+
+/// What a loop is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only counting, or not.
+    pub mode: Mode,
+    /// The file.
+    pub settings: Settings,
+    /// Where everything is pinned.
+    pub pins: Pins,
+    /// How programs are held.
+    pub attachment: Attachment,
+    /// Of the reports.
+    pub format: Format,
+    /// Time between two reports.
+    pub report_every: Duration,
+}
+
+/// Runs until `off` ends it.
+///
+/// # Errors
+/// If it cannot begin, or the maps are taken from it.
+pub fn run(options: Options) -> Result<(), Error> {
+    let mut control = Control::start(options)?;
+    control.announce();
+    let mut next_ns = now_ns();
+    loop {
+        if !control.step(now_ns())? {
+            return Ok(());
+        }
+        next_ns += UPDATE_INTERVAL.as_nanos();
+        let now = now_ns();
+        // A loop that came late does not hurry after what it has missed.
+        next_ns = next_ns.max(now);
+        thread::sleep(Duration::from_nanos(next_ns - now));
+    }
+}
+
+/// A direction's signal.
+#[derive(Debug)]
+struct Source {
+    direction: Direction,
+    /// Index of the device whose queue it is.
+    device: u32,
+    queue: OwnQueue,
+    state: State,
+}
+
+struct Control {
+    options: Options,
+    interface: String,
+    uplink: String,
+    netlink: Netlink,
+    maps: Maps,
+    sources: Vec<Source>,
+    exempt: Vec<Prefix>,
+    is_attached: bool,
+    housekeeping_ns: u64,
+    report_ns: u64,
+    snapshot: Option<Snapshot>,
+    _lock: Lock,
+}
+
+impl Control {
+    fn start(options: Options) -> Result<Control, Error> {
+        let Options { settings, pins, .. } = &options;
+        let named = |name: &Option<String>, what: &str| {
+            let missing = || Error::Usage(format!("which {what}? {NAMING}"));
+            name.clone().ok_or_else(missing)
+        };
+        let interface = named(&settings.interface, "interface towards the customers")?;
+        let uplink = named(&settings.uplink, "interface towards the bottleneck (--uplink)")?;
+        let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
+        let at = device(&mut netlink, &interface)?;
+        let towards = device(&mut netlink, &uplink)?;
+        if at.index == towards.index {
+            return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
+        }
+        programs::make_folder(pins)?;
+        let Some(lock) = Lock::take(pins)? else {
+            return Err(Error::Failed("another gateway runs here".to_owned()));
+        };
+        let max_customers = settings.max_customers.0;
+        let misfits = pins.remove_misfits(max_customers);
+        if !misfits.is_empty() {
+            eprintln!(
+                "begun anew, since the layout or the size has changed: {}",
+                misfits.join(", ")
+            );
+        }
+        let before = Maps::open(pins)?.map(|maps| maps.settings());
+        if before.is_some_and(|words| words[word::INTERFACE] != u64::from(at.index)) {
+            programs::detach(pins, None, None)?;
+        }
+        let mut object = programs::load(pins, max_customers)?;
+        let mut maps = Maps::open(pins)?.expect("they were just loaded");
+        let [prefixes, exempt] = settings.prefixes();
+        maps.set_prefixes(&prefixes)?;
+        let words = words(&options, &at, &towards, before);
+        let resumed = |direction| resumed_base(&maps, direction, now_ns());
+        let sources = Direction::ALL.into_iter().filter_map(|direction| {
+            let (params, device) = match direction {
+                Direction::Upload => (&settings.upload, &towards),
+                Direction::Download => (&settings.download, &at),
+            };
+            let SignalParams::OwnQueue(params) = params else { return None };
+            let mut queue = OwnQueue::new(params);
+            queue.resume(resumed(direction));
+            Some(Source { direction, device: device.index, queue, state: State::Ok })
+        });
+        let sources: Vec<_> = sources.collect();
+        for direction in Direction::ALL {
+            if sources.iter().all(|source| source.direction != direction) {
+                maps.set_signal(direction, [0; SIGNAL_WORDS])?;
+            }
+        }
+        let mut control = Control {
+            interface,
+            uplink,
+            netlink,
+            maps,
+            sources,
+            exempt,
+            is_attached: true,
+            housekeeping_ns: 0,
+            report_ns: 0,
+            snapshot: None,
+            _lock: lock,
+            options,
+        };
+        control.exempt_own_addresses()?;
+        control.maps.set_settings(words)?;
+        control.attach(&mut object)?;
+        Ok(control)
+    }
+
+    fn attach(&mut self, object: &mut aya::Ebpf) -> Result<(), Error> {
+        let Options { pins, attachment, .. } = &self.options;
+        if programs::attach(object, pins, &self.interface, *attachment)? {
+            self.maps.set_word(word::OWN_CLSACT, 1)?;
+        }
+        Ok(())
+    }
+
+    fn announce(&self) {
+        eprintln!(
+            "{}: customers at {}, uplink {}; Ctrl-C ends the control loop, and {} s later everything passes; \
+             `tidegate-gateway off` removes the programs",
+            self.options.mode.word(),
+            self.interface,
+            self.uplink,
+            DEADLINE_NS as f64 / 1e9,
+        );
+    }
+
+    /// Returns false when the loop is to end.
+    fn step(&mut self, now: u64) -> Result<bool, Error> {
+        if self.maps.settings()[word::READY] != LAYOUT {
+            eprintln!("ended by `off`");
+            return Ok(false);
+        }
+        if now >= self.housekeeping_ns {
+            self.housekeeping_ns = now + HOUSEKEEPING_NS;
+            self.look_at_devices()?;
+            self.exempt_own_addresses()?;
+        }
+        for place in 0..self.sources.len() {
+            self.update(place)?;
+        }
+        if now >= self.report_ns {
+            self.report_ns = now + self.options.report_every.as_nanos() as u64;
+            self.report();
+        }
+        Ok(true)
+    }
+
+    /// Reads a queue and writes p.
+    fn update(&mut self, place: usize) -> Result<(), Error> {
+        let acts = self.maps.settings()[word::ENFORCE] == 1;
+        let source = &mut self.sources[place];
+        let read = self.netlink.queue(source.device);
+        // After the request, which may have waited.
+        let now = now_ns();
+        let mut words = self.maps.signal(source.direction);
+        let state = match read {
+            Ok(Some(queue)) => {
+                let reading = Reading {
+                    now_ns: now,
+                    sent_bytes: queue.sent_bytes,
+                    sent_packets: queue.sent_packets,
+                    dropped_packets: queue.dropped_packets,
+                    backlog_bytes: queue.backlog_bytes,
+                    handle: queue.handle,
+                };
+                let finding = source.queue.on_reading(reading, acts);
+                words[signal_word::DELAY] = (finding.delay_s * 1e9) as u64;
+                words[signal_word::RATE] = (finding.rate * 8.0) as u64;
+                words[signal_word::BACKLOG] = queue.backlog_bytes;
+                words[signal_word::BASE] = (source.queue.base() * (1u64 << 32) as f64) as u64;
+                match finding.probability {
+                    Some(p) => {
+                        words[signal_word::MINUS_LOG2_P] = minus_log2_q24(p);
+                        words[signal_word::DEADLINE] = now + DEADLINE_NS;
+                        State::Ok
+                    }
+                    None => State::Stalled,
+                }
+            }
+            Ok(None) => State::NoQueue,
+            Err(_) => State::NoDevice,
+        };
+        words[signal_word::UPDATED] = now;
+        words[signal_word::STATE] = state as u64;
+        if state != source.state {
+            // Changes are few: a queue is stalled for half a second at least.
+            eprintln!("{}: {}", source.direction.word(), state.text());
+            source.state = state;
+        }
+        self.maps.set_signal(source.direction, words)
+    }
+
+    /// Follows interfaces that come back with another number.
+    fn look_at_devices(&mut self) -> Result<(), Error> {
+        let find = |netlink: &mut Netlink, name: &str| netlink.device(name).ok().flatten();
+        let at = find(&mut self.netlink, &self.interface);
+        let towards = find(&mut self.netlink, &self.uplink);
+        if at.is_none() != !self.is_attached {
+            self.is_attached = at.is_some();
+            let what = if at.is_some() { "is back" } else { "is gone; waiting for it" };
+            eprintln!("{} {what}", self.interface);
+        }
+        let words = self.maps.settings();
+        let index = |device: &Option<Device>| device.as_ref().map(|device| u64::from(device.index));
+        if let Some(index) = index(&towards)
+            && index != words[word::UPLINK]
+        {
+            self.maps.set_word(word::UPLINK, index)?;
+            self.redirect(Direction::Upload, index as u32);
+        }
+        if let Some(index) = index(&at)
+            && index != words[word::INTERFACE]
+        {
+            let mut object =
+                programs::load(&self.options.pins, self.options.settings.max_customers.0)?;
+            self.attach(&mut object)?;
+            self.maps.set_word(word::INTERFACE, index)?;
+            self.redirect(Direction::Download, index as u32);
+        }
+        Ok(())
+    }
+
+    fn redirect(&mut self, direction: Direction, device: u32) {
+        for source in self.sources.iter_mut().filter(|source| source.direction == direction) {
+            source.device = device;
+        }
+    }
+
+    /// Nothing to or from this box is dropped.
+    fn exempt_own_addresses(&mut self) -> Result<(), Error> {
+        let Ok(own) = self.netlink.addresses() else { return Ok(()) };
+        let [_, mut wanted] = self.options.settings.prefixes();
+        wanted.extend(own.into_iter().map(Prefix::host));
+        wanted.sort();
+        wanted.dedup();
+        if wanted != self.exempt {
+            self.maps.set_exempt(&wanted)?;
+            self.exempt = wanted;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) {
+        let is_watched = self.options.format == Format::Json || io::stdout().is_terminal();
+        if !is_watched {
+            return;
+        }
+        let snapshot = Snapshot::take(&self.maps, now_ns());
+        if let Some(before) = self.snapshot.replace(snapshot) {
+            let after = self.snapshot.as_ref().expect("it was just taken");
+            let names = [self.interface.clone(), self.uplink.clone()];
+            let report = Report::between(&before, after, names, true);
+            let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+            // Whoever reads it may be gone; the loop goes on.
+            let _ = match self.options.format {
+                Format::Json => writeln!(io::stdout(), "{}", report.json()),
+                Format::Text => write!(io::stdout(), "{clear}{}", report.text()),
+            };
+        }
+    }
+}
+
+const NAMING: &str = "write e.g. `tidegate-gateway observe eth1 --uplink eth0`, or name both in the file of settings";
+
+/// What the programs are told.
+fn words(
+    options: &Options,
+    at: &Device,
+    towards: &Device,
+    before: Option<[u64; SETTINGS_WORDS]>,
+) -> [u64; SETTINGS_WORDS] {
+    let settings = &options.settings;
+    let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
+    let mask = u64::MAX << (64 - settings.ipv6_prefix.0);
+    let mut words = [0; SETTINGS_WORDS];
+    words[word::READY] = LAYOUT;
+    words[word::ENFORCE] = u64::from(options.mode == Mode::Enforce);
+    words[word::LINK_HEADER] = at.link_header;
+    words[word::METER..word::METER + 4].copy_from_slice(&[
+        meter.ns_per_byte_q16,
+        meter.activity_per_ns_q50,
+        meter.burst_ns,
+        meter.longest_ns,
+    ]);
+    words[word::ABC..word::ABC + 2].copy_from_slice(&[abc.gamma_q16, abc.weight_q20]);
+    words[word::ECN] = u64::from(settings.ecn);
+    words[word::ECT1] = u64::from(settings.ect1 == Ect1::Mark);
+    words[word::COUPLING] = settings.log2_coupling_q24();
+    // As the bytes lie in memory.
+    words[word::IPV6_MASK] = mask.to_be();
+    words[word::HAS_PREFIXES] = u64::from(!settings.prefixes()[0].is_empty());
+    // The box's own addresses, at least.
+    words[word::HAS_EXEMPT] = 1;
+    words[word::INTERFACE] = at.index.into();
+    words[word::UPLINK] = towards.index.into();
+    words[word::OWN_CLSACT] = before.map_or(0, |before| before[word::OWN_CLSACT]);
+    words
+}
+
+/// p′ that a loop has left behind, if it has just ended.
+fn resumed_base(maps: &Maps, direction: Direction, now: u64) -> f64 {
+    let words = maps.signal(direction);
+    let age = now.saturating_sub(words[signal_word::UPDATED]);
+    match age < RESUME_NS {
+        true => words[signal_word::BASE] as f64 / (1u64 << 32) as f64,
+        false => 0.0,
+    }
+}
+
+/// Removes everything. Returns false if there was nothing.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn off(pins: &Pins) -> Result<bool, Error> {
+    let runs = Lock::is_taken(pins);
+    let maps = match Maps::open(pins) {
+        Ok(maps) => maps,
+        // Maps of another version cannot be opened, and go all the same.
+        Err(Error::Failed(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let has_programs = programs::PROGRAMS.iter().any(|(name, _)| pins.path(name).exists());
+    if maps.is_none() && !has_programs && !runs {
+        return Ok(false);
+    }
+    let mut device = None;
+    let mut maps = maps;
+    if let Some(maps) = &mut maps {
+        let index = maps.settings()[word::INTERFACE];
+        device = Netlink::open()
+            .and_then(|mut netlink| netlink.device_at(index as u32))
+            .map_err(|error| Error::of("netlink", &error))?;
+        maps.set_word(word::READY, 0)?;
+    }
+    programs::detach(pins, maps.as_ref(), device.as_ref())?;
+    let mut waited = Duration::ZERO;
+    let step = Duration::from_millis(10);
+    while Lock::is_taken(pins) && waited < ENDING {
+        thread::sleep(step);
+        waited += step;
+    }
+    pins.remove_all();
+    Ok(true)
+}

@@ -1,0 +1,25 @@
+//! The gateway: shares a bottleneck fairly by customer on any Linux box.
+//!
+//! ```text
+//!            ┌──────────────── the box ────────────────┐
+//! customers ─┤ interface ──► the kernel ──► uplink ├─► bottleneck
+//!            │   ▲ tc programs      forwards       │ queue
+//!            │   │ judge by p ◄── control loop ◄───┘ every 16 ms
+//!            └─────────────────────────────────────────┘
+//! ```
+//!
+//! The kernel forwards. Programs at the customers' interface meter each customer and drop or mark by a probability p
+//! and the customer's activity (`bpf/gateway`). A control loop computes p from the queue and writes it into a map with
+//! a deadline. Whatever is missing or late means that packets pass.
+
+pub mod arguments;
+pub mod check;
+pub mod control;
+pub mod error;
+pub mod maps;
+pub mod netlink;
+pub mod prefix;
+pub mod programs;
+pub mod report;
+pub mod settings;
+pub mod signal;

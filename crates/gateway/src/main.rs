@@ -1,0 +1,134 @@
+//! The command `tidegate-gateway`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, io, thread};
+
+use tidegate_gateway::arguments::{Arguments, Command, Format, HELP};
+use tidegate_gateway::check;
+use tidegate_gateway::control::{self, Lock, Mode, Options, now_ns};
+use tidegate_gateway::error::Error;
+use tidegate_gateway::maps::{Maps, Pins, word};
+use tidegate_gateway::netlink::Netlink;
+use tidegate_gateway::programs::Attachment;
+use tidegate_gateway::report::{Report, Snapshot};
+use tidegate_gateway::settings::Settings;
+
+/// Read if it is there and no other is named.
+const SETTINGS: &str = "/etc/tidegate/gateway.toml";
+
+fn main() -> ExitCode {
+    let done = Arguments::parse(std::env::args_os().skip(1)).and_then(|arguments| run(&arguments));
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("tidegate-gateway: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<u8, Error> {
+    let pins = Pins::new(&arguments.pins);
+    match arguments.command {
+        Command::Help => print(HELP),
+        Command::Version => print(&format!("tidegate-gateway {}\n", env!("CARGO_PKG_VERSION"))),
+        Command::Init => print(&Settings::template()),
+        Command::Observe => begin(Mode::Observe, arguments, pins),
+        Command::Enforce => begin(Mode::Enforce, arguments, pins),
+        Command::Status => status(arguments, &pins),
+        Command::Check => {
+            let findings = check::all(&settings(arguments)?)?;
+            match arguments.format {
+                Format::Json => print(&format!("{}\n", check::json(&findings)))?,
+                Format::Text => print(&check::text(&findings))?,
+            };
+            let is_bad = findings.iter().any(|finding| finding.grade == check::Grade::Error);
+            Ok(u8::from(is_bad))
+        }
+        Command::Off => {
+            let text = match control::off(&pins)? {
+                true => "off: the programs and their maps are gone; packets pass as before\n",
+                false => "off: there was nothing\n",
+            };
+            print(text)
+        }
+    }
+}
+
+fn print(text: &str) -> Result<u8, Error> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // Who has read enough closes the pipe.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::of("output", &error)),
+        _ => Ok(0),
+    }
+}
+
+fn settings(arguments: &Arguments) -> Result<Settings, Error> {
+    let path = arguments.settings.as_deref().unwrap_or(Path::new(SETTINGS));
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if arguments.settings.is_none() && error.kind() == io::ErrorKind::NotFound => {
+            String::new()
+        }
+        Err(error) => return Err(Error::of(&path.display().to_string(), &error)),
+    };
+    Settings::read(&text, &arguments.overrides)
+}
+
+fn begin(mode: Mode, arguments: &Arguments, pins: Pins) -> Result<u8, Error> {
+    let mut settings = settings(arguments)?;
+    if control::switch(mode, &settings, &pins)? {
+        return print(&format!("{}: switched\n", mode.word()));
+    }
+    // A loop that has ended has left its interfaces' numbers behind.
+    let [interface, uplink] = names(&pins);
+    settings.interface = settings.interface.or(interface);
+    settings.uplink = settings.uplink.or(uplink);
+    let attachment = match arguments.attach.as_deref() {
+        Some("clsact") => Attachment::Clsact,
+        Some(_) => Attachment::Tcx,
+        None => Attachment::of_kernel(),
+    };
+    let options = Options {
+        mode,
+        settings,
+        pins,
+        attachment,
+        format: arguments.format,
+        report_every: arguments.every,
+    };
+    control::run(options)?;
+    Ok(0)
+}
+
+/// Names of the customers' interface and of the uplink that the maps know.
+fn names(pins: &Pins) -> [Option<String>; 2] {
+    let Ok(Some(maps)) = Maps::open(pins) else { return [None, None] };
+    let Ok(mut netlink) = Netlink::open() else { return [None, None] };
+    let words = maps.settings();
+    [word::INTERFACE, word::UPLINK].map(|place| {
+        let device = netlink.device_at(words[place] as u32).ok().flatten();
+        device.map(|device| device.name)
+    })
+}
+
+fn status(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
+    let Some(maps) = Maps::open(pins)? else {
+        return match arguments.format {
+            Format::Json => print("{\"mode\":null}\n"),
+            Format::Text => print("off: nothing of the gateway is here\n"),
+        };
+    };
+    let before = Snapshot::take(&maps, now_ns());
+    let before = if arguments.total { before.without_counts() } else { before };
+    thread::sleep(arguments.every);
+    let after = Snapshot::take(&maps, now_ns());
+    let names = names(pins).map(|name| name.unwrap_or_else(|| "(gone)".to_owned()));
+    let report = Report::between(&before, &after, names, Lock::is_taken(pins));
+    match arguments.format {
+        Format::Json => print(&format!("{}\n", report.json())),
+        Format::Text => print(&report.text()),
+    }
+}

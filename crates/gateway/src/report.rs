@@ -1,0 +1,287 @@
+//! What the gateway does, for people and as JSON: mode, signals, verdicts, and who gets and loses what.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+use tidegate_mechanisms::fixed_point::{NEVER_Q24, ONE_Q24};
+
+use crate::control::Mode;
+use crate::maps::{
+    Count, Customer, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word,
+    word,
+};
+use crate::prefix::unmapped;
+use crate::signal::State;
+
+/// Customers in a report.
+const MOST_LISTED: usize = 20;
+
+/// The maps at a time.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    now_ns: u64,
+    settings: [u64; SETTINGS_WORDS],
+    signals: [[u64; SIGNAL_WORDS]; 2],
+    averages: [f64; 2],
+    counts: [[Count; REASONS.len()]; 2],
+    customers: HashMap<[u8; 16], Customer>,
+}
+
+impl Snapshot {
+    /// Reads all maps.
+    pub fn take(maps: &Maps, now_ns: u64) -> Snapshot {
+        Snapshot {
+            now_ns,
+            settings: maps.settings(),
+            signals: Direction::ALL.map(|direction| maps.signal(direction)),
+            averages: Direction::ALL.map(|direction| maps.average_activity(direction)),
+            counts: Direction::ALL.map(|direction| maps.counts(direction)),
+            customers: maps.customers().into_iter().collect(),
+        }
+    }
+}
+
+impl Snapshot {
+    /// With all packets before it forgotten, so that a report counts from the beginning.
+    pub fn without_counts(self) -> Snapshot {
+        Snapshot { counts: Default::default(), ..self }
+    }
+}
+
+/// A direction's signal.
+#[derive(Clone, Debug)]
+struct Signal {
+    state: State,
+    is_fresh: bool,
+    probability: f64,
+    delay_s: f64,
+    rate_bps: u64,
+    average_activity: f64,
+}
+
+/// What a customer got in a direction since the earlier snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Got {
+    rate_bps: f64,
+    lost_share: f64,
+    marked_share: f64,
+}
+
+/// Between two snapshots.
+#[derive(Clone, Debug)]
+pub struct Report {
+    mode: Option<Mode>,
+    loop_runs: bool,
+    interface: String,
+    uplink: String,
+    seconds: f64,
+    signals: [Signal; 2],
+    verdicts: [[Count; REASONS.len()]; 2],
+    known: usize,
+    /// Those that were active, by what they got.
+    customers: Vec<(String, [Got; 2])>,
+}
+
+impl Report {
+    /// From two snapshots; `names` are those of the customers' interface and of the uplink.
+    pub fn between(
+        before: &Snapshot,
+        after: &Snapshot,
+        names: [String; 2],
+        loop_runs: bool,
+    ) -> Report {
+        let seconds = after.now_ns.saturating_sub(before.now_ns).max(1) as f64 / 1e9;
+        let [interface, uplink] = names;
+        let signals = Direction::ALL.map(|direction| signal(after, direction));
+        let mut customers: Vec<_> = after
+            .customers
+            .iter()
+            .filter_map(|(address, now)| {
+                let then = before.customers.get(address).copied().unwrap_or_default();
+                let got = [0, 1].map(|direction| got(&then, now, direction, seconds));
+                let is_active = got.iter().any(|got| got.rate_bps > 0.0);
+                is_active.then(|| (address, got))
+            })
+            .collect();
+        let sum = |got: &[Got; 2]| (got[0].rate_bps + got[1].rate_bps) as u64;
+        customers.sort_by_key(|(address, got)| (Reverse(sum(got)), **address));
+        let verdicts = [0, 1].map(|direction| {
+            std::array::from_fn(|reason| {
+                let (then, now) =
+                    (before.counts[direction][reason], after.counts[direction][reason]);
+                Count {
+                    packets: now.packets.saturating_sub(then.packets),
+                    bytes: now.bytes.saturating_sub(then.bytes),
+                }
+            })
+        });
+        let ready = after.settings[word::READY] == LAYOUT;
+        let enforce = after.settings[word::ENFORCE] == 1;
+        Report {
+            mode: ready.then_some(if enforce { Mode::Enforce } else { Mode::Observe }),
+            loop_runs,
+            interface,
+            uplink,
+            seconds,
+            signals,
+            verdicts,
+            known: after.customers.len(),
+            customers: customers
+                .into_iter()
+                .map(|(address, got)| (unmapped(*address).to_string(), got))
+                .collect(),
+        }
+    }
+
+    /// As JSON: one object.
+    pub fn json(&self) -> Json {
+        let directions = Direction::ALL.map(|direction| {
+            let (signal, counts) =
+                (&self.signals[direction as usize], &self.verdicts[direction as usize]);
+            let verdicts: serde_json::Map<_, _> = REASONS
+                .iter()
+                .zip(counts)
+                .map(|((name, _), count)| {
+                    let count = json!({ "packets": count.packets, "bytes": count.bytes });
+                    ((*name).to_owned(), count)
+                })
+                .collect();
+            let value = json!({
+                "signal": signal.state.text(),
+                "fresh": signal.is_fresh,
+                "probability": signal.probability,
+                "delay_s": signal.delay_s,
+                "rate_bps": signal.rate_bps,
+                "average_activity": signal.average_activity,
+                "verdicts": verdicts,
+            });
+            (direction.word().to_owned(), value)
+        });
+        let customers = self.customers.iter().take(MOST_LISTED).map(|(name, got)| {
+            let mut customer = json!({ "customer": name });
+            for direction in Direction::ALL {
+                let got = got[direction as usize];
+                customer[direction.word()] = json!({
+                    "rate_bps": got.rate_bps,
+                    "lost": got.lost_share,
+                    "marked": got.marked_share,
+                });
+            }
+            customer
+        });
+        let mut report = json!({
+            "mode": self.mode.map(Mode::word),
+            "control_loop": self.loop_runs,
+            "interface": self.interface,
+            "uplink": self.uplink,
+            "seconds": self.seconds,
+            "customers_known": self.known,
+            "customers_active": self.customers.len(),
+            "customers": customers.collect::<Vec<_>>(),
+        });
+        for (word, value) in directions {
+            report[word] = value;
+        }
+        report
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("strings take everything");
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let mode = self.mode.map_or("switched off", Mode::word);
+        let ends = match self.loop_runs {
+            true => "",
+            false => "; the control loop does not run: everything passes",
+        };
+        writeln!(text, "{mode}: customers at {}, uplink {}{ends}\n", self.interface, self.uplink)?;
+        for direction in Direction::ALL {
+            let signal = &self.signals[direction as usize];
+            write!(text, "{:<9}", direction.word())?;
+            match (signal.state, signal.is_fresh) {
+                (State::Ok, true) => writeln!(
+                    text,
+                    "delay {:.1} ms at {:.2} Mb/s, p {:.3} %, average activity {:.2}",
+                    signal.delay_s * 1e3,
+                    signal.rate_bps as f64 / 1e6,
+                    signal.probability * 100.0,
+                    signal.average_activity,
+                )?,
+                (State::Ok, false) => writeln!(text, "the probability is old: everything passes")?,
+                (state, _) => writeln!(text, "{}: everything passes", state.text())?,
+            }
+        }
+        let (would, active) = (self.mode == Some(Mode::Observe), self.customers.len());
+        writeln!(text, "customers {active} active, {} known\n", self.known)?;
+        if active > 0 {
+            let lost = if would { "would lose" } else { "lost" };
+            writeln!(
+                text,
+                "  {:<40} {:>11} {:>12} {:>11} {:>12}",
+                "customer",
+                "up [Mb/s]",
+                format!("{lost} [%]"),
+                "down [Mb/s]",
+                format!("{lost} [%]")
+            )?;
+            for (name, got) in self.customers.iter().take(MOST_LISTED) {
+                let [up, down] = got;
+                writeln!(
+                    text,
+                    "  {name:<40} {:>11.3} {:>12.2} {:>11.3} {:>12.2}",
+                    up.rate_bps / 1e6,
+                    up.lost_share * 100.0,
+                    down.rate_bps / 1e6,
+                    down.lost_share * 100.0,
+                )?;
+            }
+            if active > MOST_LISTED {
+                writeln!(text, "  … and {} more", active - MOST_LISTED)?;
+            }
+            writeln!(text)?;
+        }
+        writeln!(text, "  {:<64} {:>12} {:>12}", "packets", "up", "down")?;
+        for (reason, (name, meaning)) in REASONS.iter().enumerate() {
+            let [up, down] = [0, 1].map(|direction| self.verdicts[direction][reason].packets);
+            if up + down > 0 {
+                writeln!(text, "  {:<64} {up:>12} {down:>12}", format!("{name}: {meaning}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
+    let words = snapshot.signals[direction as usize];
+    let minus_log2 = words[signal_word::MINUS_LOG2_P];
+    let probability = match minus_log2 < NEVER_Q24 {
+        true => libm::exp2(-(minus_log2 as f64) / ONE_Q24 as f64),
+        false => 0.0,
+    };
+    let is_fresh = snapshot.now_ns <= words[signal_word::DEADLINE];
+    Signal {
+        state: State::from_word(words[signal_word::STATE]),
+        is_fresh,
+        probability: if is_fresh { probability } else { 0.0 },
+        delay_s: words[signal_word::DELAY] as f64 / 1e9,
+        rate_bps: words[signal_word::RATE],
+        average_activity: snapshot.averages[direction as usize],
+    }
+}
+
+fn got(then: &Customer, now: &Customer, direction: usize, seconds: f64) -> Got {
+    let (then, now) = (&then.usage[direction], &now.usage[direction]);
+    let since = |now: u64, then: u64| now.saturating_sub(then) as f64;
+    let packets = since(now.packets, then.packets).max(1.0);
+    Got {
+        rate_bps: since(now.bytes, then.bytes) * 8.0 / seconds,
+        lost_share: since(now.dropped, then.dropped) / packets,
+        marked_share: since(now.marked, then.marked) / packets,
+    }
+}

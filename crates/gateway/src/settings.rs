@@ -1,0 +1,219 @@
+//! The file of settings: declared, read and checked as scenario files are.
+
+use tidegate_mechanisms::bottleneck::abc::AbcParams;
+use tidegate_mechanisms::bottleneck::pi2::Pi2;
+use tidegate_mechanisms::fixed_point::{FixedAbc, FixedMeter, ONE_Q24};
+use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
+use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
+use tidegate_mechanisms::{choice, parameters, words};
+
+use crate::error::Error;
+use crate::prefix::Prefix;
+
+/// Time between two updates of p, and T of the controller.
+pub const UPDATE_INTERVAL: Span = Span::from_millis(16);
+/// Bounds within which the meter's whole numbers are exact enough.
+const LEAST_RATE: Rate = Rate::from_bps(1_000);
+const MOST_RATE: Rate = Rate::from_bps(1_000_000_000);
+const LEAST_INERTIA: Span = Span::from_millis(1);
+const MOST_INERTIA: Span = Span::from_secs(60);
+/// Entries of the maps of prefixes.
+const MAX_PREFIXES: usize = 4_000;
+
+parameters! {
+    /// Settings of tidegate-gateway. Quantities have units; b is bit and B is byte.
+    pub struct Settings {
+        /// Interface towards the customers, where the programs are.
+        pub interface: Option<String>,
+        /// Interface towards the bottleneck, whose queue is read.
+        pub uplink: Option<String>,
+        /// Prefixes of addresses that are customers', between commas. Without any, each address at the
+        /// customers' interface is a customer's.
+        pub customers: String = "",
+        /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
+        /// box's own addresses are among them.
+        pub exempt: String = "",
+        /// A customer is an IPv4 address, or an IPv6 prefix of so many bits.
+        pub ipv6_prefix: Whole<32, 64> = "64",
+        /// So many customers are remembered; beyond that, whoever has been silent longest is forgotten.
+        pub max_customers: Whole<16, 1000000> = "16384",
+        /// Packets that are ECN-capable are marked and not dropped.
+        pub ecn: bool = "true",
+        /// What becomes of packets with ECT(1), where ecn is true.
+        pub ect1: Ect1 = "mark",
+        /// Where the probability for uploads comes from.
+        pub upload: SignalParams = "own-queue",
+        /// Where the probability for downloads comes from: own-queue is the queue of the customers' interface.
+        pub download: SignalParams = "own-queue",
+        /// The meter that each customer has for each direction.
+        pub meter: Nested<MeterParams>,
+        /// Whom the signals fall on.
+        pub abc: Nested<AbcParams>,
+    }
+    check errors;
+}
+
+words! {
+    /// What becomes of packets with ECT(1).
+    pub enum Ect1 {
+        /// Marked by the coupled linear probability (RFC 9331, RFC 9332).
+        Mark = "mark",
+        /// Neither marked nor dropped, but in overload.
+        Leave = "leave",
+    }
+}
+
+parameters! {
+    /// The activity meter.
+    pub struct MeterParams {
+        /// Rate R_r above which a customer counts as active. Only the ratio between customers matters: keep it below each
+        /// one's share.
+        pub reference_rate: Rate = "50 kb/s",
+        /// Inertia I: time in which activity falls by 1.
+        pub inertia: Span = "600 ms",
+        /// Burst allowance B: what passes at activity 0 after a pause.
+        pub burst_allowance: Bytes = "0 B",
+    }
+}
+
+parameters! {
+    /// The queue of a device of this box, by PI2.
+    pub struct OwnQueueParams {
+        /// q₀: delay that the controller aims at.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times √p marks packets with ECT(1).
+        pub coupling: Whole<1, 16> = "2",
+    }
+    check controller_has_time;
+}
+
+choice! {
+    /// Where a probability comes from.
+    pub enum SignalParams as Signal {
+        /// There is none: everything passes.
+        None = "none";
+        OwnQueue(OwnQueueParams) = "own-queue";
+    }
+}
+
+fn controller_has_time(params: &OwnQueueParams) -> Option<ParameterError> {
+    (params.max_rtt < Span::from_millis(10))
+        .then(|| ("max_rtt", "below 10 ms the controller oscillates".to_owned()))
+}
+
+fn errors(settings: &Settings) -> Vec<ParameterError> {
+    let mut errors = Vec::new();
+    for (key, text) in [("customers", &settings.customers), ("exempt", &settings.exempt)] {
+        match Prefix::parse_all(text) {
+            Err(error) => errors.push((key, error)),
+            Ok(all) if all.len() > MAX_PREFIXES => {
+                errors.push((key, format!("{} prefixes; at most {MAX_PREFIXES}", all.len())));
+            }
+            Ok(_) => {}
+        }
+    }
+    let rate = settings.meter.reference_rate;
+    if rate < LEAST_RATE || rate > MOST_RATE {
+        errors.push(("meter", "reference_rate is from 1 kb/s to 1 Gb/s".to_owned()));
+    }
+    let inertia = settings.meter.inertia;
+    if inertia < LEAST_INERTIA || inertia > MOST_INERTIA {
+        errors.push(("meter", "inertia is from 1 ms to 60 s".to_owned()));
+    }
+    if settings.interface.is_some() && settings.interface == settings.uplink {
+        errors.push(("uplink", "is the interface of the customers".to_owned()));
+    }
+    errors
+}
+
+impl Settings {
+    /// Reads a file, and overrides such as `("abc.gamma", "2.0")`.
+    ///
+    /// # Errors
+    /// All errors of the file.
+    pub fn read(text: &str, overrides: &[(String, String)]) -> Result<Settings, Error> {
+        tidegate_scenario::settings::read(text, overrides).map_err(Error::Settings)
+    }
+
+    /// A file to start from.
+    pub fn template() -> String {
+        tidegate_scenario::settings::template::<Settings>()
+    }
+
+    /// The meter's numbers.
+    pub fn fixed_meter(&self) -> FixedMeter {
+        let Nested(MeterParams { reference_rate, inertia, burst_allowance }) = self.meter.clone();
+        FixedMeter::new(&ActivityMeterParams {
+            reference_rate,
+            inertia,
+            burst_allowance,
+            granularity: None,
+            meters: Whole(1),
+        })
+    }
+
+    /// The differentiation's numbers.
+    pub fn fixed_abc(&self) -> FixedAbc {
+        FixedAbc::new(&self.abc)
+    }
+
+    /// log₂ k in 2⁻²⁴, of the uploads; of the downloads if those have no signal.
+    pub fn log2_coupling_q24(&self) -> u64 {
+        let coupling = [&self.upload, &self.download].into_iter().find_map(|signal| match signal {
+            SignalParams::OwnQueue(params) => Some(params.coupling.0),
+            SignalParams::None => None,
+        });
+        libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
+    }
+
+    /// Prefixes of customers and of what is exempt.
+    pub fn prefixes(&self) -> [Vec<Prefix>; 2] {
+        [&self.customers, &self.exempt].map(|text| Prefix::parse_all(text).expect("it was checked"))
+    }
+}
+
+impl OwnQueueParams {
+    /// The controller, before its first update.
+    pub fn controller(&self) -> Pi2 {
+        Pi2::new(Pi2::alpha_hz(UPDATE_INTERVAL, self.max_rtt), Pi2::beta_hz(self.max_rtt))
+    }
+}
+
+/// Keys, defaults and meanings, for the documentation.
+pub fn keys() -> &'static [tidegate_mechanisms::parameters::Parameter] {
+    Settings::ALL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_a_valid_file() {
+        let settings = Settings::read(&Settings::template(), &[]).expect("it is right");
+        assert_eq!(settings, Settings::read("", &[]).expect("all has a default"));
+    }
+
+    #[test]
+    fn all_errors_are_reported_with_their_lines() {
+        let text = "exempt = \"10.0.0.1/8\"\nupload = \"own-que\"\n[meter]\ninertia = \"0.5 ms\"\n";
+        let Err(Error::Settings(errors)) = Settings::read(text, &[]) else { panic!("it is wrong") };
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors.len(), 3, "{errors:?}");
+        assert!(errors[0].contains("line 1: exempt"), "{errors:?}");
+        assert!(errors[1].contains("did you mean \"own-queue\""), "{errors:?}");
+        assert!(errors[2].contains("inertia is from 1 ms"), "{errors:?}");
+    }
+
+    #[test]
+    fn numbers_of_the_defaults() {
+        let settings = Settings::read("", &[]).expect("all has a default");
+        let meter = settings.fixed_meter();
+        assert_eq!(meter.ns_per_byte_q16, 160_000 << 16);
+        assert_eq!(meter.longest_ns, 24_000_000_000);
+        assert_eq!(settings.log2_coupling_q24(), ONE_Q24);
+    }
+}

@@ -1,0 +1,124 @@
+//! What tests in the kernel share: random numbers, and the data plane loaded with maps of its own.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use aya::Ebpf;
+use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
+use tidegate_gateway::control::now_ns;
+use tidegate_gateway::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, word};
+use tidegate_gateway::programs;
+use tidegate_gateway::settings::Settings;
+
+/// Says why a test is skipped.
+pub fn lacks_root() -> bool {
+    let lacks = !rustix::process::geteuid().is_root();
+    if lacks {
+        eprintln!("skipped: programs are loaded by root alone");
+    }
+    lacks
+}
+
+/// Random numbers (SplitMix64).
+pub struct Draws(u64);
+
+impl Draws {
+    pub fn new(seed: u64) -> Draws {
+        Draws(seed)
+    }
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.word() % bound
+    }
+    /// Of all sizes up to 2 to this power.
+    pub fn below_power(&mut self, power: u64) -> u64 {
+        let bits = self.below(power) + 1;
+        self.below(1 << bits)
+    }
+    pub fn share(&mut self) -> f64 {
+        self.below(1 << 20) as f64 / (1u64 << 20) as f64
+    }
+}
+
+/// The data plane, attached to nothing.
+pub struct Loaded {
+    object: Ebpf,
+    pub maps: Maps,
+    pins: Pins,
+    mounted: PathBuf,
+}
+
+impl Loaded {
+    /// With these settings, and a device that has this many bytes before the IP header.
+    pub fn new(name: &str, settings: &Settings, link_header: u64) -> Loaded {
+        let folder = env::temp_dir().join(format!("tidegate-{}-{name}", std::process::id()));
+        let (mounted, pins) = (folder.join("bpf"), Pins::new(&folder.join("bpf/pins")));
+        programs::make_folder(&pins).expect("root may mount");
+        let object = programs::load(&pins, 1_024).expect("the kernel takes it");
+        let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
+        let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
+        let mut words = [0; SETTINGS_WORDS];
+        words[word::READY] = LAYOUT;
+        words[word::ENFORCE] = 1;
+        words[word::LINK_HEADER] = link_header;
+        words[word::METER] = meter.ns_per_byte_q16;
+        words[word::METER + 1] = meter.activity_per_ns_q50;
+        words[word::METER + 2] = meter.burst_ns;
+        words[word::METER + 3] = meter.longest_ns;
+        words[word::ABC] = abc.gamma_q16;
+        words[word::ABC + 1] = abc.weight_q20;
+        words[word::ECN] = 1;
+        words[word::ECT1] = 1;
+        words[word::COUPLING] = settings.log2_coupling_q24();
+        words[word::IPV6_MASK] = (u64::MAX << (64 - settings.ipv6_prefix.0)).to_be();
+        maps.set_settings(words).expect("the map takes it");
+        Loaded { object, maps, pins, mounted }
+    }
+
+    /// Makes p of both directions this for so many nanoseconds.
+    pub fn set_signal(&mut self, minus_log2_p_q24: u64, valid_ns: u64) {
+        let mut words = [0; SIGNAL_WORDS];
+        (words[0], words[1]) = (minus_log2_p_q24, now_ns() + valid_ns);
+        for direction in Direction::ALL {
+            self.maps.set_signal(direction, words).expect("the map takes it");
+        }
+    }
+
+    /// Hands a program a packet: what it returns, and the packet after it.
+    pub fn run(&mut self, direction: Direction, packet: &[u8]) -> (i32, Vec<u8>) {
+        self.try_run(direction, packet).expect("it runs")
+    }
+
+    /// The same; `None` where the kernel takes no such packet for a test, such as one of IPv4 without a whole header.
+    pub fn try_run(&mut self, direction: Direction, packet: &[u8]) -> Option<(i32, Vec<u8>)> {
+        let (name, _) = programs::PROGRAMS[direction as usize];
+        let program: &mut SchedClassifier =
+            self.object.program_mut(name).expect("it is there").try_into().expect("tc");
+        let mut after = vec![0; packet.len()];
+        let result = program.test_run(TestRunOptions {
+            data_in: Some(packet),
+            data_out: Some(&mut after),
+            ..TestRunOptions::new()
+        });
+        match result {
+            Ok(result) => Some((result.return_value as i32, after)),
+            Err(error) => {
+                assert!(format!("{error:?}").contains("InvalidInput"), "{error:?}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.pins.remove_all();
+        let _ = rustix::mount::unmount(&self.mounted, rustix::mount::UnmountFlags::DETACH);
+        let _ = fs::remove_dir_all(self.mounted.parent().expect("it has one"));
+    }
+}

@@ -1,0 +1,285 @@
+"""A gateway between customers and a server, in network namespaces that this makes and removes.
+
+    customers (heavy, light) ── c1 ═ c0 ── gateway ── u0 ═ s1 ── server
+
+The kernel forwards, by routes or by a bridge. The bottleneck is a token bucket at u0 for uploads,
+and for downloads at c0, where the gateway's programs are.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(os.environ.get("TIDEGATE_GATEWAY", ROOT / ".venv/bin/tidegate-gateway"))
+CUSTOMERS = {"heavy": 2, "light": 3}
+SERVER = {"ipv4": "10.2.0.9", "ipv6": "fd02::9"}
+PORTS = {"heavy": 5301, "light": 5302}
+
+
+def lacking() -> list[str]:
+    """What this machine lacks for a gateway."""
+    missing = []
+    if os.geteuid() != 0:
+        missing.append("root")
+    if not PROGRAM.exists():
+        missing.append(f"{PROGRAM.name} (make gateway)")
+    missing += [
+        tool for tool in ("ip", "tc", "iperf3", "nsenter", "sysctl") if not shutil.which(tool)
+    ]
+    if not missing and not _has_token_bucket():
+        missing.append("network namespaces with veth and tbf")
+    return missing
+
+
+def _has_token_bucket() -> bool:
+    try:
+        with Box() as box:
+            box.shape("u0", 10)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+@dataclass
+class Duel:
+    """What each customer received, second by second, in Mb/s."""
+
+    rates: dict[str, list[float]]
+
+    def ratio(self, start: float, end: float) -> float:
+        """Throughput of the heavy customer over that of the light one, between two seconds."""
+        heavy, light = (self.mean(name, start, end) for name in ("heavy", "light"))
+        return heavy / max(light, 1e-6)
+
+    def mean(self, name: str, start: float, end: float) -> float:
+        """Mean throughput between two seconds, in Mb/s."""
+        rates = self.rates[name][int(start) : int(end)]
+        return sum(rates) / max(len(rates), 1)
+
+    def used(self, start: float, end: float) -> float:
+        """Mean throughput of both, in Mb/s."""
+        return sum(self.mean(name, start, end) for name in self.rates)
+
+
+@dataclass
+class Box:
+    """The three namespaces. A context manager."""
+
+    bridge: bool = False
+    name: str = field(default_factory=lambda: f"tg{os.getpid():x}{time.monotonic_ns() % 0xFFFF:x}")
+
+    def __enter__(self) -> "Box":
+        self._folder = Path(mkdtemp(prefix="tidegate-gateway-"))
+        self._ends = ExitStack()
+        self._ends.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        self._ends.callback(_unmount, self._folder / "bpf")
+        try:
+            self._build()
+        except BaseException:
+            self._ends.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()
+
+    def _build(self) -> None:
+        for place in "cgs":
+            _run("ip", "netns", "add", f"{self.name}-{place}")
+            self._ends.callback(_run, "ip", "netns", "del", f"{self.name}-{place}")
+            self.inside(place, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0")
+            self.inside(place, "ip", "link", "set", "lo", "up")
+        for end, place, near in (("c1", "c", "c0"), ("s1", "s", "u0")):
+            _run("ip", "link", "add", end, "netns", f"{self.name}-{place}", "type", "veth",
+                 "peer", "name", near, "netns", f"{self.name}-g")  # fmt: skip
+        if self.bridge:
+            self.inside("g", "ip", "link", "add", "br0", "type", "bridge")
+            for port in ("c0", "u0"):
+                self.inside("g", "ip", "link", "set", port, "master", "br0")
+        for place, device in (("c", "c1"), ("g", "c0"), ("g", "u0"), ("s", "s1")):
+            self.inside(place, "ip", "link", "set", device, "up")
+        if self.bridge:
+            self.inside("g", "ip", "link", "set", "br0", "up")
+        self._addresses()
+
+    def _addresses(self) -> None:
+        width = ("/8", "/8") if self.bridge else ("/24", "/16")
+        for number in CUSTOMERS.values():
+            self.inside("c", "ip", "addr", "add", f"10.1.0.{number}{width[0]}", "dev", "c1")
+            # A /64 for each, for that is what a customer is.
+            address = f"fd01:0:0:{number}::2{width[1]}"
+            self.inside("c", "ip", "addr", "add", address, "dev", "c1", "nodad")
+        self.inside("s", "ip", "addr", "add", SERVER["ipv4"] + width[0], "dev", "s1")
+        self.inside("s", "ip", "addr", "add", SERVER["ipv6"] + width[1], "dev", "s1", "nodad")
+        if self.bridge:
+            # One link for all.
+            for place, device in (("c", "c1"), ("s", "s1")):
+                self.inside(place, "ip", "-6", "route", "add", "fd00::/8", "dev", device)
+            return
+        self.inside("g", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+        for device, four, six in (
+            ("c0", "10.1.0.1/24", "fd01::1/16"),
+            ("u0", "10.2.0.1/24", "fd02::1/16"),
+        ):
+            self.inside("g", "ip", "addr", "add", four, "dev", device)
+            self.inside("g", "ip", "addr", "add", six, "dev", device, "nodad")
+        for place, four, six in (("c", "10.1.0.1", "fd01::1"), ("s", "10.2.0.1", "fd02::1")):
+            self.inside(place, "ip", "route", "add", "default", "via", four)
+            self.inside(place, "ip", "-6", "route", "add", "default", "via", six)
+
+    def command(self, place: str, *words: str | Path) -> list[str]:
+        """Words that run a command in a namespace, with the files of this one."""
+        return ["nsenter", f"--net=/run/netns/{self.name}-{place}", *map(str, words)]
+
+    def inside(self, place: str, *words: str | Path) -> str:
+        """Run a command in a namespace; returns its output."""
+        return _run(*self.command(place, *words))
+
+    def gateway(self, *words: str) -> str:
+        """Run the gateway's command to its end."""
+        return self.inside("g", PROGRAM, *words, "--pins", str(self._folder / "bpf/tidegate"))
+
+    @contextmanager
+    def control_loop(self, mode: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A control loop for as long as the context lasts; everything is removed after it."""
+        command = self.command("g", PROGRAM, mode, "c0", "--uplink", "u0", *words)
+        pins = ["--pins", str(self._folder / "bpf/tidegate")]
+        with subprocess.Popen(
+            [*command, *pins], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                line = process.stderr.readline() if process.stderr else ""
+                if not line.startswith(mode):
+                    process.kill()
+                    raise RuntimeError(line + (process.stderr.read() if process.stderr else ""))
+                yield process
+            finally:
+                self.gateway("off")
+                process.kill()
+
+    def status(self, seconds: float = 1) -> dict[str, Any]:
+        """What the gateway reports of so many seconds."""
+        return _object(self.gateway("status", "--format", "json", "--every", str(seconds)))
+
+    def totals(self) -> dict[str, int]:
+        """All packets since the programs are there, by what became of them, in both directions."""
+        report = json.loads(self.gateway("status", "--format", "json", "--total"))
+        names = report["upload"]["verdicts"]
+        return {
+            name: sum(report[way]["verdicts"][name]["packets"] for way in ("upload", "download"))
+            for name in names
+        }
+
+    def gateway_code(self, *words: str) -> tuple[int, str]:
+        """Run the gateway's command; returns exit code and output."""
+        command = self.command("g", PROGRAM, *words, "--pins", self._folder / "bpf/tidegate")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def shape(
+        self, device: str, mbps: float, *, slowest: float | None = None, buffer_ms: float = 300
+    ) -> None:
+        """Make a device a bottleneck, or change its rate without telling anybody.
+
+        A bucket that gets smaller would hold on for ever to a merged packet in the queue, so it is
+        as large as the slowest rate of a run has it.
+        """
+        limit = max(int(mbps * 1e6 / 8 * buffer_ms / 1e3), 20_000)
+        # What comes in a tick of a slow clock, and a packet.
+        burst = max(int((slowest or mbps) * 1e6 / 8 / 250), 2_000)
+        bucket = f"tbf rate {int(mbps * 1e6)}bit burst {burst} limit {limit}".split()
+        where = ["dev", device, "handle", "1:", "root"]
+        self.inside("g", "tc", "qdisc", "replace", *where, *bucket)
+
+    def packets(self, place: str, device: str, way: str) -> int:
+        """Packets that a device has received (rx) or sent (tx)."""
+        link = json.loads(self.inside(place, "ip", "-j", "-s", "link", "show", "dev", device))
+        return int(link[0]["stats64"][way]["packets"])
+
+    def address(self, customer: str, family: str) -> str:
+        """A customer's address."""
+        number = CUSTOMERS[customer]
+        return f"10.1.0.{number}" if family == "ipv4" else f"fd01:0:0:{number}::2"
+
+    def await_listeners(self, place: str, ports: list[int]) -> None:
+        """Wait until somebody listens at these ports."""
+        wanted = {f":{port:04X}" for port in ports}
+        for _ in range(200):
+            rows = [
+                row.split() for row in self.inside(place, "cat", "/proc/self/net/tcp6").splitlines()
+            ]
+            listening = {row[1][-5:] for row in rows if len(row) > 3 and row[3] == "0A"}
+            if wanted <= listening:
+                return
+            time.sleep(0.05)
+        raise RuntimeError("iperf3 does not listen")
+
+    @contextmanager
+    def duel(
+        self, seconds: int, *, family: str = "ipv4", download: bool = False, flows: int = 10
+    ) -> Iterator[Duel]:
+        """So many CUBIC flows of the heavy customer against one of the light one.
+
+        They begin with the context, and are done at its end.
+        """
+        result = Duel({})
+        with ExitStack() as stack:
+            receivers = {}
+            for customer, port in PORTS.items():
+                server = self.command("s", "iperf3", "-s", "-1", "-J", "-p", str(port))
+                receivers[customer] = stack.enter_context(_process(server))
+            self.await_listeners("s", list(PORTS.values()))
+            for customer, port in PORTS.items():
+                client = self.command(
+                    "c", "iperf3", "-J", "-c", SERVER[family], "-p", str(port),
+                    "-B", self.address(customer, family), "-t", str(seconds), "-C", "cubic",
+                    "-P", str(flows if customer == "heavy" else 1), *(["-R"] if download else []),
+                )  # fmt: skip
+                process = stack.enter_context(_process(client))
+                if download:
+                    receivers[customer] = process
+            yield result
+            for customer, process in receivers.items():
+                output, _ = process.communicate(timeout=seconds + 60)
+                report = json.loads(output)
+                result.rates[customer] = [
+                    part["sum"]["bits_per_second"] / 1e6 for part in report["intervals"]
+                ]
+
+
+def _object(text: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(text)
+    return value
+
+
+@contextmanager
+def _process(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.1)
+                process.kill()
+
+
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", folder], check=False, capture_output=True)
+
+
+def _run(*words: str | Path) -> str:
+    done = subprocess.run([*map(str, words)], check=True, capture_output=True, text=True)
+    return done.stdout
