@@ -24,6 +24,8 @@ TOLD = (
 traffic = { kind = "video", rate = "100 kb/s", length = "1 s" }
 [users.caller]
 traffic = { kind = "calls", rate = "100 kb/s", every = "1 s", holding = "1 s" }
+[users.modeller]
+tcp = { congestion_control = "bbr" }
 """
 )
 

@@ -73,7 +73,8 @@ impl Model {
         if !self.full_bw_reached || self.adapt_long_term_model(window, rs) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(window) => self.start_refill(),
             State::Down if self.is_time_to_cruise(rs) => self.state = State::Cruise,
             State::Refill if self.round_start => {
