@@ -1,10 +1,11 @@
 //! A run as a JSON document: the tables of a simulation, and the forwarder's timing report.
 
 use serde_json::{Map, Value, json};
+use tidegate_mechanisms::units::Bytes;
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::Arrivals;
 use tidegate_simulator::output::schema::{Table, Values};
 use tidegate_simulator::output::{FlowTable, IntervalTables, RunTable, TransferTable};
+use tidegate_simulator::{Arrivals, transfer_time_s};
 
 use crate::host::IpVersion;
 use crate::lab::{LabOptions, LabRun};
@@ -59,6 +60,7 @@ fn tables(plan: &Plan, run: &LabRun, options: LabOptions) -> Value {
         flows(plan, run),
         columns(emulated.links.clone()),
         columns(emulated.link_groups.clone()),
+        columns(emulated.delays.clone()),
         columns(transfers(plan, run)),
         columns(emulated.group_series.clone()),
         columns(emulated.link_series.clone()),
@@ -143,6 +145,8 @@ fn transfers(plan: &Plan, run: &LabRun) -> TransferTable {
         table.size_bytes.push(record.size_bytes);
         table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
         table.set_up_s.push(f64::NAN);
+        let flow = &plan.flows[record.flow as usize];
+        table.empty_path_s.push(transfer_time_s(plan, flow, Bytes::new(record.size_bytes)));
     }
     table
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::file::{File, Offer, Profile, Start, User};
+use crate::file::{DelaysBy, File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
     AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan,
@@ -25,6 +25,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         sample_interval: file.sample_interval.and_then(OrOff::span),
         sampled_flows: file.sampled_flows.0 as u32,
         sampled_users: file.sampled_users.0 as u32,
+        delays_by: file.delays_by.unwrap_or(DelaysBy::Group),
         links: network.links.clone(),
         stages: Vec::new(),
         groups: Vec::new(),

@@ -17,12 +17,13 @@ mod paths;
 mod tcp;
 mod traced;
 
+pub use crate::file::DelaysBy;
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
-    Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter,
-    Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum, MpegModel,
-    NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows,
-    Traffic, Transfer, Unknown, Updates, Video, VideoModel, WritesPlan,
+    Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Codec,
+    Counter, Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum,
+    MpegModel, NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality,
+    ShortFlows, Traffic, Transfer, Unknown, Updates, Video, VideoModel, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
@@ -71,6 +72,8 @@ pub struct Plan {
     pub sampled_flows: u32,
     /// Number of users per group, from its first, whose stage levels are sampled.
     pub sampled_users: u32,
+    /// Whose delays are kept.
+    pub delays_by: DelaysBy,
     /// Unidirectional links; routes refer to them by index.
     pub links: Vec<LinkPlan>,
     /// Stages of users; flows refer to them by index.

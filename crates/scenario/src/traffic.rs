@@ -19,7 +19,7 @@ use tidegate_mechanisms::{choice, words};
 pub use calls::{
     Admission, AdmissionPlace, Calls, Counter, Gateway, MeasuredSum, NonProbing, Probing, Unknown,
 };
-pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
+pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr, Codec};
 pub use frame_sizes::FrameSizes;
 pub use frames::{
     Adaptation, Frames, Increase, MpegModel, Patience, PriceAdaptation, Quality, Updates,

@@ -10,12 +10,14 @@ use tidegate_scenario::plan::{Direction, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::contents::Contents;
+use crate::delay::{Delays, FlowDelays, add_opinion_scores};
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::network::{Network, PacketTotals, Routes};
 use crate::output::{
-    GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
+    DelayTable, GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries,
+    StageTable,
 };
 use crate::packet::{PackedPacket, Packet, flags};
 use crate::readings::Counted;
@@ -57,6 +59,9 @@ pub struct Emulation<'a, C: Contents> {
     /// Pending moves, the next at the end.
     moves: Vec<usize>,
     received: Vec<Arrivals>,
+    delays: Delays,
+    /// By flow, where its delays are kept.
+    flows: Vec<FlowDelays>,
     series: Series,
     /// Counters at the start of the measurement.
     before: Option<Counters>,
@@ -97,6 +102,8 @@ pub struct Emulated {
     pub links: LinkTable,
     /// One row per monitored link and group.
     pub link_groups: LinkGroupTable,
+    /// Delays in the network: one row per group, and per user or flow where asked for.
+    pub delays: DelayTable,
     /// Measurements by interval; empty without intervals.
     pub intervals: IntervalTables,
     /// Counts of stages; empty without stages that count.
@@ -121,6 +128,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             !network.stages.is_empty() || network.links.iter().any(Link::is_managed);
         let mut moves: Vec<usize> = (0..plan.moves.len()).rev().collect();
         moves.sort_by_key(|number| Reverse(plan.moves[*number].at));
+        let (delays, flows) = Delays::new(plan, &routes, false);
         let mut emulation = Emulation {
             plan,
             network,
@@ -128,6 +136,8 @@ impl<'a, C: Contents> Emulation<'a, C> {
             routes,
             moves,
             received: vec![Arrivals::default(); plan.flows.len()],
+            delays,
+            flows,
             series: Series::new(plan),
             before: None,
             last: None,
@@ -136,6 +146,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
             now: Time::ZERO,
         };
         emulation.network.expect_reading(emulation.next_reading());
+        if !emulation.tunnels().is_empty() {
+            emulation.series.leave_out_delays();
+        }
         emulation
     }
 
@@ -162,11 +175,13 @@ impl<'a, C: Contents> Emulation<'a, C> {
         };
         // A packet that arrives marked was ECN-capable.
         let flags = stages::flags_of(header, None, tunnels::flags_of(direction) | flags::ECT);
-        let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
+        let stamp = at.max(self.now);
+        let mut packet =
+            Packet { number: packet, stamp, flow, hop, len, flags, ..Packet::default() };
         if self.reads_activity && direction == Direction::Forward {
             packet.payload = self.network.contents.activity(packet.number).to_bits();
         }
-        self.network.send(PackedPacket::of(&packet), at.max(self.now));
+        self.network.send(PackedPacket::of(&packet), stamp);
     }
 
     /// Returns the time of the next event.
@@ -246,10 +261,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let direction =
             if packet.has(flags::ACK) { Direction::Reverse } else { Direction::Forward };
         if direction == Direction::Forward {
-            let user = self.plan.flows[packet.flow as usize].user;
-            let group = self.plan.users[user].group as u16;
-            self.series.count(group, packet.at, packet.len);
+            let flow = self.flows[packet.flow as usize];
             self.received[packet.flow as usize].add(packet.len, packet.has(flags::CE));
+            let queueing = self.delays.queueing(flow, &packed, at);
+            self.series.count(flow.group, packet.at, packet.len, queueing);
+            // When it entered the network is not known of a packet that has been at a node outside.
+            if packet.stamp > Time::ZERO && self.parts_to_come() > 0 {
+                self.delays.record(flow, &packed, at, queueing);
+            }
         }
         Delivery {
             packet: packet.number,
@@ -269,6 +288,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     fn take_reading(&mut self, now: Time) {
         if self.before.is_none() {
             self.before = Some(self.counters(LinkReadings::take, now));
+            self.delays.reset();
             return;
         }
         let after = self.counters(LinkReadings::in_passing, now);
@@ -299,7 +319,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// If a packet is unaccounted for.
     pub fn finish(self) -> Option<Emulated> {
         let is_over = self.parts_to_come() == 0;
-        let Emulation { plan, network, before, last, intervals, series, .. } = self;
+        let Emulation { plan, network, before, last, intervals, series, delays, .. } = self;
         let ledger = network.ledger;
         assert_eq!(
             ledger.injected,
@@ -308,12 +328,18 @@ impl<'a, C: Contents> Emulation<'a, C> {
         );
         let (before, after) = (before?, last.filter(|_| is_over)?);
         let losses = before.losses.iter().zip(&after.losses);
+        let losses: Vec<u64> = losses.map(|(before, after)| after - before).collect();
         let received = before.received.iter().zip(&after.received);
+        let received: Vec<Arrivals> = received.map(|(before, after)| after.since(before)).collect();
+        let mut delays = delays.table(plan);
+        let delivered = received.iter().map(|got| got.packets);
+        add_opinion_scores(&mut delays, plan, losses.iter().copied(), delivered);
         Some(Emulated {
-            received: received.map(|(before, after)| after.since(before)).collect(),
-            losses: losses.map(|(before, after)| after - before).collect(),
+            received,
+            losses,
             links: tables::links(plan, &network.links, &before.links, &after.links),
             link_groups: tables::link_groups(plan, &before.links, &after.links),
+            delays,
             stages: network.stages.table(plan, &before.stages, &after.stages),
             intervals,
             group_series: series.groups,

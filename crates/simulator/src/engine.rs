@@ -1,10 +1,11 @@
 //! The event loop.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
+use tidegate_scenario::plan::{MAX_RUN, Plan};
 
 use crate::applications::{AnyApplication, ApplicationEvent};
 use crate::capture::{Capture, CaptureSink};
+use crate::delay::Delays;
 use crate::endpoints::Endpoints;
 use crate::event_queue::{TimerStatus, Timers};
 use crate::intervals;
@@ -12,7 +13,7 @@ use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
-use crate::packet::{PackedPacket, Packet, flags};
+use crate::packet::{PackedPacket, flags};
 use crate::progress::Progress;
 use crate::random::Stream;
 use crate::readings::{Reached, Readings};
@@ -28,10 +29,9 @@ use crate::wake::{TimerId, Wake};
 /// order.
 struct Ahead {
     at: Time,
+    packed: PackedPacket,
+    queueing: Span,
     payload_bytes: u64,
-    flow: u32,
-    len: u16,
-    marked: bool,
 }
 
 /// Readings of a completed run.
@@ -56,6 +56,7 @@ pub struct Engine<'a> {
     ends: Endpoints<'a>,
     /// Packets and bytes that reached the ends of flows.
     reached: Vec<Reached>,
+    delays: Delays,
     series: Series,
     /// Number of events so far.
     events: u64,
@@ -101,13 +102,14 @@ impl<'a> Engine<'a> {
         if series.next() < Time::NEVER {
             timers.push(series.next(), Wake::Sample);
         }
-        let group = |flow: &FlowPlan| plan.users[flow.user].group as u16;
-        let reached = |flow| Reached { group: group(flow), ..Reached::default() };
+        let (delays, flows) = Delays::new(plan, &routes, true);
+        let reached = |delays| Reached { delays, ..Reached::default() };
         Engine {
             plan,
             seed,
             ends: Endpoints::new(plan, seed, routes),
-            reached: large_list(plan.flows.iter().map(reached)),
+            reached: large_list(flows.into_iter().map(reached)),
+            delays,
             series,
             events: 0,
             now: Time::ZERO,
@@ -152,6 +154,7 @@ impl<'a> Engine<'a> {
         let start = Time::ZERO + self.plan.warm_up;
         let before = self.run_until(start, LinkReadings::take);
         self.ends.measure(start);
+        self.delays.reset();
         let intervals = self.run_intervals(start, &before);
         let after = self.run_until(self.end, LinkReadings::take);
         let applications = self.ends.applications(self.end);
@@ -180,6 +183,7 @@ impl<'a> Engine<'a> {
             seed: self.seed,
             events: self.events,
             now: self.now,
+            delays: self.delays.table(self.plan),
             links: self.network.links,
             stages: self.network.stages,
             reached: self.reached,
@@ -228,12 +232,13 @@ impl<'a> Engine<'a> {
     /// Sets the next reading to `end`: counts the early deliveries that arrive before it.
     fn count_until(&mut self, end: Time) {
         self.reading_at = end;
-        let Engine { ahead, reached, .. } = self;
-        ahead.retain(|packet| {
-            let later = packet.at >= end;
+        let Engine { ahead, reached, delays, .. } = self;
+        ahead.retain(|&Ahead { at, ref packed, queueing, payload_bytes }| {
+            let later = at >= end;
             if !later {
-                let received = &mut reached[packet.flow as usize].received;
-                received.add(packet.len, packet.marked, packet.payload_bytes);
+                let reached = &mut reached[packed.flow() as usize];
+                reached.received.add(packed.len(), packed.has(flags::CE), payload_bytes);
+                delays.record(reached.delays, packed, at, queueing);
             }
             later
         });
@@ -332,21 +337,22 @@ impl<'a> Engine<'a> {
         }
         let payload_bytes = ends.deliver(&packed, SimContext { now: at, network, timers });
         if packet.flags & (flags::ACK | flags::BACK) == 0 {
-            self.count(packet, payload_bytes);
+            self.count(&packed, at, payload_bytes);
         }
     }
 
     /// Counts a packet that reached its receiver, and its payload delivered in order.
     #[inline]
-    fn count(&mut self, packet: &Packet, payload_bytes: u64) {
-        let &Packet { at, flow, len, .. } = packet;
-        let marked = packet.has(flags::CE);
-        let Reached { received, group, .. } = &mut self.reached[flow as usize];
-        self.series.count(*group, at, len);
+    fn count(&mut self, packed: &PackedPacket, at: Time, payload_bytes: u64) {
+        let Reached { received, delays, .. } = &mut self.reached[packed.flow() as usize];
+        let queueing = self.delays.queueing(*delays, packed, at);
+        self.series.count(delays.group, at, packed.len(), queueing);
         if at < self.reading_at {
-            received.add(len, marked, payload_bytes);
+            received.add(packed.len(), packed.has(flags::CE), payload_bytes);
+            self.delays.record(*delays, packed, at, queueing);
         } else if self.reading_at < self.end {
-            self.ahead.push(Ahead { at, payload_bytes, flow, len, marked });
+            core::hint::cold_path();
+            self.ahead.push(Ahead { at, packed: *packed, queueing, payload_bytes });
         }
     }
 

@@ -14,6 +14,7 @@ mod capture;
 mod connections;
 mod contents;
 mod deadlines;
+mod delay;
 mod delayed_acks;
 mod digest;
 mod emulation;
@@ -59,6 +60,7 @@ pub use arrivals::Arrivals;
 pub use capture::{CaptureSink, CapturedPacket, CapturedTcp};
 pub use connections::End;
 pub use contents::{Contents, InPacket};
+pub use delay::transfer_time_s;
 pub use emulation::{
     Asked, Delivery, Emulated, Emulation, ForQueue, NodePlace, NodeVerdict, Release,
 };

@@ -3,6 +3,7 @@
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
 use crate::ahead::{Ahead, SignalCounts, Unsent};
+use crate::delay::DelayStatistics;
 use crate::link::Link;
 
 use crate::probe::{Accepted, LinkProbe, Monitor};
@@ -67,6 +68,7 @@ impl LinkReadings {
             let (_, bytes) = link.backlog(now);
             let monitor = link.monitor().expect("monitored");
             monitor.sojourn.reset();
+            monitor.queueing.iter_mut().for_each(DelayStatistics::reset);
             monitor.most_bytes = bytes;
         }
         readings

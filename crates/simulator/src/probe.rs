@@ -7,6 +7,7 @@
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Span;
 
+use crate::delay::DelayStatistics;
 use crate::histogram::Histogram;
 
 /// Counts of accepted packets.
@@ -62,6 +63,8 @@ pub struct Monitor {
     pub most_bytes: u64,
     /// Counts by user group.
     pub groups: Vec<GroupCounts>,
+    /// Time in the queue without transmission, by user group, since the last reading.
+    pub queueing: Vec<DelayStatistics>,
     /// Drops, drops by policers, and marks since the last sample.
     pub since_sample: [u64; 3],
 }
@@ -98,6 +101,7 @@ impl LinkProbe {
                 busy_ns: 0,
                 most_bytes: 0,
                 groups: vec![GroupCounts::default(); groups],
+                queueing: vec![DelayStatistics::default(); groups],
                 since_sample: [0; 3],
             })
         });
@@ -171,5 +175,7 @@ impl Monitor {
         let counts = &mut self.groups[usize::from(group)];
         counts.accepted += 1;
         counts.accepted_bytes += bytes;
+        let waited = Span::from_nanos(ns.saturating_sub(transmission.as_nanos()));
+        self.queueing[usize::from(group)].record(waited);
     }
 }

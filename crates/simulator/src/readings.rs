@@ -1,6 +1,7 @@
 //! Counters of a run, read at the ends of its measurement.
 
 use crate::arrivals::Arrivals;
+use crate::delay::FlowDelays;
 use crate::digest::Digest;
 use crate::link_reading::LinkReadings;
 use crate::packet::{Packet, flags};
@@ -23,8 +24,8 @@ pub struct Received {
 pub struct Reached {
     /// Counts at the receiver.
     pub received: Received,
-    /// The user group.
-    pub group: u16,
+    /// The user group, and where delays are kept.
+    pub delays: FlowDelays,
     /// Digests of the flow's packets by direction, which are separate because the receiver may be served ahead of time.
     pub digests: [Digest; 2],
 }

@@ -12,6 +12,15 @@ use crate::output::{
 };
 use crate::stages::Stages;
 
+/// What a group receives between two samples.
+#[derive(Clone, Copy, Default)]
+struct Arrived {
+    bytes: u64,
+    packets: u64,
+    /// Sum of their queueing delays.
+    queueing_ns: u64,
+}
+
 /// Time series sampled so far.
 pub struct Series {
     /// Throughput of groups.
@@ -33,9 +42,11 @@ pub struct Series {
     /// End of sampling: later arrivals belong to no sample.
     beyond: Time,
     groups_in_all: usize,
-    /// Bytes received by each group between the last sample and the next, followed by those of later sampling
-    /// intervals: later arrivals may be known ahead of time.
-    group_bytes: VecDeque<u64>,
+    /// Delays are not known of all packets.
+    without_delays: bool,
+    /// What each group has received since the last sample or will have until the next, and between the
+    /// samples after that: what arrives later may be known ahead of time.
+    arrived: VecDeque<Arrived>,
     /// First flows of each group.
     watched: Vec<usize>,
     /// First users of each group.
@@ -77,7 +88,8 @@ impl Series {
                 + plan.drain_limit
                 + step.unwrap_or(Span::ZERO),
             groups_in_all,
-            group_bytes: vec![0; groups_in_all].into(),
+            without_delays: false,
+            arrived: vec![Arrived::default(); groups_in_all].into(),
             watched: (0..plan.flows.len()).filter(is_watched).collect(),
             watched_users: (0..plan.users.len() as u32).filter(is_watched_user).collect(),
             monitored: (0..plan.links.len()).filter(monitored).collect(),
@@ -90,17 +102,25 @@ impl Series {
         self.next
     }
 
+    /// Delays are not known of all packets, so that there are no means of them.
+    pub fn leave_out_delays(&mut self) {
+        self.without_delays = true;
+    }
+
     /// Ends sampling.
     pub fn stop(&mut self) {
         self.next = Time::NEVER;
     }
 
-    /// Counts bytes that a group receives at `at`, which may be in the future. An arrival at the time of a sample
+    /// Counts a packet that a group receives at `at`, which may be in the future. An arrival at the time of a sample
     /// belongs to that sample.
     #[inline]
-    pub fn count(&mut self, group: u16, at: Time, bytes: u16) {
+    pub fn count(&mut self, group: u16, at: Time, bytes: u16, queueing: Span) {
         let place = usize::from(group) + if at <= self.next { 0 } else { self.reach(at) };
-        self.group_bytes[place] += u64::from(bytes);
+        let arrived = &mut self.arrived[place];
+        arrived.bytes += u64::from(bytes);
+        arrived.packets += 1;
+        arrived.queueing_ns = arrived.queueing_ns.wrapping_add(queueing.as_nanos());
     }
 
     /// Returns the index of the counter for bytes that arrive at `at`, after the next sample.
@@ -112,8 +132,8 @@ impl Series {
             false => (later.as_nanos() - 1) / self.step.as_nanos() + 1,
         };
         let place = samples as usize * self.groups_in_all;
-        if self.group_bytes.len() <= place {
-            self.group_bytes.resize(place + self.groups_in_all, 0);
+        if self.arrived.len() <= place {
+            self.arrived.resize(place + self.groups_in_all, Arrived::default());
         }
         place
     }
@@ -167,13 +187,18 @@ impl Series {
     /// Samples the throughput of groups.
     fn sample_groups(&mut self, now: Time) {
         for group in 0..self.groups_in_all {
-            let bytes = self.group_bytes.pop_front().expect("a count for each group");
+            let arrived = self.arrived.pop_front().expect("a count for each group");
+            let Arrived { bytes, packets, queueing_ns } = arrived;
             self.groups.time_s.push(now.as_secs());
             self.groups.group.push(group as u32);
             self.groups.throughput_bps.push(8.0 * bytes as f64 / self.step.as_secs());
+            let packets = if self.without_delays { 0 } else { packets };
+            let mean_s =
+                if packets == 0 { f64::NAN } else { queueing_ns as f64 * 1e-9 / packets as f64 };
+            self.groups.mean_queueing_delay_s.push(mean_s);
         }
-        if self.group_bytes.is_empty() {
-            self.group_bytes.resize(self.groups_in_all, 0);
+        if self.arrived.is_empty() {
+            self.arrived.resize(self.groups_in_all, Arrived::default());
         }
     }
 

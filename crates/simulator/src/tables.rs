@@ -4,12 +4,13 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
 use crate::applications::TransferRecord;
+use crate::delay::{add_opinion_scores, transfer_time_s};
 use crate::digest::Digest;
 use crate::link::{Link, able_ns};
 use crate::link_reading::{LinkReading, LinkReadings};
 use crate::output::{
-    ApplicationTable, DeclarationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable,
-    RunOutput, TransferTable,
+    ApplicationTable, DeclarationTable, DelayTable, FlowTable, IntervalTables, LinkGroupTable,
+    LinkTable, RunOutput, TransferTable,
 };
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
@@ -29,6 +30,8 @@ pub struct Finished<'a> {
     pub events: u64,
     /// End of the run.
     pub now: Time,
+    /// Delays of packets at receivers.
+    pub delays: DelayTable,
     /// All links.
     pub links: Vec<Link>,
     /// All stages.
@@ -49,20 +52,25 @@ pub struct Finished<'a> {
     pub watched_for_capture: Vec<usize>,
 }
 
-/// Returns all tables of a run: differences between the readings `before` and `after`.
-pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput {
+/// Collects all tables of a run: what changed between the readings `before` and `after`.
+pub fn collect(mut run: Finished, before: &Readings, after: &Readings) -> RunOutput {
+    let flows = flows(run.plan, before, after);
+    let mut delays = core::mem::take(&mut run.delays);
+    let (losses, delivered) = (flows.losses.iter(), flows.packets_delivered.iter());
+    add_opinion_scores(&mut delays, run.plan, losses.copied(), delivered.copied());
     RunOutput {
         seed: run.seed,
         digest: digest(&run, &after.links),
         events: run.events,
         hops: run.links.iter().map(|link| link.accepted.packets).sum(),
         simulated_s: run.now.as_secs(),
-        flows: flows(run.plan, before, after),
+        flows,
         links: links(run.plan, &run.links, &before.links, &after.links),
         link_groups: link_groups(run.plan, &before.links, &after.links),
         declarations: declarations(run.plan, before, after),
         stages: run.stages.table(run.plan, &before.stages, &after.stages),
         transfers: transfers(&run),
+        delays,
         applications: run.applications,
         group_series: run.series.groups,
         link_series: run.series.links,
@@ -226,6 +234,13 @@ pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> 
             table.drops.push(to.drops - from.drops);
             table.marks.push(to.marks - from.marks);
             table.mean_activity.push(mean(to.activity - from.activity, to.metered - from.metered));
+            let [mean, p50, p95, p99, p999, max] = is.queueing[group].summary();
+            table.mean_queueing_delay_s.push(mean);
+            table.p50_queueing_delay_s.push(p50);
+            table.p95_queueing_delay_s.push(p95);
+            table.p99_queueing_delay_s.push(p99);
+            table.p999_queueing_delay_s.push(p999);
+            table.max_queueing_delay_s.push(max);
         }
     }
     table
@@ -242,6 +257,8 @@ fn transfers(run: &Finished) -> TransferTable {
         let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs);
         table.completion_s.push(seconds(record.completion));
         table.set_up_s.push(seconds(record.set_up));
+        let flow = &run.plan.flows[*flow as usize];
+        table.empty_path_s.push(transfer_time_s(run.plan, flow, record.size));
     }
     table
 }

@@ -9,6 +9,7 @@ mod conex;
 mod congestion_exposure;
 mod counting;
 mod delay_based;
+mod delays;
 mod determinism;
 mod digests;
 mod dualpi2;

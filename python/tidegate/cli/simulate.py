@@ -114,6 +114,7 @@ def simulate(
         )  # fmt: skip
     if not quiet:
         _left_empty_handed(results)
+        _doubtful(results)
     theories = _theories(results) if theory else None
     present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet, theories=theories)
     if enough:
@@ -149,6 +150,15 @@ def _imprecise(results: Mapping[str, Result], enough: Until) -> None:
             missed = True
     if missed:
         raise typer.Exit(MISSED)
+
+
+def _doubtful(results: Mapping[str, Result]) -> None:
+    """Warn of what makes the numbers doubtful."""
+    from tidegate.results.findings import warnings
+
+    for name, result in results.items():
+        for text in warnings(result):
+            eprint(f"warning: {name}: {text}" if name else f"warning: {text}")
 
 
 def _left_empty_handed(results: Mapping[str, Result]) -> None:

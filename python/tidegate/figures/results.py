@@ -68,6 +68,7 @@ def draw(
                 *_bars(results, folder, expected),
                 *_groups(results, folder),
                 *_queues(results, folder, expected),
+                *_completions(results, folder),
             ]
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
@@ -150,6 +151,36 @@ def _queues(results: Mapping[str, Result], folder: Path, expected: Predicted) ->
             key = ("link", link, "mean_backlog_packets")
             level = {name: values[key] for name, values in expected.items() if key in values}
             files.append(_lines(results, curves, title, "backlog [packets]", path, level))
+    return files
+
+
+def _completions(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Distribution of flow completion times, one figure per group with transfers."""
+    files = []
+    for group in _first(results).scenario.groups:
+        curves = {}
+        for name, result in results.items():
+            times = numbers(_only(result.transfers, "group", group), "completion_s")
+            if (finished := np.sort(times[~np.isnan(times)])).size > 1:
+                # Unfinished transfers count, so that a curve ends below 1 where there are any.
+                curves[name] = finished, np.arange(1, finished.size + 1) / times.size
+        if not curves:
+            continue
+        figure, axes = new_figure(height=4.2)
+        _, labels = split_names(list(results))
+        for number, (name, shown) in enumerate(zip(results, labels, strict=True)):
+            if name in curves:
+                drawn = look(number)
+                axes.step(
+                    *curves[name], where="post", color=drawn.colour, linestyle=drawn.dashes,
+                    label=shown,
+                )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlabel("flow completion time [s]")
+        axes.set_ylabel("share of transfers")
+        _finish(axes, results, f"{group}: flow completion times")
+        files.append(write(figure, folder / f"completions-{file_name(group)}.png"))
     return files
 
 

@@ -96,11 +96,36 @@ _MEANINGS = {one.metric: f"{one.meaning[0].upper()}{one.meaning[1:]}." for one i
 ENGINE = _engine()
 """Tables of the engine, in order."""
 
+
+def _delays() -> list[tuple[str, str, str]]:
+    """Columns of the engine's table of delays that groups have, with units and meanings."""
+    delays = next(table for table in ENGINE if table.name == "delays")
+    return [(c.name, c.unit, c.meaning) for c in delays.columns if c.type == pa.float64()]
+
+
+DELAYS = tuple(name for name, _, _ in _delays())
+"""Columns of the delays of a group's packets."""
+
 NUMBERING = _declared(
     ("replication", "uint32", "", "Number of the replication, from 0."),
     ("seed", "uint64", "", "Random seed of the replication."),
 )
 """The first columns of every table."""
+
+_COMPLETIONS = (
+    ("transfers_finished", "int64", "", "Transfers that finished."),
+    ("transfers_unfinished", "int64", "", "Transfers that had not finished when the run ended."),
+    ("mean_completion_s", "double", "s",
+     "Mean flow completion time (FCT) of the finished transfers."),
+    ("p50_completion_s", "double", "s", "Median FCT of the finished transfers."),
+    ("p95_completion_s", "double", "s", "95th percentile of the FCT of the finished transfers."),
+    ("p99_completion_s", "double", "s", "99th percentile of the FCT of the finished transfers."),
+    ("max_completion_s", "double", "s", "Largest FCT of a finished transfer."),
+    ("mean_slowdown", "double", "1",
+     "Mean slowdown of the finished transfers: FCT over the time on an empty path."),
+    ("p50_slowdown", "double", "1", "Median slowdown of the finished transfers."),
+    ("p99_slowdown", "double", "1", "99th percentile of the slowdown of the finished transfers."),
+)  # fmt: skip
 
 USERS = TableSchema(
     "users", "One row per user: sums over its flows, over the measured time.",
@@ -139,9 +164,18 @@ GROUPS = TableSchema(
         ("retransmit_ratio", "double", "1", _MEANINGS["retransmit_ratio"]),
         ("timeouts", "uint64", "", "Retransmission timeouts (RTO) of the group's flows."),
         ("mean_srtt_s", "double", "s", "Smoothed round-trip time, mean over the group's flows."),
-        ("transfers_finished", "int64", "", "Transfers that finished."),
-        ("mean_completion_s", "double", "s",
-         "Mean flow completion time (FCT) of the finished transfers."),
+        *((name, "double", unit, meaning) for name, unit, meaning in _delays()),
+        *_COMPLETIONS,
+    ),
+)  # fmt: skip
+
+COMPLETIONS = TableSchema(
+    "completions",
+    "One row per group and power of ten of the size of its transfers: flow completion times.",
+    _declared(
+        ("group", "dictionary", "", "Name of the group."),
+        ("size_class", "string", "", "Sizes of the transfers: from, to below."),
+        *_COMPLETIONS,
     ),
 )  # fmt: skip
 
@@ -208,7 +242,9 @@ _RATIOS = _declared(("drop_ratio", "double", "1", _MEANINGS["drop_ratio"]))
 _BY_NAME = {
     column.name: column
     for columns in (
-        _RATIOS, NUMBERING, *(table.columns for table in (SUMMARY, LAB, GROUPS, USERS, *ENGINE))
+        _RATIOS,
+        NUMBERING,
+        *(t.columns for t in (SUMMARY, LAB, GROUPS, COMPLETIONS, USERS, *ENGINE)),
     )
     for column in columns
 }  # fmt: skip
@@ -244,7 +280,7 @@ def field_of(name: str, data_type: pa.DataType) -> pa.Field:
     return pa.field(name, data_type, metadata={"unit": unit} if unit else None)
 
 
-TABLES = (*ENGINE, USERS, GROUPS, LAB, SUMMARY)
+TABLES = (*ENGINE, USERS, GROUPS, COMPLETIONS, LAB, SUMMARY)
 """All tables of a result."""
 
 

@@ -66,6 +66,17 @@ DEFINITIONS = (
         "of those sent",
     ),
     Definition(
+        "mean_slowdown", "slowdown",
+        "completion time of a finished transfer over its time on an empty path: two round trips "
+        "and the transmission on the slowest link; mean",
+        "completion_s / empty_path_s",
+    ),
+    Definition(
+        "p95_queueing_delay_s", "p95 queueing delay",
+        "95th percentile of what the one-way delay of a packet that arrived has beyond that over "
+        "an empty path",
+    ),
+    Definition(
         "drop_ratio", "dropped",
         "packets that a link did not pass on, ACKs included, for any reason (buffer, AQM, policer, "
         "wire)",

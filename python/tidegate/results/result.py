@@ -39,8 +39,12 @@ class Result:
     """Mean per user of each group, its share, its ratio to the first group."""
     links: pa.Table
     """One row per link: utilisation, backlog, sojourn time, drops, marks."""
+    completions: pa.Table
+    """Flow completion times and slowdown of each group by size of the transfer."""
     link_groups: pa.Table
     """What each group did to and got from each bottleneck."""
+    delays: pa.Table
+    """Queueing and one-way delays of each group's packets, and of users or flows if asked for."""
     transfers: pa.Table
     """Finite transfers."""
     group_series: pa.Table

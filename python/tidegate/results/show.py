@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tidegate.escapes import lines, one_line
+from tidegate.results.findings import busy_links, drops
 from tidegate.results.quantities import legend
 from tidegate.results.statistics import Estimate
 from tidegate.results.summary import Row, rows
@@ -55,13 +56,18 @@ GROUP_COLUMNS = (
     Quantity("loss_ratio", "lost", "%", 100),
     Quantity("mark_ratio", "marked", "%", 100, optional=True),
     Quantity("retransmit_ratio", "retransmitted", "%", 100, optional=True),
+    Quantity("p95_queueing_delay_s", "p95 queueing delay", "ms", 1e3),
+    Quantity("mos", "MOS", "1 to 4.5", optional=True),
     Quantity("mean_srtt_s", "RTT", "ms", 1e3, optional=True),
     Quantity("mean_completion_s", "FCT", "s", optional=True),
+    Quantity("p99_completion_s", "p99 FCT", "s", optional=True),
+    Quantity("mean_slowdown", "slowdown", "", optional=True),
+    Quantity("transfers_unfinished", "unfinished", "transfers", optional=True),
 )
 LINK_COLUMNS = (
     Quantity("utilization", "used", "%", 100),
     Quantity("mean_backlog_packets", "queue", "packets"),
-    Quantity("p95_sojourn_s", "p95 queueing delay", "ms", 1e3),
+    Quantity("p95_sojourn_s", "p95 sojourn time", "ms", 1e3),
     Quantity("drop_ratio", "dropped", "%", 100),
     Quantity("marks", "marked", "packets", optional=True),
 )
@@ -82,6 +88,8 @@ APPLICATION_COLUMNS = (
     Quantity("price", "price", "%", 100, optional=True),
 )
 _NONE = Estimate(math.nan, math.nan, 0)
+_MOST_PLACES = 12
+"""Rows of links and of drops; there may be hundreds of thousands of links."""
 
 
 def grids(results: Mapping[str, Result]) -> list[Grid]:
@@ -94,11 +102,45 @@ def grids(results: Mapping[str, Result]) -> list[Grid]:
     return [grid for grid in drawn if grid.cells]
 
 
+def place_grids(results: Mapping[str, Result]) -> list[Grid]:
+    """Tables of other links that drop, mark or are nearly fully used, and of drops by reason."""
+    several = len(results) > 1
+    heads = ["variant"] * several
+    links = Grid(
+        "Other links that drop, mark or are above 80 % used",
+        [*heads, "link", "used\n[%]", "dropped\n[packets]", "marked\n[packets]"],
+    )
+    reasons = Grid(
+        "Drops by place and reason", [*heads, "place", "reason", "packets", "share\n[%]"]
+    )
+    links.text_columns, reasons.text_columns = 1 + several, 2 + several
+    for name, result in results.items():
+        label = [name or "as it is"] * several
+        busy = busy_links(result.averaged)
+        for link in busy[:_MOST_PLACES]:
+            counts = [f"{count:.6g}" for count in (link.drops, link.marks)]
+            links.cells.append([*label, link.name, f"{100 * link.utilization:.1f}", *counts])
+        if len(busy) > _MOST_PLACES:
+            rest = [f"and {len(busy) - _MOST_PLACES} more", "", "", ""]
+            links.cells.append([*label, *rest])
+        dropped = drops(result.averaged)
+        total = sum(one.packets for one in dropped)
+        for one in dropped[:_MOST_PLACES]:
+            part = f"{100 * one.packets / total:.1f}"
+            reasons.cells.append([*label, one.place, one.reason, f"{one.packets:.6g}", part])
+        if len(dropped) > _MOST_PLACES:
+            rest = [f"and {len(dropped) - _MOST_PLACES} more", "", "", ""]
+            reasons.cells.append([*label, *rest])
+    # A single row would repeat the table of bottlenecks.
+    shown = [links] if links.cells else []
+    return [*shown, reasons] if len(reasons.cells) > len(results) or shown else shown
+
+
 def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
     """`grids` for a terminal, and what the shares in them are shares of."""
     from rich.text import Text
 
-    drawn = grids(results)
+    drawn = [*grids(results), *place_grids(results)]
     definitions = legend([metric for grid in drawn for metric in grid.metrics])
     return [
         *(rich_table(grid, narrow=narrow) for grid in drawn),
@@ -160,7 +202,7 @@ def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
 
 def html(results: Mapping[str, Result]) -> str:
     """`grids` for a notebook."""
-    return "".join(html_table(grid) for grid in grids(results))
+    return "".join(html_table(grid) for grid in [*grids(results), *place_grids(results)])
 
 
 def uncertain(value: Estimate, scale: float = 1.0) -> str:

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 GROUP_METRICS = (
     "throughput_bps", "goodput_bps", "total_throughput_bps", "share", "ratio_to_first",
     "loss_ratio", "mark_ratio", "retransmit_ratio", "timeouts", "mean_srtt_s",
-    "transfers_finished", "mean_completion_s",
+    "mean_queueing_delay_s", "p50_queueing_delay_s", "p95_queueing_delay_s",
+    "p99_queueing_delay_s", "p999_queueing_delay_s", "max_queueing_delay_s",
+    "mean_one_way_delay_s", "p50_one_way_delay_s", "p95_one_way_delay_s", "p99_one_way_delay_s",
+    "p999_one_way_delay_s", "max_one_way_delay_s", "jitter_s", "loss_runs",
+    "longest_loss_run_packets", "mos", "transfers_finished",
+    "transfers_unfinished", "mean_completion_s", "p50_completion_s", "p95_completion_s",
+    "p99_completion_s", "max_completion_s", "mean_slowdown", "p50_slowdown", "p99_slowdown",
 )  # fmt: skip
 LINK_METRICS = (
     "utilization", "mean_backlog_packets", "mean_backlog_bytes", "mean_sojourn_s",

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import ResultError
-from tidegate.results.columns import ENGINE, USERS, field_of
+from tidegate.results.columns import DELAYS, ENGINE, USERS, field_of
+from tidegate.results.completions import by_group, by_size
 from tidegate.results.quantities import flow_ratios, ratio
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Tables: TypeAlias = dict[str, pa.Table]
 ENGINE_TABLES = tuple(table.name for table in ENGINE if not table.only)
 INTERVAL_TABLES = tuple(table.name for table in ENGINE if table.only)
 """Only of scenarios with intervals."""
-DERIVED_TABLES = ("users", "groups")
+DERIVED_TABLES = ("users", "groups", "completions")
 COUNTS = tuple(column.name for column in USERS.columns if column.type == pa.uint64())
 
 
@@ -73,12 +74,15 @@ def derive(run: Tables, scenario: Scenario) -> Tables:
     group = {"group": _named(user_group, scenario.groups)}
     user_table = {"user": np.arange(len(user_group), dtype="u4"), **group, **users}
     groups = _groups(flows, users, user_group, len(scenario.groups))
-    groups |= _completions(run["transfers"], len(scenario.groups))
-    names = _named(np.arange(len(scenario.groups)), scenario.groups)
-    group_table = {"group": names, **groups}
+    groups |= _delays(run["delays"])
+    names = ("group", "size_bytes", "completion_s", "empty_path_s")
+    transfers = {name: numbers(run["transfers"], name) for name in names}
+    groups |= by_group(transfers, len(scenario.groups))
+    named = _named(np.arange(len(scenario.groups)), scenario.groups)
     return {
-        name: table(_whole(found))
-        for name, found in (("users", user_table), ("groups", group_table))
+        "users": table(_whole(user_table)),
+        "groups": table(_whole({"group": named, **groups})),
+        "completions": table(by_size(transfers, scenario.groups)),
     }
 
 
@@ -139,14 +143,10 @@ def _groups(
     }
 
 
-def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[Any]]:
-    """Finished transfers of each group and how long they took on average."""
-    group = numbers(transfers, "group").astype(int)
-    time = numbers(transfers, "completion_s")
-    return {
-        "transfers_finished": np.bincount(group[~np.isnan(time)], minlength=groups),
-        "mean_completion_s": _known_mean(time, group, groups),
-    }
+def _delays(delays: pa.Table) -> dict[str, NDArray[Any]]:
+    """Delays of each group's packets."""
+    of_groups = delays.filter(pc.equal(delays["level"], "group"))
+    return {name: numbers(of_groups, name) for name in DELAYS}
 
 
 def _known_mean(values: NDArray[Any], index: NDArray[Any], size: int) -> NDArray[Any]:

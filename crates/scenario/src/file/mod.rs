@@ -1,11 +1,13 @@
 //! Sections of the scenario file. Doc comments are the descriptions in the JSON Schema.
 
+mod delays;
 mod link;
 mod mobile;
 mod profile;
 mod stack;
 mod user;
 
+pub use delays::DelaysBy;
 pub(crate) use link::*;
 pub(crate) use mobile::*;
 pub(crate) use stack::*;
@@ -59,6 +61,8 @@ section! {
         pub sampled_flows: Integer<1, 10_000> = "1",
         /// Number of users per group, counted from the first, whose bucket fills and audit balances are sampled.
         pub sampled_users: Integer<1, 10_000> = "1",
+        /// Whose delays the table of delays has; each group, user or flow takes up to 70 kB of memory. Default: "group".
+        pub delays_by: Option<DelaysBy>,
         /// Maximum time after the measurement until transfers without repetition are done.
         pub drain_limit: Span = "600 s",
         /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have

@@ -1,7 +1,7 @@
 //! A constant bit rate.
 
 use tidegate_mechanisms::units::{Probability, Rate, Span};
-use tidegate_mechanisms::{choice, parameters};
+use tidegate_mechanisms::{choice, parameters, words};
 
 use super::TrafficParams;
 
@@ -32,6 +32,16 @@ choice! {
     }
 }
 
+words! {
+    /// Codec of a call.
+    pub enum Codec {
+        /// G.711 with concealment of losses; with packets of 20 ms 80 kb/s in packets of 200 B.
+        G711 = "g711",
+        /// G.729A; with packets of 20 ms 24 kb/s in packets of 60 B.
+        G729 = "g729",
+    }
+}
+
 parameters! {
     /// UDP at a constant bit rate, in packets of full size.
     pub struct Cbr {
@@ -43,6 +53,8 @@ parameters! {
         pub conex: BlindConex = "off",
         /// Time during which the flow sends. Default: to the end of the run.
         pub lasts: Option<Span>,
+        /// The flow is a call with this codec: results have its mean opinion score (MOS).
+        pub codec: Option<Codec>,
     }
 }
 

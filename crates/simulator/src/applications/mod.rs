@@ -28,6 +28,7 @@ pub use carrier::Carrier;
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;
+pub use streams::label::DatagramKind;
 pub use system::{FlowRecord, Route, System, TransferRecord, add};
 
 pub use crate::connections::{ConnectionId, End};

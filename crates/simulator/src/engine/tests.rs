@@ -8,6 +8,7 @@ use tidegate_scenario::Scenario;
 use super::*;
 use crate::applications::{AnyApplication, End, Exchange, Log};
 use crate::packet::Options;
+use crate::packet::Packet;
 
 const SCENARIO: &str = r#"
 version = 1

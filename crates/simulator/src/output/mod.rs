@@ -26,6 +26,8 @@ pub struct RunOutput {
     pub links: LinkTable,
     /// One row per link and user group: traffic offered by each group, and treatment by the link.
     pub link_groups: LinkGroupTable,
+    /// Delays of packets at receivers: one row per group, and per user or flow where asked for.
+    pub delays: DelayTable,
     /// Measurements by interval; empty without intervals.
     pub intervals: IntervalTables,
     /// One row per flow that declares congestion; empty without such flows.
@@ -52,11 +54,12 @@ pub struct RunOutput {
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 17] = [
+pub const SCHEMA: [TableSchema; 18] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
     LinkGroupTable::SCHEMA,
+    DelayTable::SCHEMA,
     TransferTable::SCHEMA,
     GroupSeries::SCHEMA,
     LinkSeries::SCHEMA,
@@ -90,6 +93,7 @@ impl RunOutput {
             columns(self.flows),
             columns(self.links),
             columns(self.link_groups),
+            columns(self.delays),
             columns(self.transfers),
             columns(self.group_series),
             columns(self.link_series),
@@ -241,6 +245,66 @@ tables! {
         marks: U64;
         /// Mean activity in arriving packets, none without a meter.
         mean_activity: F64 in "1";
+        /// Mean time that the group's packets waited for their transmission at this link.
+        mean_queueing_delay_s: F64 in "s";
+        /// Median time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
+        p50_queueing_delay_s: F64 in "s";
+        /// 95th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
+        p95_queueing_delay_s: F64 in "s";
+        /// 99th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
+        p99_queueing_delay_s: F64 in "s";
+        /// 99.9th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
+        p999_queueing_delay_s: F64 in "s";
+        /// Largest time that the group's packets waited for their transmission at this link, exact.
+        max_queueing_delay_s: F64 in "s";
+    }
+
+    /// One row per group, and with `delays_by` one per user or flow: delays of its packets that arrived in the measured
+    /// time. Packets are those of the senders: data, UDP and connection requests. The one-way delay begins when
+    /// the sender sends the packet, so that the delay of its host (`host_jitter`) is part of it and of the queueing delay.
+    pub struct DelayTable = "delays" {
+        /// What the row is of: `group`, `user` or `flow`.
+        level: Text;
+        /// Its number, from 0.
+        number: U32;
+        /// Its group.
+        group: Group;
+        /// Packets that arrived.
+        packets: U64;
+        /// Mean queueing delay: what a packet's one-way delay has beyond that over an empty path.
+        mean_queueing_delay_s: F64 in "s";
+        /// Median queueing delay: what a packet's one-way delay has beyond that over an empty path, up to 0.8 % too high.
+        p50_queueing_delay_s: F64 in "s";
+        /// 95th percentile of the queueing delay: what a packet's one-way delay has beyond that over an empty path, up to 0.8 % too high.
+        p95_queueing_delay_s: F64 in "s";
+        /// 99th percentile of the queueing delay: what a packet's one-way delay has beyond that over an empty path, up to 0.8 % too high.
+        p99_queueing_delay_s: F64 in "s";
+        /// 99.9th percentile of the queueing delay: what a packet's one-way delay has beyond that over an empty path, up to 0.8 % too high.
+        p999_queueing_delay_s: F64 in "s";
+        /// Largest queueing delay: what a packet's one-way delay has beyond that over an empty path, exact.
+        max_queueing_delay_s: F64 in "s";
+        /// Mean one-way delay: from when the sender sends a packet until it arrives at the receiver.
+        mean_one_way_delay_s: F64 in "s";
+        /// Median one-way delay: from when the sender sends a packet until it arrives at the receiver, up to 0.8 % too high.
+        p50_one_way_delay_s: F64 in "s";
+        /// 95th percentile of the one-way delay: from when the sender sends a packet until it arrives at the receiver, up to 0.8 % too high.
+        p95_one_way_delay_s: F64 in "s";
+        /// 99th percentile of the one-way delay: from when the sender sends a packet until it arrives at the receiver, up to 0.8 % too high.
+        p99_one_way_delay_s: F64 in "s";
+        /// 99.9th percentile of the one-way delay: from when the sender sends a packet until it arrives at the receiver, up to 0.8 % too high.
+        p999_one_way_delay_s: F64 in "s";
+        /// Largest one-way delay: from when the sender sends a packet until it arrives at the receiver, exact.
+        max_one_way_delay_s: F64 in "s";
+        /// Interarrival jitter of UDP (RFC 3550, section 6.4.1), mean over packets; none of TCP.
+        jitter_s: F64 in "s";
+        /// How often packets of UDP were lost one after the other, as the next arrival shows; none of TCP and in the
+        /// lab.
+        loss_runs: F64 in "1";
+        /// Most packets of UDP that were lost one after the other; none of TCP and in the lab.
+        longest_loss_run_packets: F64 in "packets";
+        /// Mean opinion score of a call (traffic `cbr` with a `codec`), from 1 to 4.5, by the E-model (ITU-T G.107) from the
+        /// 99 % quantile of the one-way delay and the share of packets lost; none of other traffic.
+        mos: F64 in "1";
     }
 
     /// One row per interval of the measured time and user group.
@@ -367,6 +431,9 @@ tables! {
         /// Time from the connection request to its answer, including lost requests; none for a web page, for an
         /// unfinished transfer, and in the lab.
         set_up_s: F64 in "s";
+        /// Time of the transfer over an empty path: a round trip for the connection request, the transmission of its packets
+        /// on the slowest link, and a round trip to the last ACK.
+        empty_path_s: F64 in "s";
     }
 
     /// One row per sample and group.
@@ -377,6 +444,8 @@ tables! {
         group: Group;
         /// Wire bytes of all users of the group that left the last link since the last sample.
         throughput_bps: F64 in "bit/s";
+        /// Mean queueing delay of the packets that arrived within the interval, none without any.
+        mean_queueing_delay_s: F64 in "s";
     }
 
     /// One row per sample and monitored link.

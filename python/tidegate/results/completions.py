@@ -1,0 +1,99 @@
+"""Flow completion times (FCT) by group and by size of the transfer.
+
+The *slowdown* of a transfer is its completion time over that of the same transfer on an empty path
+(column ``empty_path_s`` of ``transfers``): 1 where nothing is in the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def statistics(
+    completion_s: NDArray[np.float64], empty_path_s: NDArray[np.float64]
+) -> dict[str, float]:
+    """Summarize the completion times of some transfers; NaN is one that has not finished."""
+    finished = ~np.isnan(completion_s)
+    times, ideal = completion_s[finished], empty_path_s[finished]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slowdown = times / ideal
+    return {
+        "transfers_finished": int(finished.sum()),
+        "transfers_unfinished": int((~finished).sum()),
+        "mean_completion_s": _mean(times),
+        "p50_completion_s": _quantile(times, 0.5),
+        "p95_completion_s": _quantile(times, 0.95),
+        "p99_completion_s": _quantile(times, 0.99),
+        "max_completion_s": _quantile(times, 1.0),
+        "mean_slowdown": _mean(slowdown),
+        "p50_slowdown": _quantile(slowdown, 0.5),
+        "p99_slowdown": _quantile(slowdown, 0.99),
+    }
+
+
+def by_group(transfers: dict[str, NDArray[Any]], groups: int) -> dict[str, NDArray[Any]]:
+    """Completion times of each group, as columns."""
+    rows = [_of(transfers, transfers["group"] == group) for group in range(groups)]
+    return _columns(rows)
+
+
+def by_size(transfers: dict[str, NDArray[Any]], groups: Sequence[str]) -> dict[str, Any]:
+    """Completion times of each group by the power of ten of the size, as columns."""
+    size = np.maximum(transfers["size_bytes"], 1)
+    power = np.floor(np.log10(size)).astype(int)
+    keys = sorted(set(zip(transfers["group"].astype(int).tolist(), power.tolist(), strict=True)))
+    rows = [_of(transfers, (transfers["group"] == group) & (power == own)) for group, own in keys]
+    index = pa.array([group for group, _ in keys], pa.int32())
+    return {
+        "group": pa.DictionaryArray.from_arrays(index, pa.array(groups, pa.string())),
+        "size_class": [size_class(own) for _, own in keys],
+        **(_columns(rows) if rows else {name: np.array([], t) for name, t in _TYPES.items()}),
+    }
+
+
+def size_class(power: int) -> str:
+    """Name the sizes from a power of ten to the next.
+
+    >>> size_class(3), size_class(5)
+    ('1 kB to 10 kB', '100 kB to 1 MB')
+    """
+    return f"{_size(power)} to {_size(power + 1)}"
+
+
+def _size(power: int) -> str:
+    unit = min(power // 3, len(_UNITS) - 1)
+    return f"{10 ** (power - 3 * unit)} {_UNITS[unit]}"
+
+
+def _of(transfers: dict[str, NDArray[Any]], which: NDArray[np.bool_]) -> dict[str, float]:
+    return statistics(transfers["completion_s"][which], transfers["empty_path_s"][which])
+
+
+def _columns(rows: Sequence[dict[str, float]]) -> dict[str, NDArray[Any]]:
+    return {name: np.array([row[name] for row in rows], t) for name, t in _TYPES.items()}
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _quantile(values: NDArray[np.float64], share: float) -> float:
+    if not values.size:
+        return float("nan")
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
+_TYPES = {
+    name: "i8" if name.startswith("transfers_") else "f8"
+    for name in statistics(np.array([]), np.array([]))
+}
