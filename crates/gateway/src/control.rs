@@ -344,9 +344,10 @@ impl Control {
         let find = |netlink: &mut Netlink, name: &str| netlink.device(name).ok().flatten();
         let at = find(&mut self.netlink, &self.interface);
         let towards = find(&mut self.netlink, &self.uplink);
-        if at.is_none() != !self.is_attached {
+        let is_back = at.is_some() && !self.is_attached;
+        if at.is_some() != self.is_attached {
             self.is_attached = at.is_some();
-            let what = if at.is_some() { "is back" } else { "is gone; waiting for it" };
+            let what = if is_back { "is back" } else { "is gone; waiting for it" };
             eprintln!("{} {what}", self.interface);
         }
         let words = self.maps.settings();
@@ -358,7 +359,7 @@ impl Control {
             self.redirect(Direction::Upload, index as u32);
         }
         if let Some(index) = index(&at)
-            && index != words[word::INTERFACE]
+            && (is_back || index != words[word::INTERFACE])
         {
             let mut object =
                 programs::load(&self.options.pins, self.options.settings.max_customers.0)?;

@@ -91,7 +91,7 @@ pub fn make_folder(pins: &Pins) -> Result<(), Error> {
 }
 
 fn is_bpffs(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type as i64 == BPF_FS_MAGIC)
+    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == BPF_FS_MAGIC)
 }
 
 /// Loads the programs with the pinned maps, which are made where they are not there.
@@ -152,7 +152,10 @@ fn attach_link(
         let link: SchedClassifierLink = FdLink::from(pinned).try_into()?;
         match program.attach_to_link(link) {
             // The pin stays; the link's own descriptor may go.
-            Ok(id) => return Ok(drop(program.take_link(id)?)),
+            Ok(id) => {
+                drop(program.take_link(id)?);
+                return Ok(());
+            }
             // Its device has been gone in between.
             Err(_) => fs::remove_file(&path)?,
         }

@@ -102,7 +102,7 @@ impl Report {
                 let then = before.customers.get(address).copied().unwrap_or_default();
                 let got = [0, 1].map(|direction| got(&then, now, direction, seconds));
                 let is_active = got.iter().any(|got| got.rate_bps > 0.0);
-                is_active.then(|| (address, got))
+                is_active.then_some((address, got))
             })
             .collect();
         let sum = |got: &[Got; 2]| (got[0].rate_bps + got[1].rate_bps) as u64;
