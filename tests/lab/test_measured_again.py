@@ -145,7 +145,9 @@ def test_without_a_machine_the_remedy_is_named_and_no_table_is_written(small, mo
     assert not list((small / "measured").iterdir())
 
 
-@pytest.mark.parametrize(("side", "error"), [("kernel", "there are lab, ns2"), ("ns2", "nothing")])
+@pytest.mark.parametrize(
+    ("side", "error"), [("uml", "there are lab, kernel, ns2"), ("ns2", "nothing")]
+)
 def test_only_what_is_measured_there_can_be_measured_again(small, side, error):
     with pytest.raises(UsageError, match=error):
         reproduction.measure("small", side)

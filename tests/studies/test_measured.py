@@ -77,7 +77,7 @@ def test_a_table_that_is_missing_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("entry", [{"side": "moon", "measured": "lab.csv"}, {"side": "lab"}])
 def test_a_side_has_to_be_known_and_to_have_a_table(tmp_path, entry):
-    with pytest.raises(ReproductionError, match="one of lab, kernel, ns2, paper"):
+    with pytest.raises(ReproductionError, match="one of lab, kernel, uml, ns2, paper"):
         series(tmp_path, **entry)
 
 
