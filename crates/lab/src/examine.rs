@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tidegate_mechanisms::sender::SenderParams;
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{ConexPlan, FlowPlan, LinkPlan, Plan, TcpPlan};
+use tidegate_scenario::plan::{ConexPlan, Direction, FlowPlan, LinkPlan, Plan, TcpPlan};
 
 use crate::host::{IPV6_MIN_MTU, IpVersion};
 use crate::hosts::{ROOM, deviations_of_users, mtu};
@@ -32,6 +33,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
     }
     lines.extend(declares(plan));
     lines.extend(changes_rate(plan));
+    lines.extend(shapes_at_tunnels(plan));
     lines.extend(too_many(plan));
     lines.extend(traffic::not_made(plan, ip));
     lines.extend(too_small(plan, ip));
@@ -81,6 +83,24 @@ fn declares(plan: &Plan) -> Vec<String> {
     let line = "no kernel's TCP declares congestion (ConEx, re-ECN), so that this would be another network; simulate \
                 it, or write tcp.conex = \"off\"";
     flows.map(|flow| of_group(plan, flow.user, line)).collect()
+}
+
+/// Where tunnels begin or end there is another process, which has no queue for a shaper.
+fn shapes_at_tunnels(plan: &Plan) -> Option<String> {
+    let both = |flow: &FlowPlan, direction: Direction, hop: usize| {
+        let at = || flow.stages_at(plan, direction, hop);
+        at().any(|stage| stage.capabilities().holds) && at().any(StageParams::is_of_tunnels)
+    };
+    let on_path = |flow: &FlowPlan| {
+        let hops = |direction: Direction| 0..=direction.route(flow).len();
+        Direction::ALL
+            .into_iter()
+            .any(|direction| hops(direction).any(|hop| both(flow, direction, hop)))
+    };
+    let shapes = plan.paths().any(on_path);
+    let message = "shaper: not in the place of a pdn-gateway or an enodeb, which is a process of its own here; put it \
+                   at another";
+    shapes.then(|| message.to_owned())
 }
 
 /// Kernels name version 1 BBR, except patched ones.

@@ -220,7 +220,12 @@ impl BucketRule {
         (fill - amount).max(self.lowest)
     }
 
-    /// Returns the inflow within `elapsed`, saturated above the largest depth.
+    /// How long it takes until an amount has come in; nothing where it is not positive.
+    pub fn until(&self, amount: Credit) -> Span {
+        Span::from_nanos(amount.billionths().div_ceil(self.tokens_per_sec.max(1)))
+    }
+
+    /// What comes in within `elapsed`; no bucket has room for more than what does not fit a number.
     const fn earned(&self, elapsed: Span) -> u64 {
         self.tokens_per_sec.saturating_mul(elapsed.as_nanos())
     }

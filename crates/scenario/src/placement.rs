@@ -99,6 +99,15 @@ fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
 }
 
 fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Reader) {
+    let holders = stages.iter().zip(0..).filter(|(stage, _)| stage.capabilities().holds);
+    for (_, number) in holders.skip(1) {
+        let number: usize = number;
+        let message = "there is a shaper in this place already; one is enough";
+        let number = number.to_string();
+        reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
+            reader.error_at("kind", message)
+        });
+    }
     for (number, stage) in stages.iter().enumerate() {
         let number = number.to_string();
         let path = [path, &[number.as_str()]].concat();

@@ -90,6 +90,10 @@ pub mod flags {
         RE;
         /// Report from one stage to another: `number` is its ticket in the store of reports.
         REPORT;
+        /// Stages of its present place have held it: the lower bit of how many.
+        HELD;
+        /// The upper bit.
+        HELD_TWICE;
     }
 }
 

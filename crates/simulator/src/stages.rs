@@ -12,7 +12,8 @@ use crate::output::StageTable;
 use crate::random::{Stream, stream_label};
 use handover::UserLocation;
 pub use sight::{
-    CongestionHeader, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn,
+    CongestionHeader, crossing, flags_of, header_of, held, passing, sequence_of, tunnel_of,
+    with_ecn, with_held,
 };
 
 mod handover;
@@ -32,6 +33,10 @@ pub struct Stages {
     pub pending_reports: Vec<(&'static str, Box<Report>)>,
     /// Reason of the last drop.
     pub reason: &'static str,
+    /// The stage that holds the last packet, counted among those that hold packets, and until when.
+    pub held: Option<(u32, Time)>,
+    /// Number of each stage among those that hold packets; none has one in a network without.
+    holders: HashMap<u32, u32>,
     /// Current stage of each user that stages hand over to each other.
     at: UserLocation,
     /// The stages of links, at the beginning and at the end.
@@ -162,6 +167,9 @@ impl Stages {
         let rng = Stream::new(seed, self.stream_name(&name, params.name()));
         if params.capabilities().has_levels {
             self.with_levels.push(number);
+        }
+        if params.capabilities().holds {
+            self.holders.insert(number, self.holders.len() as u32);
         }
         let stage = AnyStage::new(params.clone());
         let drops = BTreeMap::new();
@@ -350,6 +358,10 @@ impl Stages {
                 self.reason = reason;
                 false
             }
+            Passage::Hold(until) => {
+                self.held = Some((self.holders[&number], until));
+                true
+            }
             Passage::Report(mut report) => {
                 report.from = number;
                 let kind = params.reports_to().expect("a stage that reports names its receiver");
@@ -359,9 +371,20 @@ impl Stages {
         }
     }
 
-    /// Passes a packet through a chain. If it goes on, returns whether a stage writes more than a signal.
-    pub fn pass(&mut self, chain: u32, packet: &mut Passing) -> Option<bool> {
+    /// How many stages hold packets.
+    pub fn holders(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// Passes a packet through a chain, behind so many stages that have held it. If it goes on or is held, returns
+    /// whether a stage writes more than a signal.
+    pub fn pass(&mut self, chain: u32, mut held: u32, packet: &mut Passing) -> Option<bool> {
         for place in 0..self.chains[chain as usize].positions.len() {
+            if held > 0 {
+                let stage = self.chains[chain as usize].positions[place].stages[0];
+                held -= u32::from(self.all[stage as usize].params.capabilities().holds);
+                continue;
+            }
             let position = &mut self.chains[chain as usize].positions[place];
             let number = position.stages[position.next];
             position.next =
@@ -374,6 +397,9 @@ impl Stages {
             };
             if !passes {
                 return None;
+            }
+            if self.held.is_some() {
+                break;
             }
         }
         Some(self.chains[chain as usize].writes_header)

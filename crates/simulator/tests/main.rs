@@ -30,6 +30,7 @@ mod re_ecn;
 mod reordering;
 mod scalable;
 mod senders;
+mod shapers;
 mod stages;
 mod stations;
 mod streams;

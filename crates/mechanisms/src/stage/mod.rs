@@ -20,6 +20,7 @@ pub mod random_marker;
 pub mod re_ecn_dropper;
 pub mod re_ecn_policer;
 mod report;
+pub mod shaper;
 mod slots;
 mod tunnel;
 mod user_state;
@@ -39,6 +40,7 @@ pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
 pub use re_ecn_policer::{Outside, ReEcnPolicer, ReEcnPolicerParams};
 pub use report::{Fate, Report, TunnelReport};
+pub use shaper::{Shaper, ShaperParams};
 pub use tunnel::{EcnRules, Tunnel};
 pub use user_state::UserState;
 
@@ -54,7 +56,10 @@ pub enum Passage {
     On,
     /// The packet is dropped, for this reason.
     Drop(&'static str),
-    /// The packet passes, and a report leaves in a packet of its own for the stage that [`Capabilities::reports_to`]
+    /// It waits here, and goes on at this time: later than those that the stage has held before, or at least at another.
+    /// Only of a stage that [holds](Capabilities::holds) packets.
+    Hold(Time),
+    /// It goes on, and a report leaves in a packet of its own for the stage that [`Capabilities::reports_to`]
     /// names. Reports are not answered.
     Report(Box<Report>),
 }
@@ -112,7 +117,9 @@ pub struct Capabilities {
     pub writes_header: bool,
     /// Whether it has [levels](Stage::levels).
     pub has_levels: bool,
-    /// Whether it has a [fast path](Stage::fast_path).
+    /// It lets packets wait.
+    pub holds: bool,
+    /// It lets packets pass on the [fast path](Stage::fast_path).
     pub has_fast_path: bool,
     /// Kind of stage to which it reports, by name: the nearest upstream. A report takes the flow's reverse path, where
     /// it waits in queues and may be lost; without such a stage, or such a path, none is sent.
@@ -129,6 +136,7 @@ impl Capabilities {
         writes_signal: false,
         writes_header: false,
         has_levels: false,
+        holds: false,
         has_fast_path: false,
         reports_to: None,
         takes_reports: false,
@@ -437,6 +445,7 @@ stages! {
     CongestionReporter(CongestionReporterParams);
     MarkCounter(MarkCounterParams);
     Policer(PolicerParams);
+    Shaper(ShaperParams);
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);
     RandomMarker(RandomMarkerParams);

@@ -36,7 +36,7 @@ traffic = { kind = "frames", rate = "8 Mb/s" }
 const EXPECTED: [&str; 15] = [
     "line 11: users.times.traffic.every: must be longer than 0 s",
     "line 11: users.times.traffic.holding: must be longer than 0 s",
-    "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1",
+    "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1, or such as \"1 %\"",
     "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks no call",
     "line 17: users.unprobed.traffic.admission.probes: 0 is out of range; expected a whole number from 1 to 1000",
     "line 19: users.unmarked.traffic.ecn: admission uses marks, which calls without ECN do not get: remove this key",

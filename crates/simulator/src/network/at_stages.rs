@@ -183,7 +183,8 @@ impl<C: Contents> Network<C> {
         }
         let mut passing = self.seen(&packed, now);
         let signal = passing.signal;
-        let passed = self.stages.pass(chain, &mut passing);
+        let held = stages::held(packed.flags());
+        let passed = self.stages.pass(chain, held, &mut passing);
         if !self.stages.pending_reports.is_empty() {
             self.send_reports(chain, &packed, now);
         }
@@ -191,7 +192,8 @@ impl<C: Contents> Network<C> {
             self.lose(&packed, now);
             return None;
         };
-        if packed.has(flags::REPORT) && self.is_consumed(chain, &packed) {
+        let waits = self.stages.held.take();
+        if waits.is_none() && packed.has(flags::REPORT) && self.is_consumed(chain, &packed) {
             return None;
         }
         if passing.signal.to_bits() != signal.to_bits() {
@@ -209,6 +211,14 @@ impl<C: Contents> Network<C> {
             let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
             flags = stages::flags_of(CongestionHeader { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
+        }
+        flags = stages::with_held(flags, 0);
+        if let Some((holder, until)) = waits {
+            debug_assert!(held < 3, "each of three lists has one shaper");
+            flags = stages::with_held(flags, held + 1);
+            packed.rewrite(Rewritten::new(packed.payload(), flags, len));
+            self.transit.send(self.links.len() as u32 + holder, until, packed);
+            return None;
         }
         Some(Rewritten::new(packed.payload(), flags, len))
     }
@@ -345,7 +355,8 @@ impl<C: Contents> Network<C> {
         let user = self.flow_states[packed.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(packed.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(packed, user, 0.0, now) };
-        let passed = self.stages.pass(self.chains[packed.hop() as usize], &mut passing).is_some();
+        let passed =
+            self.stages.pass(self.chains[packed.hop() as usize], 0, &mut passing).is_some();
         self.losses[packed.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
         (dropped, passing, self.stages.pending_reports.pop().map(|(_, report)| report))

@@ -64,10 +64,16 @@ impl<C: Contents> Network<C> {
         let links = large_list(plan.links.iter().map(link));
         let stations: Vec<u32> =
             (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
-        assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
+        let stages = Stages::new(plan, seed);
+        let numbers = links.len() + stations.len() + stages.holders();
+        assert!(numbers < MAX_LINKS, "at most {MAX_LINKS} links");
+        // What a stage holds waits as if on a link of its own.
+        let mut lanes = topology.lanes(plan);
+        let free = lanes.iter().max().map_or(0, |last| last + 1);
+        lanes.extend((0..stages.holders() as u32).map(|holder| free + holder));
         let mut network = Network {
             links,
-            transit: Transit::new(topology.lanes(plan), stations.len()),
+            transit: Transit::new(lanes, stations.len()),
             options: OptionStore::default(),
             delayed_acks: DelayedAcks::of(plan, early),
             ledger: PacketTotals::default(),
@@ -79,7 +85,7 @@ impl<C: Contents> Network<C> {
             flow_states: Vec::new(),
             hosts: HostQueues::new([].into_iter(), seed),
             shared_hosts: false,
-            stages: Stages::new(plan, seed),
+            stages,
             chains: Vec::new(),
             fast_paths: Vec::new(),
             tunnel_ends: Vec::new(),

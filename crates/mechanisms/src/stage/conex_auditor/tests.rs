@@ -42,7 +42,7 @@ fn judged(auditor: &ConexAuditor, packet: Passing) -> (u32, &'static str) {
     let dropped = (0..100).filter(|&draw| verdict(f64::from(draw) / 100.0) != Passage::On).count();
     let reason = match verdict(0.0) {
         Passage::Drop(reason) => reason,
-        Passage::On | Passage::Report(_) => "",
+        Passage::On | Passage::Hold(_) | Passage::Report(_) => "",
     };
     (dropped as u32, reason)
 }
