@@ -47,7 +47,8 @@ $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@touch $@
 
-$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/* crates/gateway/src/*) $(ENGINE) tools/setup.sh
+$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/*) \
+		$(filter crates/mechanisms/% crates/scenario/%,$(ENGINE))
 	@mkdir -p .venv
 	@tools/setup.sh gateway
 	@touch $@
