@@ -119,6 +119,17 @@ pub fn with_ecn(outer: Ecn, inner: Option<Ecn>, before: u32) -> u32 {
     other | ecn(outer, ECT, ECT_1, CE) | inner.unwrap_or(0)
 }
 
+/// How many stages of its present place have held a packet with these flags.
+pub fn held(flags: u32) -> u32 {
+    u32::from(flags & flags::HELD != 0) + 2 * u32::from(flags & flags::HELD_TWICE != 0)
+}
+
+/// The flags of a packet that so many stages of its present place have held.
+pub fn with_held(flags: u32, held: u32) -> u32 {
+    let bit = |place: u32, flag| if held >> place & 1 == 1 { flag } else { 0 };
+    flags & !(flags::HELD | flags::HELD_TWICE) | bit(0, flags::HELD) | bit(1, flags::HELD_TWICE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,15 +174,4 @@ mod tests {
         let marked = CongestionHeader { ecn: Ecn::Ce, ..CongestionHeader::default() };
         assert_eq!(flags_of(marked, None, before), before | flags::CE);
     }
-}
-
-/// How many stages of its present place have held a packet with these flags.
-pub fn held(flags: u32) -> u32 {
-    u32::from(flags & flags::HELD != 0) + 2 * u32::from(flags & flags::HELD_TWICE != 0)
-}
-
-/// The flags of a packet that so many stages of its present place have held.
-pub fn with_held(flags: u32, held: u32) -> u32 {
-    let bit = |place: u32, flag| if held >> place & 1 == 1 { flag } else { 0 };
-    flags & !(flags::HELD | flags::HELD_TWICE) | bit(0, flags::HELD) | bit(1, flags::HELD_TWICE)
 }
