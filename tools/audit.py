@@ -14,7 +14,12 @@ from typing import NamedTuple
 
 FOUND, UNREACHED = 1, 77
 
-CARGO_LOCKS = ("Cargo.lock", "crates/bpf/Cargo.lock", "crates/gateway/Cargo.lock", "fuzz/Cargo.lock")
+CARGO_LOCKS = (
+    "Cargo.lock",
+    "crates/bpf/Cargo.lock",
+    "crates/gateway/Cargo.lock",
+    "fuzz/Cargo.lock",
+)
 PYTHON_LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-audit.lock")
 
 
