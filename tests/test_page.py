@@ -171,9 +171,10 @@ def test_a_text_that_would_end_the_element_does_not(tmp_path):
     assert json.loads(given)["text"] == text
 
 
-def test_explore_refuses_what_simulate_refuses(tidegate_command):
+@pytest.mark.parametrize("option", ["--set", "--against"])
+def test_explore_refuses_what_simulate_refuses(tidegate_command, option):
     needs(page=True)
-    done = tidegate_command("explore", "small.toml", "--set", "users.heavy.flow=7", "--no-open")
+    done = tidegate_command("explore", "small.toml", option, "users.heavy.flow=7", "--no-open")
     assert done.returncode == 3
     assert "flow" in done.stderr
 

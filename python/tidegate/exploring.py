@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.data import DATA
 from tidegate.errors import MissingPageError, ResultError, ScenarioError
 from tidegate.results.atomic import replace_file
-from tidegate.scenarios.reading import load_scenario, text_of
+from tidegate.scenarios.reading import load_scenario, parse, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def explore(
     MissingPageError
         Where the page is not built.
     ScenarioError
-        Where the scenario is refused.
+        Where the scenario or the variant is refused.
 
     """
     if not PAGE.is_file():
@@ -60,6 +60,7 @@ def explore(
         parsed = load_scenario(scenario, set=set, add=add)
         changed = ";".join(f" {key}={value}" for key, value in (against or {}).items()).strip()
         text = parsed.to_toml() if set or add else page_text(scenario, parsed)
+        parse(text, list((against or {}).items()))
         page = page.replace(_NOTHING, _given({"text": text, "against": changed}))
         name = _file_name(parsed.name)
     path = Path(out) / f"{name}.html"

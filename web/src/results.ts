@@ -13,11 +13,13 @@ const ROWS: Row[] = [
   { metric: "throughput_bps", heading: "Throughput per user", unit: "Mb/s", scale: 1e-6, kind: "group" },
   { metric: "share", heading: "Share of all", unit: "%", scale: 100, kind: "group" },
   { metric: "loss_ratio", heading: "Lost packets", unit: "%", scale: 100, kind: "group" },
+  { metric: "p50_queueing_delay_s", heading: "Queueing delay of a packet, median", unit: "ms", scale: 1e3, kind: "group" },
+  { metric: "p95_queueing_delay_s", heading: "Queueing delay of a packet, 95th percentile", unit: "ms", scale: 1e3, kind: "group" },
+  { metric: "p99_queueing_delay_s", heading: "Queueing delay of a packet, 99th percentile", unit: "ms", scale: 1e3, kind: "group" },
   { metric: "mean_completion_s", heading: "Flow completion time (FCT), mean", unit: "s", scale: 1, kind: "group", optional: true },
   { metric: "p95_completion_s", heading: "FCT, 95th percentile", unit: "s", scale: 1, kind: "group", optional: true },
-  { metric: "mean_sojourn_s", heading: "Queueing delay, mean", unit: "ms", scale: 1e3, kind: "link" },
-  { metric: "p95_sojourn_s", heading: "Queueing delay, 95th percentile", unit: "ms", scale: 1e3, kind: "link" },
-  { metric: "p99_sojourn_s", heading: "Queueing delay, 99th percentile", unit: "ms", scale: 1e3, kind: "link" },
+  { metric: "mean_sojourn_s", heading: "Time at the link, mean", unit: "ms", scale: 1e3, kind: "link" },
+  { metric: "p95_sojourn_s", heading: "Time at the link, 95th percentile", unit: "ms", scale: 1e3, kind: "link" },
   { metric: "utilization", heading: "Utilization", unit: "%", scale: 100, kind: "link" },
   { metric: "drop_ratio", heading: "Dropped packets", unit: "%", scale: 100, kind: "link" },
 ];
@@ -49,7 +51,7 @@ export function* cells(variants: Variant[]): Generator<{ row: Row; name: string;
 
 /** What applications say of themselves. */
 function ofApplications(variants: Variant[]): Row[] {
-  const known = new Set(ROWS.map((row) => row.metric).concat("mean_backlog_packets"));
+  const known = new Set(ROWS.map((row) => row.metric));
   const metrics = variants.flatMap(({ outcomes }) => [...outcomes.values()].flatMap(({ measures }) => measures.map((one) => one.metric)));
   const more = [...new Set(metrics)].filter((metric) => !known.has(metric));
   return more.map((metric) => ({ metric, heading: metric.replaceAll("_", " ").replace(/ s$/, ""), unit: metric.endsWith("_s") ? "s" : "", scale: 1, kind: "group" }));
@@ -104,7 +106,7 @@ function transfers(variants: Variant[], groups: string[]): string {
 function delay(variants: Variant[]): string {
   const link = names(variants, { metric: "p95_sojourn_s", kind: "link" })[0];
   if (!link) return "";
-  return compared(variants, "p95_sojourn_s", link, (mean) => `${plain(mean * 1e3)} ms`, "95 % of the packets wait less than");
+  return compared(variants, "p95_sojourn_s", link, (mean) => `${plain(mean * 1e3)} ms`, "95 % of the packets leave the link within");
 }
 
 function compared(variants: Variant[], metric: string, name: string, amount: (mean: number) => string, lead: string): string {

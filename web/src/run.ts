@@ -18,7 +18,7 @@ export type Series = {
 export type Outcome = { digest: string; measures: Measure[]; series: Series | null };
 
 export function outcome(digest: string, tables: Tables, users: Map<string, number>, wantsSeries: boolean): Outcome {
-  const measures = [...ofGroups(tables, users), ...ofTransfers(tables), ...ofLinks(tables), ...ofApplications(tables)];
+  const measures = [...ofGroups(tables, users), ...ofDelays(tables), ...ofTransfers(tables), ...ofLinks(tables), ...ofApplications(tables)];
   return { digest, measures, series: wantsSeries ? seriesOf(tables) : null };
 }
 
@@ -51,6 +51,17 @@ function ofGroups(tables: Tables, users: Map<string, number>): Measure[] {
   });
 }
 
+const OF_DELAYS = ["p50_queueing_delay_s", "p95_queueing_delay_s", "p99_queueing_delay_s"];
+
+/** Delays of the packets of each group; none where none arrived. */
+function ofDelays(tables: Tables): Measure[] {
+  const delays = tables.delays;
+  return (delays?.level ?? []).flatMap((level, row) => {
+    const name = delays!.group![row] as string;
+    return level === "group" ? OF_DELAYS.map((metric) => ({ metric, name, value: delays![metric]![row] as number | null })) : [];
+  });
+}
+
 function ofTransfers(tables: Tables): Measure[] {
   const transfers = tables.transfers;
   const times = new Map<string, number[]>();
@@ -67,7 +78,7 @@ function ofTransfers(tables: Tables): Measure[] {
   });
 }
 
-const OF_LINKS = ["mean_sojourn_s", "p95_sojourn_s", "p99_sojourn_s", "utilization", "mean_backlog_packets"];
+const OF_LINKS = ["mean_sojourn_s", "p95_sojourn_s", "utilization"];
 
 function ofLinks(tables: Tables): Measure[] {
   const links = tables.links!;
