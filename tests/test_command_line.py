@@ -282,7 +282,7 @@ def test_list_traffic_names_every_kind_and_each_has_its_keys(tidegate_command):
     assert {"size", "pause", "required"} <= set(one.split())
     assert tidegate_command.json("list", "cbr")["name"] == "cbr"
     rows = list(csv.DictReader(tidegate_command("list", "cbr", "-f", "csv").stdout.splitlines()))
-    assert [row["name"] for row in rows] == ["rate", "ecn", "conex", "lasts"]
+    assert [row["name"] for row in rows] == ["rate", "ecn", "conex", "lasts", "codec"]
 
 
 def test_schema_is_the_one_in_the_repository(tidegate_command):
