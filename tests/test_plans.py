@@ -64,6 +64,7 @@ def test_flows_come_with_all_that_they_inherit():
     assert (files["traffic"]["size_bytes"], files["traffic"]["pause_s"]) == (1_000_000, 2.0)
     assert voice["traffic"] == {
         "kind": "cbr", "rate_bps": 64_000, "lasts_s": None, "ecn": False, "conex": {"kind": "off"},
+        "codec": None,
     }  # fmt: skip
     assert voice["tcp"] is None
     names = [plan["links"][link]["name"] for link in heavy["forward"]]

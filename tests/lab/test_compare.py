@@ -25,7 +25,7 @@ def test_differences_come_with_welchs_interval_and_differing_settings_are_named(
     done = results("compare", "three", "none")
     assert done.returncode == 0, done.stderr
     assert "bottleneck.differentiation.gamma: 3.0 | 0.0" in done.stderr
-    for word in ("heavy", "per user", "difference", "±", "p95 queueing delay", "figure: results/"):
+    for word in ("heavy", "per user", "difference", "±", "p95 sojourn time", "figure: results/"):
         assert word in done.stdout
     (folder,) = (results.folder / "results").glob("three--none-*")
     assert (folder / "compare.png").stat().st_size > 10_000
