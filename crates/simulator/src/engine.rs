@@ -137,6 +137,7 @@ impl<'a> Engine<'a> {
         watched: Vec<usize>,
         sink: CaptureSink,
     ) -> (RunOutput, u64) {
+        links.iter().for_each(|&link| self.network.links[link].observe());
         self.network.capture = Some(Box::new(Capture::new(self.plan, links, sink)));
         self.watched_for_capture = watched;
         let measured = self.measure();

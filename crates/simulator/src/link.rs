@@ -55,6 +55,8 @@ pub struct Link {
     at_once: bool,
     /// Whether a packet that finds the link idle passes without random draws or recording, at a constant rate.
     plain: bool,
+    /// Whether its packets are captured or may be duplicated.
+    observed: bool,
     /// Whether the exact backlog matters for every packet, as for an AQM or a byte limit. Otherwise past departures are
     /// removed only when the list looks full.
     exact: bool,
@@ -164,6 +166,7 @@ impl Link {
             shift,
             at_once: plain,
             plain,
+            observed: plan.duplicate.0 > 0.0,
             exact,
             looks_between,
         }
@@ -216,6 +219,17 @@ impl Link {
     #[inline(always)]
     fn pace(&self) -> Pace {
         Pace { reciprocal: self.reciprocal, shift: self.shift }
+    }
+
+    /// Whether its packets are captured or may be duplicated.
+    #[inline(always)]
+    pub fn is_observed(&self) -> bool {
+        self.observed
+    }
+
+    /// Lets its packets be captured.
+    pub fn observe(&mut self) {
+        self.observed = true;
     }
 
     /// Whether a packet passes at once at `now`: the link is idle and decides nothing, as for most packets on most

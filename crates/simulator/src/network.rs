@@ -226,32 +226,25 @@ impl<C: Contents> Network<C> {
             return Some((link.join(packed.len()), false));
         }
         let owner = self.flow_states[packed.flow() as usize].owner;
-        let offered = link.offer(&packed, now, owner);
-        if self.capture.is_some() {
-            self.capture_offered(number, &packed, &offered);
-        }
-        match offered {
+        match link.offer(&packed, now, owner) {
+            Ok(forwarded) if link.is_observed() => {
+                self.send_observed(number, packed, now, forwarded)
+            }
             Ok(Forwarded { at, written: Written::Payload }) => {
-                packed.set_payload(self.links[number as usize].reported());
-                if let Some(copy_at) = self.links[number as usize].take_copy() {
-                    self.duplicate(number, &mut packed, copy_at);
-                }
+                packed.set_payload(link.reported());
                 self.transit.send(number, at, packed);
                 self.note_pending(number, packed.flow(), packed.len(), now);
                 None
             }
             Ok(Forwarded { at, written }) => {
                 let marked = written == Written::Mark;
-                let copy_at = self.links[number as usize].take_copy();
                 if marked {
                     self.note_signal(number, LinkSignal::Mark, now);
-                }
-                if let Some(copy_at) = copy_at {
-                    return self.send_twice(number, packed, now, (at, marked), copy_at);
                 }
                 Some((at, marked))
             }
             Err(DropReason::Wire) => {
+                self.capture(number, &packed, false);
                 self.note_pending(number, packed.flow(), packed.len(), now);
                 self.note_signal(number, LinkSignal::Drop(DropReason::Wire), now);
                 self.lose(&packed, now);
@@ -265,40 +258,44 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Captures a packet that a link sends: an accepted one, or one lost on the wire.
+    /// Captures a packet that a link has sent: an accepted one, or one lost on the wire.
     #[cold]
-    fn capture_offered(
-        &mut self,
-        number: u32,
-        packed: &PackedPacket,
-        offered: &Result<Forwarded, DropReason>,
-    ) {
-        let marked = match offered {
-            Ok(Forwarded { written, .. }) => *written == Written::Mark,
-            Err(DropReason::Wire) => false,
-            Err(_) => return,
-        };
+    fn capture(&mut self, number: u32, packed: &PackedPacket, marked: bool) {
         let departs = self.links[number as usize].last_departure();
         if let Some(capture) = &mut self.capture {
             capture.see(number, packed, departs, marked, &self.options);
         }
     }
 
-    /// Sends a packet on its way that the wire duplicates, and its copy. Returns nothing to be sent.
+    /// Sends a packet over a link that is captured or duplicates packets. Returns its arrival time at the far end and
+    /// whether it is marked; `None` if it is on its way already.
     #[cold]
-    fn send_twice(
+    fn send_observed(
         &mut self,
         number: u32,
         mut packed: PackedPacket,
         now: Time,
-        (at, marked): (Time, bool),
-        copy_at: Time,
+        Forwarded { at, written }: Forwarded,
     ) -> Option<(Time, bool)> {
+        let marked = written == Written::Mark;
+        self.capture(number, &packed, marked);
+        let link = &mut self.links[number as usize];
+        let copy_at = link.take_copy();
+        match written {
+            Written::Payload => packed.set_payload(link.reported()),
+            Written::Mark => self.note_signal(number, LinkSignal::Mark, now),
+            Written::Nothing => {}
+        }
+        if copy_at.is_none() && written != Written::Payload {
+            return Some((at, marked));
+        }
         if marked {
             packed.mark();
         }
-        self.duplicate(number, &mut packed, copy_at);
-        // Its options have another ticket now.
+        if let Some(copy_at) = copy_at {
+            // The options have another ticket then.
+            self.duplicate(number, &mut packed, copy_at);
+        }
         self.transit.send(number, at, packed);
         self.note_pending(number, packed.flow(), packed.len(), now);
         None
@@ -336,6 +333,7 @@ impl<C: Contents> Network<C> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         if let Some(capture) = &mut self.capture {
+            core::hint::cold_path();
             capture.see(number, &departed.packed, now, false, &self.options);
         }
         self.transit.set_station(place, done);
@@ -345,8 +343,11 @@ impl<C: Contents> Network<C> {
             self.lose(&packed, now);
             return None;
         }
-        if let Some(copy_at) = self.links[number as usize].take_copy() {
-            self.duplicate(number, &mut packed, copy_at);
+        if self.links[number as usize].is_observed() {
+            core::hint::cold_path();
+            if let Some(copy_at) = self.links[number as usize].take_copy() {
+                self.duplicate(number, &mut packed, copy_at);
+            }
         }
         if self.hops[packed.hop() as usize - 1].then != NextHop::Event {
             return Some((at, packed));
