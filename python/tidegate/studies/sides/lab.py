@@ -1,6 +1,7 @@
-"""The side `lab`: a series' scenarios on this machine's Linux, read as simulated runs are read.
+"""The sides `lab` and `kernel`: a series' scenarios on Linux, read as simulated runs are read.
 
-Needs root and real time. Runs in which the machine did not keep up are in no mean.
+On this machine's kernel that needs root and real time; runs in which the machine did not keep up
+are in no mean. On a stock kernel in virtual time it needs neither.
 """
 
 from __future__ import annotations
