@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
+_SOME_DECADES, _MANY_DECADES = 1e3, 1e4
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INK = "#333333"
 STYLE: dict[Any, Any] = {
@@ -127,3 +129,19 @@ def _write_palette(figure: Figure, path: Path) -> None:
 def file_name(name: str) -> str:
     """A name as part of a file's name."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+
+
+def plain_log_ticks(axis: XAxis | YAxis) -> None:
+    """1, 2, 5, 10 rather than powers, as most factors span one to three decades.
+
+    Above three, every decade has a tick, and above four every second one.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axis.get_data_interval()
+    span = high / low if low > 0 else 1.0
+    subs = (1.0, 2.0, 5.0) if span <= _SOME_DECADES else (1.0,)
+    base = 100.0 if span > _MANY_DECADES else 10.0
+    axis.set_major_locator(LogLocator(base=base, subs=subs))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -19,6 +19,7 @@ from tidegate.figures.look import (
     file_name,
     look,
     new_figure,
+    plain_log_ticks,
     subtitle,
     write,
 )
@@ -176,10 +177,11 @@ def _completions(results: Mapping[str, Result], folder: Path) -> list[Path]:
                     label=shown,
                 )  # fmt: skip
         axes.set_xscale("log")
+        plain_log_ticks(axes.xaxis)
         axes.set_ylim(0.0, 1.0)
         axes.set_xlabel("flow completion time [s]")
         axes.set_ylabel("share of transfers")
-        _finish(axes, results, f"{group}: flow completion times")
+        _finish(axes, results, f"{group}: flow completion times", "transfers of all runs")
         files.append(write(figure, folder / f"completions-{file_name(group)}.png"))
     return files
 
@@ -232,10 +234,13 @@ def _over_time(
     return time[:steps], numbers(series, column).reshape(replications, steps)
 
 
-def _finish(axes: Axes, results: Mapping[str, Result], title: str) -> None:
-    """Title, what was averaged, and a legend where there is something to tell apart."""
+def _finish(
+    axes: Axes, results: Mapping[str, Result], title: str, shown: str | None = None
+) -> None:
+    """Title, what is shown (default: means over runs), and a legend for several variants."""
     first = _first(results)
-    subtitle(axes, title, f"{first.scenario.name}: {averaged(first.replications)}")
+    shown = shown or averaged(first.replications)
+    subtitle(axes, title, f"{first.scenario.name}: {shown}")
     if len(results) > 1:
         heading, labels = split_names(list(results))
         beside = max(map(len, labels)) <= _LONGEST_BESIDE

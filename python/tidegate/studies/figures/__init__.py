@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.figures.look import INK, STYLE, look, write_light
+from tidegate.figures.look import INK, STYLE, look, plain_log_ticks, write_light
 from tidegate.studies.curves import draw_over_time
 from tidegate.studies.factors import title
 from tidegate.studies.figures.beside import draw_beside
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
-    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
     from tidegate.studies.model import Experiment
@@ -53,7 +52,6 @@ _TITLE_CHARACTERS = 80
 _LONG_TICK = 6
 # So few levels of a factor are the ticks of its axis themselves.
 _MOST_OWN_TICKS = 7
-_SOME_DECADES, _MANY_DECADES = 1e3, 1e4
 
 
 def draw(experiment: Experiment, measured: Points, folder: Path) -> Path | None:
@@ -348,10 +346,10 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
     axes.set(xlabel=spec["x_label"], ylabel=spec["y_label"])
     if spec.get("x_log"):
         axes.set_xscale("log")
-        _plain_log_ticks(axes.xaxis)
+        plain_log_ticks(axes.xaxis)
     if spec.get("y_log"):
         axes.set_yscale("log")
-        _plain_log_ticks(axes.yaxis)
+        plain_log_ticks(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
     if "y_limits" in spec:
@@ -393,22 +391,6 @@ def _draw_vertical(axes: Axes, x: float, name: str) -> None:
         fontsize=8,
         color="#666666",
     )
-
-
-def _plain_log_ticks(axis: XAxis | YAxis) -> None:
-    """1, 2, 5, 10 rather than powers, as most factors span one to three decades.
-
-    Above three, every decade has a tick, and above four every second one.
-    """
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = axis.get_data_interval()
-    span = high / low if low > 0 else 1.0
-    subs = (1.0, 2.0, 5.0) if span <= _SOME_DECADES else (1.0,)
-    base = 100.0 if span > _MANY_DECADES else 10.0
-    axis.set_major_locator(LogLocator(base=base, subs=subs))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _categories(lines: list[Line], factor: str) -> list[str]:
