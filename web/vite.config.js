@@ -9,7 +9,7 @@ const out = process.env.TIDEGATE_PAGE ?? "../target/page";
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** WebAssembly without its custom sections: names of functions, which nobody reads here. */
+/** WebAssembly without its custom sections: names of functions, which are not used here. */
 function stripped(wasm) {
   const kept = [wasm.subarray(0, 8)];
   for (let at = 8; at < wasm.length; ) {

@@ -68,7 +68,7 @@ static TG_INLINE __u64 tg_metered(const struct tg_meter *meter, __u64 zero_ns, _
 	__u64 latest_ns = now_ns + meter->longest_ns;
 	__u64 earliest_ns = now_ns > meter->burst_ns ? now_ns - meter->burst_ns : 0;
 	__u64 fraction_q31 = tg_exp2_minus_q31(activity_q24 & (TG_ONE_Q24 - 1));
-	/* The mask tells the verifier what is so: an activity is at most 40. */
+	/* The mask shows the verifier that an activity is at most 40. */
 	__u64 shift = (16 + (activity_q24 >> TG_FRACTION_BITS)) & 63;
 
 	if (zero_ns < earliest_ns)

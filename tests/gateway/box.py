@@ -168,7 +168,7 @@ class Box:
                 process.kill()
 
     def status(self, seconds: float = 1) -> dict[str, Any]:
-        """What the gateway reports of so many seconds."""
+        """What the gateway reports in a number of seconds."""
         return _object(self.gateway("status", "--format", "json", "--every", str(seconds)))
 
     def totals(self) -> dict[str, int]:

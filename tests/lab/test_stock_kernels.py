@@ -27,7 +27,7 @@ needs_kernels = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 
 @pytest.fixture
 def kernels(tmp_path, monkeypatch):
-    """Two kernels that nobody boots."""
+    """Two kernels that are never booted."""
     folder = tmp_path / "kernels"
     for series, release in (("6.1", "6.1.9-amd64"), ("6.12", "6.12.3-amd64")):
         (folder / series).mkdir(parents=True)

@@ -10,7 +10,7 @@ import { Pool } from "./pool";
 import { bars, fillTable, sentence, type Variant } from "./results";
 import { checked, fromFragment, pairs, toFragment, type State } from "./state";
 
-/** Beyond so many packets a run is the native engine's. */
+/** Beyond this number of packets a run is the native engine's. */
 const MOST_PACKETS = 20e6;
 const MOST_RUNS = 20;
 /** After a change that is typed or dragged, wait so long for the next. */

@@ -401,7 +401,7 @@ impl Control {
             let names = [self.interface.clone(), self.uplink.clone()];
             let report = Report::between(&before, after, names, true);
             let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-            // Whoever reads it may be gone; the loop goes on.
+            // The reader may be gone; the loop goes on.
             let _ = match self.options.format {
                 Format::Json => writeln!(io::stdout(), "{}", report.json()),
                 Format::Text => write!(io::stdout(), "{clear}{}", report.text()),

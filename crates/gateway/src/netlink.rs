@@ -18,7 +18,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const FLAG_REQUEST: u16 = 0x1;
 const FLAG_ACK: u16 = 0x4;
-/// The answer to a request for a qdisc goes to whoever watches the group, and to who asks with this flag.
+/// The answer to a request for a qdisc goes to all that watch the group, and with this flag to the requester.
 const FLAG_ECHO: u16 = 0x8;
 const FLAG_DUMP: u16 = 0x300;
 const HEADER_LEN: usize = 16;

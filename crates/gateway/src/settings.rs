@@ -34,7 +34,7 @@ parameters! {
         /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
         /// box's own addresses are among them.
         pub exempt: String = "",
-        /// A customer is an IPv4 address, or an IPv6 prefix of so many bits.
+        /// A customer is an IPv4 address, or an IPv6 prefix of this number of bits.
         pub ipv6_prefix: Whole<32, 64> = "64",
         /// So many customers are remembered; beyond that, whoever has been silent longest is forgotten.
         pub max_customers: Whole<16, 1000000> = "16384",

@@ -27,7 +27,7 @@ const RATE_MEMORY_NS: f64 = 1e8;
 const LOSS_MEMORY_NS: f64 = 2e9;
 /// A queue that has not moved for so long is stalled.
 const STALL_NS: u64 = 500_000_000;
-/// So many bytes wait at the target at least: 3 full packets.
+/// Least backlog at the target, bytes: 3 full packets.
 const LEAST_TARGET_BYTES: f64 = 3.0 * 1514.0;
 /// No delay counts as longer, in seconds.
 const MAX_DELAY_S: f64 = 2.0;
@@ -41,7 +41,7 @@ pub struct Reading {
     pub now_ns: u64,
     /// Bytes that have left, since the queue was made.
     pub sent_bytes: u64,
-    /// Packets that have left; 32 bits that begin anew.
+    /// Packets that have left; 32 bits that wrap.
     pub sent_packets: u64,
     /// Packets that the queue has dropped; likewise.
     pub dropped_packets: u64,
@@ -279,7 +279,7 @@ mod tests {
         assert!(queue.on_reading(fluid.step(1e4, 2.5e6), true).probability.is_some());
     }
 
-    /// Counters begin anew with another qdisc.
+    /// Counters restart with another qdisc.
     #[test]
     fn another_queue_begins_anew() {
         let (mut queue, mut fluid) = (queue(), Fluid::new());

@@ -80,7 +80,7 @@ impl Loaded {
         Loaded { object, maps, pins, mounted }
     }
 
-    /// Makes p of both directions this for so many nanoseconds.
+    /// Sets p of both directions for a number of nanoseconds.
     pub fn set_signal(&mut self, minus_log2_p_q24: u64, valid_ns: u64) {
         let mut words = [0; SIGNAL_WORDS];
         (words[0], words[1]) = (minus_log2_p_q24, now_ns() + valid_ns);

@@ -1,9 +1,9 @@
-//! How far a run is, for whoever waits for it.
+//! Progress of a run.
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
-/// A run reports so many times until its measurement ends.
+/// Number of reports until the measurement of a run ends.
 const REPORTS: u64 = 50;
 
 /// Reports at even steps of the simulated time.
@@ -16,7 +16,7 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Nobody waits.
+    /// No reports.
     pub fn silent() -> Self {
         Progress { next: Time::NEVER, step: Span::ZERO, all: Span::ZERO, report: None }
     }

@@ -376,7 +376,7 @@ impl Stages {
         self.holders.len()
     }
 
-    /// Passes a packet through a chain, behind so many stages that have held it. If it goes on or is held, returns
+    /// Passes a packet through a chain, behind the number of stages that have held it. If it goes on or is held, returns
     /// whether a stage writes more than a signal.
     pub fn pass(&mut self, chain: u32, mut held: u32, packet: &mut Passing) -> Option<bool> {
         for place in 0..self.chains[chain as usize].positions.len() {

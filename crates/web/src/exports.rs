@@ -68,7 +68,7 @@ pub extern "C" fn start() {
     }));
 }
 
-/// Room for a question of so many bytes. [`answer`] takes it back.
+/// Room for a question, with its length in bytes. [`answer`] takes it back.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; bytes].into_boxed_slice()).cast()

@@ -40,7 +40,7 @@ fn flows(plan: &Plan, group: usize) -> usize {
     plan.flows.iter().filter(|flow| plan.users[flow.user].group == group).count()
 }
 
-/// So many packets leave the bottlenecks at most: as if they were never idle.
+/// Maximum number of packets that leave the bottlenecks: as if they were never idle.
 fn packets(plan: &Plan) -> f64 {
     let bits = plan.flows.iter().map(|flow| flow.packet_size.as_f64() * 8.0).fold(0.0, f64::max);
     let monitored = plan.links.iter().filter(|link| link.monitored);

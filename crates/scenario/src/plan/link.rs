@@ -63,7 +63,7 @@ parameters! {
         pub jitter: Option<JitterParams>,
         /// Probability that a packet is sent ahead: it arrives without any delay, before those that left earlier.
         pub reorder: Probability = "0.0",
-        /// With reorder: of so many packets at most one is sent ahead, as netem's gap.
+        /// With reorder: at most one of this number of packets is sent ahead, as netem's gap.
         pub reorder_gap: Whole<1, 1000000> = "1",
         /// How congestion is signalled.
         pub aqm: AqmParams = "drop-tail",

@@ -124,7 +124,7 @@ pub fn held(flags: u32) -> u32 {
     u32::from(flags & flags::HELD != 0) + 2 * u32::from(flags & flags::HELD_TWICE != 0)
 }
 
-/// The flags of a packet that so many stages of its present place have held.
+/// Returns the flags of a packet that this number of stages of its present place have held.
 pub fn with_held(flags: u32, held: u32) -> u32 {
     let bit = |place: u32, flag| if held >> place & 1 == 1 { flag } else { 0 };
     flags & !(flags::HELD | flags::HELD_TWICE) | bit(0, flags::HELD) | bit(1, flags::HELD_TWICE)
