@@ -115,14 +115,17 @@ fn cannot_see(plan: &Plan) -> Vec<String> {
         _ => false,
     };
     let filtered = plan.links.iter().any(|link| filters(link) && !in_kernel(link));
-    let unseen = plan.links.iter().any(in_kernel)
-        && plan.paths().any(|flow| flow.dscp != Dscp::Cs0);
+    let unseen =
+        plan.links.iter().any(in_kernel) && plan.paths().any(|flow| flow.dscp != Dscp::Cs0);
     let lines = [
         (
             filtered,
             "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it",
         ),
-        (unseen, "dscp: the hosts do not set it, so that the kernel's qdisc sees none; remove it, or kernel_qdisc"),
+        (
+            unseen,
+            "dscp: the hosts do not set it, so that the kernel's qdisc sees none; remove it, or kernel_qdisc",
+        ),
     ];
     lines.iter().filter(|(applies, _)| *applies).map(|(_, line)| (*line).to_owned()).collect()
 }

@@ -4,10 +4,13 @@
 //! Reader, writer and JSON Schema are all generated from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens,
+};
 
 use crate::document::{Node, Table, Value};
 use crate::issue::{MAX_ERRORS, nearest};
+use crate::misplaced::same_name;
 use crate::profile::Profile;
 use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
@@ -189,6 +192,7 @@ pub(crate) fn read_choice(
     let list = words.join(", ");
     let given = reader.text(node, &format!("one of {list}"))?;
     let found = words.iter().find(|word| **word == given).copied();
+    let found = found.or_else(|| same_name(given, words.iter().copied()));
     found.or_else(|| {
         let near = nearest(given, words.iter().copied()).map(str::to_owned);
         reader.error_near(format!("\"{given}\" is none of {list}"), near)

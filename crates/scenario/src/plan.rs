@@ -7,6 +7,7 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tidegate_mechanisms::bottleneck::scheduler::Users;
 use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
@@ -30,10 +31,10 @@ pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
     LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow, Whitewash,
 };
-pub(crate) use link::{length, place};
 pub use link::{
     AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange, ReverseLine,
 };
+pub(crate) use link::{length, place};
 pub use paths::{Direction, ReportPath};
 #[cfg(test)]
 pub(crate) use tcp::COMMON_OPTIONS;
@@ -127,6 +128,17 @@ impl Plan {
         }
     }
 
+    /// Returns the users as schedulers know them.
+    pub fn known_users(&self) -> Users {
+        let weight = |user: &UserPlan| self.groups[user.group].weight;
+        Users {
+            groups: self.groups.iter().map(|group| group.name.clone()).collect(),
+            group_of: self.users.iter().map(|user| user.group as u32).collect(),
+            weights: self.users.iter().map(weight).collect(),
+            flow_weights: self.flows.iter().map(|flow| weight(&self.users[flow.user])).collect(),
+        }
+    }
+
     /// Returns the name of a user in messages, such as `heavy.0`.
     pub fn user_name(&self, user: usize) -> String {
         let UserPlan { group, number, .. } = self.users[user];
@@ -146,6 +158,8 @@ impl Plan {
 pub struct GroupPlan {
     /// Its key in the file, such as `heavy`.
     pub name: String,
+    /// Weight of each of its users, and of each of its flows.
+    pub weight: f64,
 }
 
 /// User: the owner of flows.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use tidegate_mechanisms::bottleneck::scheduler::cake::TcpAck;
-use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
+use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState, Users};
 use tidegate_mechanisms::bottleneck::{DropReason, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
@@ -146,7 +146,9 @@ fn ack(packed: &PackedPacket, options: &OptionStore) -> Option<TcpAck> {
         false => Options::NONE,
     };
     Some(TcpAck {
-        connection: u64::from(packed.connection()) << 32 | u64::from(packed.flow()) << 1 | u64::from(packed.has(flags::BACK)),
+        connection: u64::from(packed.connection()) << 32
+            | u64::from(packed.flow()) << 1
+            | u64::from(packed.has(flags::BACK)),
         number: packed.number(),
         echo: packed.stamp(),
         ecn: [packed.has(flags::ECE), packed.has(flags::CWR)],
@@ -178,6 +180,11 @@ impl Station {
             lost: Vec::new(),
             outside: None,
         })
+    }
+
+    /// Tells the scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        self.scheduler.know(users);
     }
 
     /// Whether the transmitter is idle.

@@ -59,7 +59,9 @@ fn a_shaper_above_the_links_rate_changes_nothing() {
 #[test]
 fn tins_have_their_rates_from_the_codepoints_of_users() {
     let cbr = |name: &str, dscp: &str| {
-        format!("[users.{name}]\ndscp = \"{dscp}\"\ntraffic = {{ kind = \"cbr\", rate = \"9 Mb/s\" }}\n")
+        format!(
+            "[users.{name}]\ndscp = \"{dscp}\"\ntraffic = {{ kind = \"cbr\", rate = \"9 Mb/s\" }}\n"
+        )
     };
     let users = [cbr("best", "CS0"), cbr("bulk", "CS1"), cbr("voice", "EF")].concat();
     let rates = throughput(&of("bandwidth = \"10 Mb/s\", tins = \"diffserv3\"", &users));

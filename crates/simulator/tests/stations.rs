@@ -107,7 +107,10 @@ fn fair_queuing_over_flows_makes_ten_flows_ten_times_one() {
 /// in its turn: the ratio is slightly below 1.
 #[test]
 fn fairness_between_customers_and_then_between_flows() {
-    let dual_host = ("bottleneck.scheduler", r#"{ kind = "cake", isolation = "dual-srchost", quantum = "1514 B" }"#);
+    let dual_host = (
+        "bottleneck.scheduler",
+        r#"{ kind = "cake", isolation = "dual-srchost", quantum = "1514 B" }"#,
+    );
     let plan = plan_with(TCP, &[("bottleneck.buffer", "\"500 packets\""), dual_host]);
     let dual_host = ratio(&plan);
     assert!((0.9..1.02).contains(&dual_host), "{dual_host}");

@@ -1,6 +1,7 @@
 //! Links whose departures are events, served by a [`Station`].
 
 use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::bottleneck::scheduler::Users;
 use tidegate_mechanisms::units::Time;
 
 use super::{Link, Rest};
@@ -21,6 +22,13 @@ pub struct Departed {
 }
 
 impl Link {
+    /// Tells a station's scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        if let Some(station) = self.rest().station.as_mut() {
+            station.know(users);
+        }
+    }
+
     /// Whether its departures are events.
     pub fn is_station(&self) -> bool {
         self.station().is_some()
@@ -54,7 +62,13 @@ impl Link {
 
     /// Drops the ACK that a packet, just arrived, makes superfluous at a station that filters ACKs.
     #[cold]
-    pub fn filter_acks(&mut self, newest: &PackedPacket, owner: Owner, options: &OptionStore, now: Time) {
+    pub fn filter_acks(
+        &mut self,
+        newest: &PackedPacket,
+        owner: Owner,
+        options: &OptionStore,
+        now: Time,
+    ) {
         let Rest { station, probe, .. } = self.rest();
         let station = station.as_mut().expect("departures are events");
         station.filter_acks(newest, owner, options, now, probe);

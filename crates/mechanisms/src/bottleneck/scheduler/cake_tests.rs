@@ -216,7 +216,12 @@ fn the_shaper_sends_a_packet_in_the_time_that_it_takes() {
         for start_ms in [0, 500] {
             let line = TransmitterState { now: at(start_ms), ..IDLE };
             for _ in 0..4 {
-                queues.enqueue(Queued { arrived: line.now, ..packet(handle) }, &line, || 0.0, |_, _| {});
+                queues.enqueue(
+                    Queued { arrived: line.now, ..packet(handle) },
+                    &line,
+                    || 0.0,
+                    |_, _| {},
+                );
                 handle += 1;
             }
             let mut now = line.now;
@@ -266,7 +271,10 @@ fn tins_share_by_their_rates() {
     near(&shares(Tins::Diffserv3, false, &[0, 46]), &[0.75, 0.25]);
     near(&shares(Tins::Diffserv3, false, &[0, 8, 46]), &[1.0 - 0.3125, 0.0625, 0.25]);
     near(&shares(Tins::Diffserv4, false, &[0, 8, 34, 46]), &[0.1875, 0.0625, 0.5, 0.25]);
-    near(&shares(Tins::Diffserv4, true, &[0, 8, 34, 46]), &[1024.0 / 1856.0, 64.0 / 1856.0, 512.0 / 1856.0, 256.0 / 1856.0]);
+    near(
+        &shares(Tins::Diffserv4, true, &[0, 8, 34, 46]),
+        &[1024.0 / 1856.0, 64.0 / 1856.0, 512.0 / 1856.0, 256.0 / 1856.0],
+    );
     near(&shares(Tins::Besteffort, false, &[0, 46]), &[0.5, 0.5]);
 }
 
@@ -277,11 +285,13 @@ fn each_isolation_shares_by_what_it_names() {
         let mut queues = isolating(isolation, 1514, u32::MAX);
         for handle in 0..22_000 {
             let flow = handle % 11;
-            let packet = Queued { flow, user: flow / 10, to_user, may_mark: true, ..packet(handle) };
+            let packet =
+                Queued { flow, user: flow / 10, to_user, may_mark: true, ..packet(handle) };
             queues.enqueue(packet, &IDLE, || 0.0, |_, _| {});
         }
         let mut lcg = Lcg(5);
-        let sent = (0..2_000).map(|_| queues.dequeue(Time::ZERO, || lcg.draw(), |_, _| {}).expect("backlogged"));
+        let sent = (0..2_000)
+            .map(|_| queues.dequeue(Time::ZERO, || lcg.draw(), |_, _| {}).expect("backlogged"));
         sent.filter(|packet| packet.user == 0).count() as f64 / 2_000.0
     };
     let (by_host, by_flow) = (0.5, 10.0 / 11.0);
@@ -301,6 +311,24 @@ fn each_isolation_shares_by_what_it_names() {
             assert!((share - want).abs() < 0.01, "{isolation:?}, to the user {to_user}: {share}");
         }
     }
+}
+
+/// A customer of weight 3 with one flow against one of weight 1 with four.
+#[test]
+fn hosts_share_in_the_ratio_of_weights() {
+    let mut queues = isolating(Isolation::DualHost, 1514, u32::MAX);
+    let weights = vec![3.0, 1.0];
+    queues.know(&Users { weights, ..Users::default() });
+    for handle in 0..20_000 {
+        let flow = handle % 5;
+        let packet = Queued { flow, user: flow.min(1), may_mark: true, ..packet(handle) };
+        queues.enqueue(packet, &IDLE, || 0.0, |_, _| {});
+    }
+    let mut lcg = Lcg(5);
+    let sent = (0..4_000)
+        .map(|_| queues.dequeue(Time::ZERO, || lcg.draw(), |_, _| {}).expect("backlogged"));
+    let of_first = sent.filter(|packet| packet.user == 0).count();
+    assert!((2_950..=3_050).contains(&of_first), "{of_first}");
 }
 
 #[test]

@@ -99,7 +99,14 @@ mod tests {
     const NONE: [(u64, u64); 3] = [(0, 0); 3];
 
     fn ack(number: u64) -> Option<TcpAck> {
-        Some(TcpAck { connection: 1, number, echo: Time::ZERO, ecn: [false; 2], is_special: false, sack: NONE })
+        Some(TcpAck {
+            connection: 1,
+            number,
+            echo: Time::ZERO,
+            ecn: [false; 2],
+            is_special: false,
+            sack: NONE,
+        })
     }
 
     fn with(number: u64, change: impl FnOnce(&mut TcpAck)) -> Option<TcpAck> {

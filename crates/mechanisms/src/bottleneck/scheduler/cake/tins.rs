@@ -28,10 +28,12 @@ words! {
 impl Tins {
     /// Returns each tin's share of the rate, and its weight in unlimited mode.
     pub(super) fn shares(self) -> Vec<(f64, i64)> {
-        let eight = || (0..8).map(|number| {
-            let share = libm::pow(7.0 / 8.0, f64::from(number));
-            (share, ((256.0 * share) as i64).max(1))
-        });
+        let eight = || {
+            (0..8).map(|number| {
+                let share = libm::pow(7.0 / 8.0, f64::from(number));
+                (share, ((256.0 * share) as i64).max(1))
+            })
+        };
         match self {
             Tins::Besteffort => vec![(1.0, 65_535)],
             Tins::Diffserv3 => vec![(1.0, 1024), (1.0 / 16.0, 64), (0.25, 256)],
@@ -77,6 +79,8 @@ pub(super) struct Tin {
     /// Clock of the tin's share of the rate.
     pub(super) next: Time,
     pub(super) weight: i64,
+    /// Weights of customers; none if they are equal.
+    pub(super) weights: Vec<f64>,
     pub(super) deficit: i64,
     pub(super) flows: Vec<Flow>,
     /// Number of bulk flows by sending host, and by receiving host.
@@ -133,6 +137,7 @@ impl Tin {
             rate,
             next: Time::ZERO,
             weight,
+            weights: Vec::new(),
             deficit: 0,
             flows: Vec::new(),
             bulk: [Vec::new(), Vec::new()],
@@ -209,7 +214,9 @@ impl Tin {
             *looked = true;
             if self.flows[index as usize].deficit <= 0 {
                 self.next_turn(index, list, isolation, &mut draw);
-            } else if let Some(packet) = self.packet_of(index, now, accounting, &mut draw, &mut lose) {
+            } else if let Some(packet) =
+                self.packet_of(index, now, accounting, &mut draw, &mut lose)
+            {
                 return Some(packet);
             } else {
                 self.retire(index, list, now);
@@ -232,6 +239,12 @@ impl Tin {
             Isolation::TripleIsolate => self.bulk[0][from as usize].max(self.bulk[1][to as usize]),
             _ => 1,
         };
+        if !self.weights.is_empty() {
+            // The customer is at one end, and the servers' host at the other.
+            let weight = self.weights[from.max(to) as usize - 1];
+            let share = self.quantum as f64 * weight / f64::from(load.max(1)) + draw();
+            return (share as i64).max(1);
+        }
         match load {
             0 | 1 => self.quantum as i64,
             load => (self.quantum as f64 / f64::from(load) + draw()) as i64,
@@ -392,7 +405,10 @@ mod tests {
         assert_eq!(of(Tins::Diffserv4, &[tos4, af21, cs3, af41]), [2; 4]);
         assert_eq!(of(Tins::Diffserv4, &[cs4, cs5, va, ef, cs6, cs7]), [3; 6]);
         assert_eq!(of(Tins::Precedence, &[be, cs1, cs3, ef, cs7]), [0, 1, 3, 5, 7]);
-        assert_eq!(of(Tins::Diffserv8, &[le, cs1, be, af41, tos4, 16, ef, cs6]), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(
+            of(Tins::Diffserv8, &[le, cs1, be, af41, tos4, 16, ef, cs6]),
+            [0, 1, 2, 3, 4, 5, 6, 7]
+        );
         assert_eq!(of(Tins::Besteffort, &[be, ef, cs1]), [0; 3]);
     }
 }
