@@ -131,7 +131,7 @@ def compare(
         mechanisms=mechanisms, only=only,
     )  # fmt: skip
     if "" in named and not only:
-        raise UsageError("nothing to compare with: name settings, mechanisms or variants")
+        raise UsageError("against, mechanisms or [variants]: name something to compare with")
     results = simulate_all(
         named, seed=seed, replications=replications, until=until, at_most=at_most, jobs=jobs,
         progress=progress, executor=executor,
