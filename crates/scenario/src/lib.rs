@@ -8,6 +8,7 @@
 //!
 //! [`Scenario::parse`] finds all errors at once; a valid scenario always has a [`Plan`].
 
+mod buffers;
 mod check;
 mod choice;
 mod data_files;

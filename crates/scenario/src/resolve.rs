@@ -3,6 +3,7 @@
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
 
+use crate::buffers;
 use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
 use crate::plan::{AccessPlan, TcpPlan};
 use crate::value::OrOff;
@@ -27,6 +28,7 @@ pub(crate) fn resolve(mut file: File) -> File {
     for (_, user) in &mut file.users.entries {
         user.start = user.start.or(Some(start));
     }
+    buffers::resolve(&mut file);
     file
 }
 
