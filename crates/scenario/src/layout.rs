@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Span, Time};
+use tidegate_mechanisms::units::{Probability, Span, Time};
 
 use crate::file::{DelaysBy, File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
     AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan,
-    StagePlan, StartPlan, TcpPlan, UserPlan,
+    ShortFlows, StagePlan, StartPlan, TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
+use crate::traffic::PacketSizes;
 use crate::value::{HostJitter, OrOff};
 
 /// Returns the plan of a checked file.
@@ -94,7 +95,7 @@ fn add_flows(
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let kind = Arc::new(kind(file, user));
+    let kind = Arc::new(kind(file, user, network));
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
@@ -308,18 +309,55 @@ fn flow(
 }
 
 /// Returns the common properties of a group's flows.
-fn kind(file: &File, user: &User) -> FlowKind {
+fn kind(file: &File, user: &User, network: &Network) -> FlowKind {
     let tcp = tcp(file, user);
     let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
     let Start { from, to } = user.start.expect("resolved");
     FlowKind {
         packet_size: user.packet_size.unwrap_or(file.packet_size),
         start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
-        traffic: Arc::new(user.traffic.0.clone()),
+        traffic: Arc::new(traffic(file, user, network)),
         tcp,
         prices: file.price_encoding().filter(|_| reads_prices),
     }
 }
+
+/// Returns the traffic of a group, with a load turned into a time between arrivals.
+fn traffic(file: &File, user: &User, network: &Network) -> Traffic {
+    let mut traffic = user.traffic.0.clone();
+    if let Traffic::ShortFlows(own) = &mut traffic
+        && let Some(load) = own.load
+    {
+        let (from, to) = user.ends();
+        let path = network.path(from, to).expect("routes are checked on reading");
+        let links: Vec<_> = path.iter().map(|link| &network.links[*link as usize]).collect();
+        own.every = Some(every_at(file, user, &links, own, load));
+    }
+    traffic
+}
+
+/// Returns the time between two arrivals of each flow of a group that offers this load to the slowest of these links, or
+/// to its own if there are none.
+pub(crate) fn every_at(
+    file: &File,
+    user: &User,
+    links: &[&LinkPlan],
+    own: &ShortFlows,
+    load: Probability,
+) -> Span {
+    let shared = links.iter().map(|link| link.rate.as_bps()).min();
+    let rate = shared.unwrap_or_else(|| user.access_link(file).rate.as_bps());
+    let timestamps = user.tcp_options(file).is_some_and(|tcp| tcp.timestamps);
+    let full = user.packet_size.unwrap_or(file.packet_size).as_f64();
+    let headers = HEADER_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0.0 };
+    let flows = user.count.0 as f64 * user.flows.0 as f64;
+    own.every_at(load.0, rate as f64, flows, PacketSizes { full, headers }).max(Span::from_nanos(1))
+}
+
+/// Headers of IPv4 and TCP, bytes.
+const HEADER_BYTES: f64 = 40.0;
+/// TCP timestamps, padded (RFC 7323, appendix A).
+const TIMESTAMP_BYTES: f64 = 12.0;
 
 fn tcp(file: &File, user: &User) -> Option<Arc<TcpPlan>> {
     let over_tcp = user.traffic.0.is_over_tcp();

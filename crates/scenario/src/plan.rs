@@ -4,7 +4,7 @@
 //! such as "linux" exists only in the scenario crate.
 
 use std::fmt::{self, Display};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use tidegate_mechanisms::price::Encoding;
@@ -20,10 +20,14 @@ mod traced;
 pub use crate::file::DelaysBy;
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
-    Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Codec,
-    Counter, Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum,
-    MpegModel, NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality,
-    ShortFlows, Traffic, Transfer, Unknown, Updates, Video, VideoModel, WritesPlan,
+    Adaptation, Admission, AdmissionPlace, ArrivalTimes, Blind, BlindConex, BlindReEcn, Calls, Cbr,
+    CdfSizes, Codec, Counter, Distribution, Fetching, FlowSize, FlowSizes, FrameSizes, Frames,
+    GameSide, Gaming, Gateway, Greedy, GumbelVariation, Increase, LognormalSizes,
+    LognormalVariation, MeasuredSum, MpegModel, NonProbing, OnOff, PacketStream, Pages,
+    ParetoSizes, ParetoVariation, Patience, PausePlan, PriceAdaptation, Probing, Quality,
+    ShortFlows, Silence, SizePoints, Traffic, Transfer, Turns, Udp, UniformVariation, Unknown,
+    Updates, Variation, Video, VideoCall, VideoModel, VoiceCodec, Voip, WeibullVariation,
+    WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
@@ -124,6 +128,12 @@ impl Plan {
             None => (number, &self.flows[number]),
             Some(moved) => (self.moves[moved].flow, &self.moves[moved].path),
         }
+    }
+
+    /// Returns the flows of a group: indices into [`Plan::flows`].
+    pub fn flows_of_group(&self, group: usize) -> Range<usize> {
+        let before = |group| self.flows.partition_point(|flow| self.users[flow.user].group < group);
+        before(group)..before(group + 1)
     }
 
     /// Returns the name of a user in messages, such as `heavy.0`.

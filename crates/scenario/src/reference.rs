@@ -150,7 +150,10 @@ type KeyTables = (&'static str, String, Vec<(String, &'static str, &'static [Par
 fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) {
     for parameter in parameters {
         let (about, kinds) = match parameter.kind {
-            Kind::Choice(Alternatives { about, kinds, .. }) => {
+            Kind::Choice(Alternatives { about, kinds, .. })
+            | Kind::PlainOrTable {
+                table: &Kind::Choice(Alternatives { about, kinds, .. }), ..
+            } => {
                 let named =
                     |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
                         [] => (format!("`\"{name}\"`"), about, parameters),

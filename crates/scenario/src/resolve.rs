@@ -4,7 +4,7 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
 
 use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
-use crate::plan::{AccessPlan, TcpPlan};
+use crate::plan::{AccessPlan, TcpPlan, Traffic};
 use crate::value::OrOff;
 
 /// Returns the file with everything that the plan needs.
@@ -25,9 +25,17 @@ pub(crate) fn resolve(mut file: File) -> File {
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
     for (_, user) in &mut file.users.entries {
+        let start = if has_given_times(&user.traffic.0) { AT_ONCE } else { start };
         user.start = user.start.or(Some(start));
     }
     file
+}
+
+/// Start of flows whose transfers have given times.
+const AT_ONCE: Start = Start { from: Span::ZERO, to: Span::ZERO };
+
+fn has_given_times(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::ShortFlows(own) if own.arrivals.is_some())
 }
 
 /// Returns the default start: uniform over the first second, or over the warm-up (or, without one, the run) if shorter.

@@ -12,8 +12,10 @@ use tidegate_simulator::run;
 /// Returns all combinations as lines of a scenario's `[tcp]`.
 fn senders() -> impl Iterator<Item = (String, bool)> {
     let recoveries = ["sack", "rack", "fack", "newreno", "reno"];
-    let controls =
-        ["reno", "cubic", "dctcp", "prague", "vegas", "compound", "ledbat", "bbr", "bbr3"];
+    let controls = [
+        "reno", "cubic", "dctcp", "prague", "vegas", "compound", "ledbat", "bic", "htcp", "hybla",
+        "westwood", "bbr", "bbr3",
+    ];
     let crosses = recoveries.into_iter().flat_map(move |recovery| {
         controls.into_iter().flat_map(move |control| {
             [(false, "off"), (false, "40 ms"), (true, "off"), (true, "40 ms")]

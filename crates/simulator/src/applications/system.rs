@@ -1,5 +1,7 @@
 //! Services that the system offers to an application.
 
+use std::ops::Range;
+
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 
@@ -254,6 +256,24 @@ impl System<'_, '_> {
         Bytes::new(
             connection.map_or(0, |connection| connection.forward.sender.acknowledged_bytes()),
         )
+    }
+
+    /// Returns the flow's position among the flows of its group, and the number of these.
+    pub fn turn_in_group(&self) -> (usize, usize) {
+        let group = self.group();
+        (self.route.flow as usize - group.start, group.len())
+    }
+
+    /// Wakes all flows of the group now.
+    pub fn wake_group(&mut self) {
+        for flow in self.group() {
+            self.sim.timers.push(self.sim.now, Wake::Application(flow as u32));
+        }
+    }
+
+    fn group(&self) -> Range<usize> {
+        let whole = self.route.whole;
+        whole.flows_of_group(whole.users[self.route.plan.user].group)
     }
 
     /// Records a finished transfer.
