@@ -16,7 +16,10 @@ pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     let mut lines = Vec::new();
     for flow in &plan.flows {
         let smallest = SMALLEST_PROBE + if flow.carries_signal(plan) { ACTIVITY_BYTES } else { 0 };
-        let found = refused(&flow.traffic, ip, smallest).into_iter();
+        let stops = flow
+            .stop
+            .map(|_| "the lab does not stop flows before the run ends; remove stop".to_owned());
+        let found = refused(&flow.traffic, ip, smallest).into_iter().chain(stops);
         lines.extend(found.map(|line| format!("{}: {line}", plan.user_name(flow.user))));
     }
     lines.dedup();

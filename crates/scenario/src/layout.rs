@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Probability, Span, Time};
+use tidegate_mechanisms::units::{Probability, Span, Spans, Time};
 
 use crate::file::{DelaysBy, File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
@@ -12,7 +12,7 @@ use crate::plan::{
     ShortFlows, StagePlan, StartPlan, TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
-use crate::traffic::PacketSizes;
+use crate::traffic::{PacketSizes, Variation};
 use crate::value::{HostJitter, OrOff};
 
 /// Returns the plan of a checked file.
@@ -61,7 +61,7 @@ fn add_group(
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
-    let own = OwnLinks::of(file, user);
+    let own = OwnLinks::of(file, user, access_delays(file, network, user));
     let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
@@ -210,7 +210,8 @@ struct OwnLinks {
 }
 
 impl OwnLinks {
-    fn of(file: &File, user: &User) -> Self {
+    /// `delays` are those of the users' access links, in rotation.
+    fn of(file: &File, user: &User, delays: Spans) -> Self {
         let plain = |end: &str, link: AccessPlan| {
             let AccessPlan { rate, delay, buffer } = link;
             let plain =
@@ -218,7 +219,8 @@ impl OwnLinks {
             delay.0.into_iter().map(plain).collect()
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
-        let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
+        let access = Some(AccessPlan { delay: delays, ..user.access_link(file) });
+        let access = access.filter(|_| at != Some(AtHosts::Sending));
         let receiver_access =
             user.receiver_access_link(file).filter(|_| at != Some(AtHosts::Receiving));
         OwnLinks {
@@ -312,14 +314,41 @@ fn flow(
 fn kind(file: &File, user: &User, network: &Network) -> FlowKind {
     let tcp = tcp(file, user);
     let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
-    let Start { from, to } = user.start.expect("resolved");
+    let planned = |Start { from, to, spread }: Start| StartPlan {
+        from: Time::ZERO + from,
+        to: Time::ZERO + to,
+        spread,
+    };
     FlowKind {
         packet_size: user.packet_size.unwrap_or(file.packet_size),
-        start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
+        start: planned(user.start.expect("resolved")),
+        stop: user.stop.map(planned),
         traffic: Arc::new(traffic(file, user, network)),
         tcp,
         prices: file.price_encoding().filter(|_| reads_prices),
     }
+}
+
+/// Returns the delays of the access links of a group's users, in rotation.
+fn access_delays(file: &File, network: &Network, user: &User) -> Spans {
+    let Some(round_trip) = &user.round_trip else { return user.access_link(file).delay };
+    let rest = rest_of_round_trip(file, network, user);
+    let half = |number| {
+        let left = round_trip.of_user(number).as_nanos().saturating_sub(rest.as_nanos());
+        Span::from_nanos(left / 2)
+    };
+    let count = if round_trip.varies == Variation::Fixed { 1 } else { user.count.count() };
+    Spans((0..count.max(1)).map(half).collect())
+}
+
+/// Returns the delay of a group's path in both directions without its access links.
+pub(crate) fn rest_of_round_trip(file: &File, network: &Network, user: &User) -> Span {
+    let (from, to) = user.ends();
+    let links = [(from, to), (to, from)].map(|(from, to)| network.path(from, to));
+    let links = links.into_iter().flatten().flatten();
+    let shared = links.map(|link| network.links[link as usize].delay.as_nanos()).sum::<u64>();
+    let far = user.receiver_access_link(file).and_then(|link| link.delay.0.into_iter().min());
+    Span::from_nanos(shared + 2 * far.map_or(0, Span::as_nanos))
 }
 
 /// Returns the traffic of a group, with a load turned into a time between arrivals.

@@ -17,7 +17,7 @@ mod paths;
 mod tcp;
 mod traced;
 
-pub use crate::file::DelaysBy;
+pub use crate::file::{DelaysBy, Spread};
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
     Adaptation, Admission, AdmissionPlace, ArrivalTimes, Blind, BlindConex, BlindReEcn, Calls, Cbr,
@@ -136,6 +136,18 @@ impl Plan {
         before(group)..before(group + 1)
     }
 
+    /// Returns the start or the stop of a flow; `uniform` draws from [0, 1) where times are random.
+    pub fn time_of(&self, flow: usize, when: StartPlan, uniform: impl FnOnce() -> f64) -> Time {
+        let share = match when.spread {
+            Spread::Random => uniform(),
+            Spread::Even => {
+                let group = self.flows_of_group(self.users[self.flows[flow].user].group);
+                (flow - group.start) as f64 / group.len() as f64
+            }
+        };
+        when.from + Span::from_secs_f64(share * when.to.since(when.from).as_secs())
+    }
+
     /// Returns the name of a user in messages, such as `heavy.0`.
     pub fn user_name(&self, user: usize) -> String {
         let UserPlan { group, number, .. } = self.users[user];
@@ -217,6 +229,8 @@ pub struct FlowKind {
     pub packet_size: Bytes,
     /// Start time.
     pub start: StartPlan,
+    /// Time from which on its application does nothing more.
+    pub stop: Option<StartPlan>,
     /// Traffic.
     pub traffic: Arc<Traffic>,
     /// TCP options; `None` for UDP.
@@ -245,11 +259,13 @@ impl FlowPlan {
     }
 }
 
-/// Start time of a flow: uniformly distributed between two points (which may be equal).
+/// Start or stop of the flows of a group, between two points of time (which may be equal).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartPlan {
-    /// Earliest start.
+    /// Earliest time.
     pub from: Time,
-    /// Latest start.
+    /// Latest time.
     pub to: Time,
+    /// How the times of the flows are spread.
+    pub spread: Spread,
 }

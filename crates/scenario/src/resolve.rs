@@ -32,7 +32,7 @@ pub(crate) fn resolve(mut file: File) -> File {
 }
 
 /// Start of flows whose transfers have given times.
-const AT_ONCE: Start = Start { from: Span::ZERO, to: Span::ZERO };
+const AT_ONCE: Start = Start::at(Span::ZERO);
 
 fn has_given_times(traffic: &Traffic) -> bool {
     matches!(traffic, Traffic::ShortFlows(own) if own.arrivals.is_some())
@@ -41,7 +41,7 @@ fn has_given_times(traffic: &Traffic) -> bool {
 /// Returns the default start: uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
 fn default_start(warm_up: Span, duration: Span) -> Start {
     let whole = if warm_up == Span::ZERO { duration } else { warm_up };
-    Start { from: Span::ZERO, to: whole.min(Span::from_secs(1)) }
+    Start { to: whole.min(Span::from_secs(1)), ..AT_ONCE }
 }
 
 /// Returns the smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.

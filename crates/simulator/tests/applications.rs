@@ -447,3 +447,54 @@ fn large_frames_are_cut_into_packets() {
     assert_eq!(output.flows.packets_sent[0], 50 * 14);
     assert_eq!(output.flows.throughput_bps[0] * 400.0 / 8.0, 50.0 * 20e3);
 }
+
+const RAMP: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+host_jitter = "off"
+sample_interval = "100 ms"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "10 ms"
+buffer = "50 packets"
+[users.many]
+flows = 4
+traffic = { kind = "transfer", size = "100 MB" }
+start = { from = "1 s", to = "5 s", spread = "even" }
+[users.stops]
+stop = "3 s"
+start = "0 s"
+[users.calls]
+flows = 2
+traffic = { kind = "udp", rate = "100 kb/s", size = "250 B", intervals = "fixed" }
+start = "0 s"
+stop = { from = "4 s", to = "8 s", spread = "even" }
+"#;
+
+/// Flows start at equal distances, in their order. A flow that has stopped sends nothing once what was under way has
+/// arrived, and a transfer that was cut stays unfinished.
+#[test]
+fn groups_start_and_stop_by_a_ramp() {
+    let output = run(&plan_with(RAMP, &[("drain_limit", "\"0 s\"")]), 1);
+    let starts: Vec<_> = output.transfers.start_s.clone();
+    assert_eq!(starts, [1.0, 2.0, 3.0, 4.0]);
+    let rates = |group: u32, from_s: f64, to_s: f64| -> Vec<f64> {
+        let series = &output.group_series;
+        let rows = (0..series.time_s.len())
+            .filter(|row| series.group[*row] == group)
+            .filter(|row| (from_s..to_s).contains(&(series.time_s[*row] - 1e-6)));
+        rows.map(|row| series.throughput_bps[row]).collect()
+    };
+    assert!(rates(1, 0.5, 0.9).iter().all(|rate| *rate > 5e6), "it has the link alone");
+    assert!(rates(1, 3.3, 10.0).iter().all(|rate| *rate == 0.0), "it has stopped");
+    for (from_s, to_s, want) in [(1.0, 3.9, 200e3), (4.3, 5.9, 100e3), (6.3, 10.0, 0.0)] {
+        let got = rates(2, from_s, to_s);
+        let mean = got.iter().sum::<f64>() / got.len() as f64;
+        assert!((mean - want).abs() <= 0.04 * want, "{from_s} s: {mean} bit/s, not {want}");
+    }
+    let cut = [("users.many.stop", "\"6 s\""), ("drain_limit", "\"60 s\"")];
+    let output = run(&plan_with(RAMP, &cut), 1);
+    assert!(output.transfers.completion_s.iter().all(|took| took.is_nan()));
+    assert!(output.simulated_s < 11.0, "nothing is waited for: {} s", output.simulated_s);
+}

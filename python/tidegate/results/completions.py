@@ -100,7 +100,8 @@ def _blocks(transfers: dict[str, NDArray[Any]], group: int) -> dict[str, float]:
     begin = np.full(block[-1] + 1, np.inf)
     np.minimum.at(begin, block, first)
     end = np.zeros(block[-1] + 1)
-    np.maximum.at(end, block, first + took[order])
+    with np.errstate(invalid="ignore"):  # a transfer that has not ended: neither has its block
+        np.maximum.at(end, block, first + took[order])
     return statistics(end - begin, np.full(len(begin), np.nan))
 
 

@@ -107,7 +107,7 @@ impl Westwood {
             return;
         };
         *counted += ack.acked;
-        let took = ack.now - *since;
+        let took = ack.now.since(*since);
         let Some(rtt) = ack.srtt else { return };
         if took <= rtt.max(SHORTEST_SAMPLE) {
             return;

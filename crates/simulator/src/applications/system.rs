@@ -42,6 +42,8 @@ pub struct FlowRecord {
     /// Connection closed last. It is kept to answer late packets.
     pub closed: Option<ConnectionId>,
     random: Option<Box<Stream>>,
+    /// Whether the flow has stopped: its application gets no more events.
+    pub stopped: bool,
 }
 
 /// Totals over the released connections of a flow.
@@ -208,6 +210,16 @@ impl System<'_, '_> {
     pub fn stop(&mut self, at: End, id: ConnectionId) {
         self.send(at, id, TcpSender::stop);
         self.ended.push(id);
+    }
+
+    /// Ends the data of both ends of a connection, as [`Self::stop`].
+    pub fn stop_both(&mut self, id: ConnectionId) {
+        let connection = self.connections.get(self.route.flow, id);
+        let writes_back = connection.is_some_and(|own| own.backward.is_some());
+        self.stop(End::Sender, id);
+        if writes_back {
+            self.stop(End::Receiver, id);
+        }
     }
 
     /// Gives one end of a connection unlimited data from now on.
