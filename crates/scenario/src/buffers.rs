@@ -49,7 +49,9 @@ pub(crate) fn queues(file: &File) -> Vec<Queue<'_>> {
             buffer: own.line.buffer,
         });
     }
-    for (lot, hop) in file.parking_lot.iter().flat_map(|lot| (0..lot.hops.count()).map(move |hop| (lot, hop))) {
+    for (lot, hop) in
+        file.parking_lot.iter().flat_map(|lot| (0..lot.hops.count()).map(move |hop| (lot, hop)))
+    {
         queues.push(Queue {
             path: vec!["parking_lot"],
             links: [format!("r{hop}-r{}", hop + 1), format!("r{}-r{hop}", hop + 1)],
@@ -121,7 +123,9 @@ pub(crate) fn resolve(file: &mut File) {
                 _ => None,
             };
             let size = match queue.buffer {
-                None => Some(queue.mechanisms.scheduler.default_buffer(queue.rate, file.packet_size)),
+                None => {
+                    Some(queue.mechanisms.scheduler.default_buffer(queue.rate, file.packet_size))
+                }
                 Some(size) => size.at(queue.rate, longest),
             };
             let size = size.map(BufferSize::Length).or(queue.buffer);
@@ -243,7 +247,8 @@ mod tests {
     #[test]
     fn without_a_buffer_a_scheduler_has_that_of_its_qdisc() {
         let of = |rate: &str, rest: &str| {
-            let text = format!("version = 1\nusers.a = {{}}\n[bottleneck]\nrate = \"{rate}\"\n{rest}");
+            let text =
+                format!("version = 1\nusers.a = {{}}\n[bottleneck]\nrate = \"{rate}\"\n{rest}");
             buffer_of(&text, "bottleneck")
         };
         assert_eq!(of("10 Mb/s", ""), QueueLength::Packets(100));

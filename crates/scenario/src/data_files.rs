@@ -48,7 +48,7 @@ pub(crate) fn named(text: &str, overrides: &[(String, String)]) -> Vec<DataFile>
 /// Finds the files of a scenario, or of what a variant at `path` replaces in it.
 fn of_scenario(document: &Table, path: &[String], files: &mut Vec<DataFile>) {
     let groups = document.get("users").and_then(table).map(|users| users.0.as_slice());
-    files.extend(groups.unwrap_or_default().iter().filter_map(|group| of_group(group, path)));
+    files.extend(groups.unwrap_or_default().iter().flat_map(|group| of_group(group, path)));
     for name in LINKS {
         if let Some(links) = document.get(name).and_then(table) {
             of_links(links, &mut [path, &[name.to_owned()]].concat(), files);
@@ -74,13 +74,22 @@ fn of_links(links: &Table, path: &mut Vec<String>, files: &mut Vec<DataFile>) {
     }
 }
 
-fn of_group((name, group): &(String, Node), path: &[String]) -> Option<DataFile> {
-    let traffic = table(group)?.get("traffic").and_then(table)?;
-    let frames = traffic.get("frames")?;
-    let Value::Text(file) = &frames.value else { return None };
-    let own = ["users", name, "traffic", "frames"].map(str::to_owned);
-    let (key, by_file) = (crate::toml_text::dotted(&[path, &own].concat()), frames.at.is_some());
-    file.ends_with(ENDING).then(|| DataFile { key, name: file.clone(), by_file })
+/// Keys of a group's traffic that may name a file.
+const OF_TRAFFIC: [&[&str]; 3] = [&["frames"], &["arrivals"], &["size", "points"]];
+
+fn of_group((name, group): &(String, Node), path: &[String]) -> Vec<DataFile> {
+    let Some(traffic) = table(group).and_then(|group| group.get("traffic")) else {
+        return Vec::new();
+    };
+    let named = |keys: &&[&str]| {
+        let node = keys.iter().try_fold(traffic, |node, key| table(node)?.get(key))?;
+        let Value::Text(file) = &node.value else { return None };
+        let group = ["users", name, "traffic"];
+        let own: Vec<_> = group.iter().chain(*keys).map(|&key| key.to_owned()).collect();
+        let (key, by_file) = (crate::toml_text::dotted(&[path, &own].concat()), node.at.is_some());
+        file.ends_with(ENDING).then(|| DataFile { key, name: file.clone(), by_file })
+    };
+    OF_TRAFFIC.iter().filter_map(named).collect()
 }
 
 fn table(node: &Node) -> Option<&Table> {
@@ -112,6 +121,11 @@ mod tests {
         let c = file("users.c.traffic.frames", "c.csv", false);
         let whole = ("users.c.traffic", "{ kind = \"frames\", frames = \"c.csv\" }");
         assert_eq!(files(&[whole]), [a, c]);
+        let [sizes, times] = ["users.c.traffic.size.points", "users.c.traffic.arrivals"];
+        let whole = "{ size = { kind = \"cdf\", points = \"s.csv\" }, arrivals = \"t.csv\" }";
+        let [s, t] = [(sizes, "s.csv"), (times, "t.csv")].map(|(key, name)| file(key, name, false));
+        let a = file("users.a.traffic.frames", "a.csv", true);
+        assert_eq!(files(&[("users.c.traffic", whole)]), [a, t, s]);
         assert_eq!(files(&[("users.zz.flows", "1"), ("name", "x.csv")]), []);
         assert_eq!(named("frames = \"a.csv", &[]), []);
     }

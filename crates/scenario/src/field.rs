@@ -4,7 +4,9 @@
 //! Reader, writer and JSON Schema are all generated from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens,
+};
 
 use crate::document::{Node, Table, Value};
 use crate::issue::{MAX_ERRORS, nearest};

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Alternatives, Form, Kind};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 use crate::field::Field;

@@ -538,3 +538,47 @@ fn a_variant_is_the_file_with_its_keys_replaced() {
     assert_eq!(written.variants().collect::<Vec<_>>(), ["as-it-is", "fair"]);
     assert!(Scenario::parse_variant(&text, &[], Some("other")).is_err());
 }
+
+/// The quantiles of 1,000 users cover the distribution: mean 80 ms, median 80 ms · exp(−σ²/2), and each delay is one way of
+/// what the bottleneck leaves. A user's delay does not depend on the number of others.
+#[test]
+fn round_trips_of_a_group_follow_their_distribution() {
+    let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n[users.a]\n";
+    let users = |count: &str, round_trip: &str| {
+        let plan = plan_with(text, &[("users.a.count", count), ("users.a.round_trip", round_trip)]);
+        let delay = |link: &u32| plan.links[*link as usize].delay.as_secs();
+        let round_trip = |flow: &tidegate_scenario::plan::FlowPlan| {
+            flow.forward.iter().chain(&flow.reverse).map(delay).sum::<f64>()
+        };
+        plan.flows.iter().map(round_trip).collect::<Vec<f64>>()
+    };
+    let spread = "{ mean = \"80 ms\", varies = { kind = \"lognormal\", sigma = 0.5 } }";
+    let all = users("1000", spread);
+    let mean = all.iter().sum::<f64>() / 1000.0;
+    assert!((mean / 0.080 - 1.0).abs() < 0.01, "{mean}");
+    let below = all.iter().filter(|rtt| **rtt < 0.080 * (-0.125f64).exp()).count();
+    assert!((495..=505).contains(&below), "{below}");
+    assert_eq!(users("3", spread), all[..3]);
+    assert!(users("2", "\"40 ms\"").iter().all(|rtt| (rtt - 0.040).abs() < 1e-8));
+    // The bottleneck's 10 ms are left where a draw is shorter.
+    let wide = users("1000", "{ mean = \"20 ms\", varies = \"exponential\" }");
+    let least = wide.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((least - 0.010).abs() < 1e-8, "{least}");
+}
+
+#[test]
+fn times_and_round_trips_that_cannot_be_are_refused() {
+    let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n[users.a]\n";
+    for (key, value, message) in [
+        (
+            "users.a.round_trip",
+            "\"9 ms\"",
+            "users.a.round_trip: the rest of the path takes 10.000 ms",
+        ),
+        ("users.a.stop", "\"200 ms\"", "users.a.stop: is before the last flow of the group starts"),
+    ] {
+        let overrides = [(key.to_owned(), value.to_owned())];
+        let found = Scenario::parse(text, &overrides).expect_err("is refused");
+        assert!(found.iter().any(|error| error.to_string().contains(message)), "{found:#?}");
+    }
+}

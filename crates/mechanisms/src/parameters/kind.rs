@@ -2,8 +2,8 @@
 
 use super::{Choice, Parameter, ParameterError};
 use crate::units::{
-    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 /// A value of a parameter.

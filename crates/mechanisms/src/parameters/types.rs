@@ -4,8 +4,8 @@ use core::ops::Deref;
 
 use super::{Alternatives, Choice, DefaultValue, Form, Kind, ParameterValue, Parameters};
 use crate::units::{
-    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens, Whole,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens, Whole,
 };
 
 /// Type of a parameter.

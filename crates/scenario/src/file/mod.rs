@@ -11,6 +11,7 @@ pub use delays::DelaysBy;
 pub(crate) use link::*;
 pub(crate) use mobile::*;
 pub(crate) use stack::*;
+pub use user::Spread;
 pub(crate) use user::*;
 
 pub(crate) use crate::profile::Profile;

@@ -41,8 +41,7 @@ fn is_short(file: &File, network: &Network, queue: &Queue) -> Option<String> {
     };
     let users = file.users.entries.iter().map(|(_, user)| user).filter(fills);
     let trips = users.filter_map(|user| Some((user, Trip::of(file, user, network)?)));
-    let crossing: Vec<_> =
-        trips.filter(|(_, trip)| queue.is_on(&trip.there, network)).collect();
+    let crossing: Vec<_> = trips.filter(|(_, trip)| queue.is_on(&trip.there, network)).collect();
     let flows: u64 = crossing.iter().map(|(user, _)| user.count.0 * user.flows.0).sum();
     let longest = crossing.iter().map(|(_, trip)| trip.time).max()?;
     let buffer = length(queue.buffer);

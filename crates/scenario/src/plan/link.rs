@@ -11,7 +11,9 @@ use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{BufferSize, Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole,
+};
 
 use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
