@@ -171,8 +171,8 @@ GROUPS = TableSchema(
 
 COMPLETIONS = TableSchema(
     "completions",
-    "One row per group and power of ten of the size of its transfers: flow completion times. Groups "
-    "whose transfers have a barrier have one more row, for their blocks.",
+    "One row per group and power of ten of the size of its transfers: flow completion times. "
+    "Groups whose transfers have a barrier have one more row, for their blocks.",
     _declared(
         ("group", "dictionary", "", "Name of the group."),
         ("size_class", "string", "", "Sizes of the transfers: from, to below; `block` for blocks."),
