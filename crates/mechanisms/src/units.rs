@@ -38,6 +38,20 @@ pub enum QueueLength {
     Bytes(Bytes),
 }
 
+/// Room for waiting packets at a link, as a scenario states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferSize {
+    /// Packets or bytes.
+    Length(QueueLength),
+    /// What the link sends in this time.
+    Time(Span),
+    /// Bandwidth-delay products: the link's rate times the round-trip time of its users.
+    Bdp {
+        /// Number of thousandths.
+        thousandths: u64,
+    },
+}
+
 /// Points (queue length in packets, probability) of a function, ascending.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points(pub Vec<(f64, f64)>);
@@ -112,6 +126,28 @@ pub enum OrOff {
     /// This duration.
     On(Span),
 }
+
+impl BufferSize {
+    /// Returns the packets or bytes on a link of this rate. `round_trip` is that of its users; without one, `None` for
+    /// bandwidth-delay products.
+    pub fn at(self, rate: Rate, round_trip: Option<Span>) -> Option<QueueLength> {
+        let sent_in = |time: Span, thousandths: u64| {
+            let bits_ns = u128::from(rate.as_bps()) * u128::from(time.as_nanos());
+            let bytes = bits_ns * u128::from(thousandths) / (8_000 * u128::from(NANOS_PER_SEC));
+            QueueLength::Bytes(Bytes::new(bytes.clamp(1, LARGEST_BUFFER) as u64))
+        };
+        match self {
+            BufferSize::Length(length) => Some(length),
+            BufferSize::Time(time) => Some(sent_in(time, 1_000)),
+            BufferSize::Bdp { thousandths } => {
+                round_trip.map(|round_trip| sent_in(round_trip, thousandths))
+            }
+        }
+    }
+}
+
+/// Upper limit of buffers, bytes.
+const LARGEST_BUFFER: u128 = 1_000_000_000_000_000;
 
 impl OrOff {
     /// Returns the duration, if there is one.
@@ -313,6 +349,16 @@ impl fmt::Display for QueueLength {
                 let (step, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[3]);
                 write!(f, "{} {unit}", bytes / step)
             }
+        }
+    }
+}
+impl fmt::Display for BufferSize {
+    /// Formats as in scenario files.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            BufferSize::Length(length) => length.fmt(f),
+            BufferSize::Time(time) => time.fmt(f),
+            BufferSize::Bdp { thousandths } => write!(f, "{} BDP", thousandths as f64 / 1e3),
         }
     }
 }

@@ -158,7 +158,7 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -
         Kind::Rate | Kind::RateOrOutage => "_bps",
         Kind::Span | Kind::Spans | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
-        Kind::QueueLength | Kind::Tokens | Kind::TokenRate => {
+        Kind::QueueLength | Kind::Buffer | Kind::Tokens | Kind::TokenRate => {
             return set_in_packets_or_bytes(all, name, kind, value);
         }
         _ => "",
@@ -217,6 +217,7 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: ParameterValue) -
         ) => py.None(),
         (
             ParameterValue::QueueLength(_)
+            | ParameterValue::Buffer(_)
             | ParameterValue::Tokens(_)
             | ParameterValue::TokenRate(_),
             _,

@@ -3,9 +3,10 @@
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
+use crate::buffers;
 use crate::document::Table;
 use crate::field::{Reader, UnlocatedDiagnostic};
-use crate::file::{Access, File, Tcp, User, packet_size_error};
+use crate::file::{Access, File, ParkingLot, Tcp, User, packet_size_error};
 use crate::issue::nearest;
 use crate::layout;
 use crate::load;
@@ -16,7 +17,7 @@ use crate::prices;
 use crate::resolve::AtHosts;
 use crate::routes;
 use crate::tunnels;
-use crate::value::OrOff;
+use crate::value::{OneOrEach, OrOff};
 
 /// Limits of what a run can hold in memory.
 const MAX_FLOWS: u64 = 1_000_000;
@@ -150,20 +151,25 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
             reader.within(name, |reader| user_group(file, user, network, reader));
         }
     });
+    if reader.errors.is_empty() {
+        buffers::check(file, reader);
+    }
 }
 
 fn can_be_searched(file: &File, network: &Network, reader: &mut Reader) -> bool {
+    let found = searches(file, network);
+    found.map_err(|message| reader.error_at("users", message)).is_ok()
+}
+
+/// Whether the paths of all groups may be searched for. Fails with the reason.
+pub(crate) fn searches(file: &File, network: &Network) -> Result<(), String> {
     let (groups, links) = (file.users.entries.len(), network.links.len());
     let moves: usize = file.users.entries.iter().map(|(_, user)| user.moves.0.len()).sum();
-    let fits = (groups + moves).saturating_mul(links) <= MAX_SEARCHED;
-    if !fits {
-        let moves = if moves > 0 { format!(" with {moves} moves") } else { String::new() };
-        let message = format!(
-            "{groups} groups{moves} over {links} links; at most {MAX_SEARCHED} pairs of them"
-        );
-        reader.error_at("users", message);
+    if (groups + moves).saturating_mul(links) <= MAX_SEARCHED {
+        return Ok(());
     }
-    fits
+    let moves = if moves > 0 { format!(" with {moves} moves") } else { String::new() };
+    Err(format!("{groups} groups{moves} over {links} links; at most {MAX_SEARCHED} pairs of them"))
 }
 
 fn times(file: &File, reader: &mut Reader) {
@@ -214,19 +220,19 @@ fn packets(file: &File, reader: &mut Reader) {
         reader.nested(path, |reader| holds(buffer, largest, reader));
     };
     if let Some(bottleneck) = &file.bottleneck {
-        holds_packet(&["bottleneck"], bottleneck.line.buffer);
+        holds_packet(&["bottleneck"], bottleneck.line.buffer());
     }
     if let Some(lot) = &file.parking_lot {
-        let hops = 0..lot.buffer.len().unwrap_or(1);
-        hops.for_each(|hop| holds_packet(&["parking_lot"], lot.buffer.at(hop)));
+        let hops = 0..lot.buffer.as_ref().and_then(OneOrEach::len).unwrap_or(1);
+        hops.for_each(|hop| holds_packet(&["parking_lot"], lot.buffer_at(hop)));
     }
     if let Some(mobile) = &file.mobile {
-        holds_packet(&["mobile"], mobile.line.buffer);
+        holds_packet(&["mobile"], mobile.line.buffer());
         holds_packet(&["mobile", "wired"], mobile.wired().buffer);
         holds_packet(&["mobile", "radio"], mobile.radio().buffer);
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        holds_packet(&["links", name], link.line.buffer);
+        holds_packet(&["links", name], link.line.buffer());
     }
     for (key, link) in [("access", &file.access), ("receiver_access", &file.receiver_access)] {
         let buffer = link.as_ref().and_then(Access::buffer);
@@ -284,7 +290,7 @@ fn links_fit(file: &File, reader: &mut Reader) {
 }
 
 /// Returns the network, unless one of its links is invalid: then routes are unknown.
-fn network_if_known(file: &File) -> Option<Network> {
+pub(crate) fn network_if_known(file: &File) -> Option<Network> {
     let topologies = [
         file.bottleneck.is_some(),
         file.parking_lot.is_some(),
@@ -293,10 +299,7 @@ fn network_if_known(file: &File) -> Option<Network> {
     ];
     let one = topologies.iter().filter(|set| **set).count() == 1;
     let complete = file.links.as_ref().is_none_or(|links| links.complete);
-    let lists_fit = file.parking_lot.as_ref().is_none_or(|lot| {
-        let lens = [lot.rate.len(), lot.delay.len(), lot.buffer.len()];
-        lens.iter().flatten().all(|len| *len == lot.hops.count())
-    });
+    let lists_fit = file.parking_lot.as_ref().is_none_or(ParkingLot::has_all);
     let packets_fit = packet_size_error(file.packet_size).is_none();
     (one && complete && lists_fit && packets_fit).then(|| Network::of(file))
 }

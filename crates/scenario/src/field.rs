@@ -4,7 +4,9 @@
 //! Reader, writer and JSON Schema are all generated from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens,
+};
 
 use crate::document::{Node, Table, Value};
 use crate::issue::{MAX_ERRORS, nearest};
@@ -281,6 +283,31 @@ impl Field for QueueLength {
                 "type": "string",
                 "pattern": format!("^[0-9]+ *packets?$|{}", SIZE.pattern()),
                 "examples": [PACKETS.example, "75 kB"],
+            })
+        })
+    }
+}
+
+impl Field for BufferSize {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text = reader.text(
+            node,
+            "a buffer with a unit, e.g. \"50 packets\", \"75 kB\", \"50 ms\" or \"1 BDP\"",
+        )?;
+        match quantity::parse_buffer(text) {
+            Ok(size) => Some(size),
+            Err((message, near)) => reader.error_near(message, near),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Text(quantity::write_buffer(*self))
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        definitions.refer("Buffer", |_| {
+            json!({
+                "type": "string",
+                "pattern": quantity::buffer_pattern(),
+                "examples": [PACKETS.example, "75 kB", "50 ms", "1 BDP"],
             })
         })
     }

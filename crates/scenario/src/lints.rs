@@ -3,6 +3,7 @@
 mod background;
 mod beyond;
 mod declared;
+mod short_buffers;
 mod willing;
 
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
@@ -28,6 +29,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     declared::of(file, &network, &crossing, &mut reader);
     beyond::of(file, &mut reader);
     background::of(file, &network, &mut reader);
+    short_buffers::of(file, &network, &mut reader);
     willing::of(file, &network, &crossing, &mut reader);
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));

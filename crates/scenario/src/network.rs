@@ -113,7 +113,7 @@ impl Network {
             let (from, to) = (format!("r{hop}"), format!("r{}", hop + 1));
             let (rate, delay) = (file.rate.at(hop), file.delay.at(hop));
             let name = format!("{from}-{to}");
-            let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
+            let plain = LinkPlan::plain(name, rate, delay, file.buffer_at(hop), packet_size);
             let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
             let back = reverse_link(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
@@ -211,7 +211,7 @@ fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams>
 }
 
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
-    LinkPlan::on_line(name, &line.rate, &line.delay, line.buffer, packet_size)
+    LinkPlan::on_line(name, &line.rate, &line.delay, line.buffer(), packet_size)
 }
 
 /// Returns a reverse link with its settings, monitored if its rate follows a trace.

@@ -8,8 +8,8 @@ use tidegate_mechanisms::parameters::{
 };
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 use crate::document::{Node, Table, Value};
@@ -254,6 +254,7 @@ pub(crate) fn default_value(kind: Kind, text: &'static str) -> Value {
         | Kind::Spans
         | Kind::Bytes
         | Kind::QueueLength
+        | Kind::Buffer
         | Kind::OrOff => text.into(),
         Kind::Tokens | Kind::TokenRate => text.into(),
         Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
@@ -299,6 +300,7 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
         Kind::Spans => Spans::read(node, reader).map(Parameter::Spans),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
         Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
+        Kind::Buffer => BufferSize::read(node, reader).map(Parameter::Buffer),
         Kind::Tokens => Tokens::read(node, reader).map(Parameter::Tokens),
         Kind::TokenRate => TokenRate::read(node, reader).map(Parameter::TokenRate),
         Kind::Probability => Probability::read(node, reader).map(Parameter::Probability),
@@ -366,6 +368,7 @@ fn write_kind(kind: Kind, value: Parameter) -> Option<Value> {
         (Parameter::Spans(spans), _) => spans.write(),
         (Parameter::Bytes(bytes), _) => bytes.write(),
         (Parameter::QueueLength(length), _) => length.write(),
+        (Parameter::Buffer(size), _) => size.write(),
         (Parameter::Tokens(tokens), _) => tokens.write(),
         (Parameter::TokenRate(rate), _) => rate.write(),
         (Parameter::Probability(probability), _) => probability.write(),

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Alternatives, Form, Kind};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 use crate::field::Field;
@@ -85,6 +85,7 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Spans => Spans::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),
         Kind::QueueLength => QueueLength::schema(definitions),
+        Kind::Buffer => BufferSize::schema(definitions),
         Kind::Tokens => Tokens::schema(definitions),
         Kind::TokenRate => TokenRate::schema(definitions),
         Kind::Probability => Probability::schema(definitions),

@@ -40,24 +40,24 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
 pub(crate) fn places(file: &File) -> Vec<(Vec<&str>, &LinkMechanisms, Rate, QueueLength)> {
     let mut places = Vec::new();
     if let Some(Bottleneck { line, mechanisms, .. }) = &file.bottleneck {
-        places.push((vec!["bottleneck"], &**mechanisms, line.rate.nominal(), line.buffer));
+        places.push((vec!["bottleneck"], &**mechanisms, line.rate.nominal(), line.buffer()));
     }
     if let Some(lot) = &file.parking_lot {
         let mut hops: Vec<_> =
-            (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer.at(hop))).collect();
+            (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer_at(hop))).collect();
         hops.dedup();
         let hops = hops.into_iter();
         places.extend(hops.map(|(rate, buf)| (vec!["parking_lot"], &*lot.mechanisms, rate, buf)));
     }
     if let Some(Mobile { line, mechanisms, .. }) = &file.mobile {
-        places.push((vec!["mobile"], &**mechanisms, line.rate.nominal(), line.buffer));
+        places.push((vec!["mobile"], &**mechanisms, line.rate.nominal(), line.buffer()));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
         places.push((
             vec!["links", name],
             &*link.mechanisms,
             link.line.rate.nominal(),
-            link.line.buffer,
+            link.line.buffer(),
         ));
     }
     places

@@ -33,10 +33,10 @@ pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
     LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow, Whitewash,
 };
-pub(crate) use link::place;
 pub use link::{
     AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange, ReverseLine,
 };
+pub(crate) use link::{length, place};
 pub use paths::{Direction, ReportPath};
 #[cfg(test)]
 pub(crate) use tcp::COMMON_OPTIONS;

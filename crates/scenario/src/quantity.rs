@@ -7,7 +7,9 @@
 //! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Numbers without unit are errors.
 //! Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
 
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens,
+};
 
 use crate::issue::nearest;
 
@@ -106,6 +108,21 @@ pub(crate) const PACKETS: Dimension = Dimension {
     max: 1_000_000_000,
     zero: false,
 };
+
+/// Buffers in bandwidth-delay products, in thousandths.
+const BDP: Dimension = Dimension {
+    name: "buffer",
+    example: "1 BDP",
+    units: &[("BDP", 1_000)],
+    written: 1,
+    decimals: true,
+    max: 1_000_000,
+    zero: false,
+};
+
+/// Buffers as the time that the link takes to send them, in nanoseconds: at most an hour.
+const BUFFER_TIME: Dimension =
+    Dimension { name: "buffer", example: "50 ms", max: 3_600_000_000_000, zero: false, ..TIME };
 
 /// Contents of token buckets, in thousandths of a packet; those in bytes are sizes.
 const TOKEN_PACKETS: Dimension = Dimension {
@@ -237,6 +254,36 @@ pub(crate) fn parse_queue_length(text: &str) -> Result<QueueLength, (String, Opt
         (message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"), near)
     })?;
     Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
+}
+
+/// Parses a buffer: packets, bytes, a time or bandwidth-delay products.
+pub(crate) fn parse_buffer(text: &str) -> Result<BufferSize, (String, Option<String>)> {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
+    if unit.eq_ignore_ascii_case("BDP") {
+        let same_case = text.replace(unit, "BDP");
+        return BDP.parse(&same_case).map(|thousandths| BufferSize::Bdp { thousandths });
+    }
+    if BUFFER_TIME.units.iter().any(|(symbol, _)| *symbol == unit) {
+        return BUFFER_TIME.parse(text).map(|ns| BufferSize::Time(Span::from_nanos(ns)));
+    }
+    parse_queue_length(text).map(BufferSize::Length).map_err(|(message, near)| {
+        (message.replace("KiB, MiB, GiB", "KiB, MiB, GiB, us, ms, s, BDP"), near)
+    })
+}
+
+/// Writes a buffer as it is read.
+pub(crate) fn write_buffer(size: BufferSize) -> String {
+    match size {
+        BufferSize::Length(length) => length.to_string(),
+        BufferSize::Time(time) => BUFFER_TIME.write(time.as_nanos()),
+        BufferSize::Bdp { thousandths } => BDP.write(thousandths),
+    }
+}
+
+/// Returns the pattern of buffers.
+pub(crate) fn buffer_pattern() -> String {
+    let all = [SIZE.pattern(), BUFFER_TIME.pattern(), BDP.pattern()].join("|");
+    format!("^[0-9]+ *packets?$|{all}")
 }
 
 /// Parses a quantity of a token bucket: in packets, or as `other`.

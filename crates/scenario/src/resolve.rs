@@ -3,6 +3,7 @@
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
 
+use crate::buffers;
 use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
 use crate::plan::{AccessPlan, TcpPlan, Traffic};
 use crate::value::OrOff;
@@ -28,6 +29,7 @@ pub(crate) fn resolve(mut file: File) -> File {
         let start = if has_given_times(&user.traffic.0) { AT_ONCE } else { start };
         user.start = user.start.or(Some(start));
     }
+    buffers::resolve(&mut file);
     file
 }
 

@@ -451,7 +451,7 @@ fn a_point_is_what_its_overrides_say_without_the_sweep() {
     let text = format!("{DUMBBELL}\n[sweep]\n\"bottleneck.delay\" = [\"10 ms\", \"20 ms\"]\n");
     for overrides in scenario(&text).points() {
         let whole = Scenario::parse(&text, &overrides).expect("valid");
-        let point = Scenario::parse_point(&text, &overrides).expect("valid");
+        let point = Scenario::parse_variant(&text, &overrides, None).expect("valid");
         assert!(point.points().is_empty());
         assert_eq!(point.plan(), whole.plan());
     }
@@ -506,6 +506,37 @@ fn a_profile_sets_the_options_of_queues_in_which_kernels_and_simulators_differ()
         assert!(file.contains(want), "{profile} {mechanism}: no {want} in\n{file}");
         assert_eq!(Scenario::parse(&file, &[]).expect("is valid").to_toml(), file);
     }
+}
+
+#[test]
+fn a_variant_is_the_file_with_its_keys_replaced() {
+    let text = format!(
+        "{DUMBBELL}\n[variants.as-it-is]\n[variants.fair]\nbottleneck.scheduler = \"drr\"\n\
+         users.heavy = {{ flows = 3 }}\n\"bottleneck.rate\" = \"7 Mb/s\"\n"
+    );
+    let whole = scenario(&text);
+    assert_eq!(whole.variants().collect::<Vec<_>>(), ["as-it-is", "fair"]);
+    assert_eq!(["as-it-is", "fair"].map(|name| whole.is_unchanged(name)), [true, false]);
+    let variant = |overrides: &[(&str, &str)], name: Option<&str>| {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let overrides: Vec<_> = overrides.iter().map(owned).collect();
+        Scenario::parse_variant(&text, &overrides, name).expect("valid")
+    };
+    let plain = Scenario::parse(DUMBBELL, &[]).expect("valid");
+    assert_eq!(variant(&[], None).plan(), plain.plan());
+    assert_eq!(variant(&[], Some("as-it-is")).plan(), plain.plan());
+    let same = [
+        ("bottleneck.scheduler", "drr"),
+        ("users.heavy.flows", "3"),
+        ("bottleneck.rate", "7 Mb/s"),
+    ];
+    assert_eq!(variant(&[], Some("fair")).plan(), plan_with(DUMBBELL, &same));
+    let fair = variant(&[("bottleneck.rate", "9 Mb/s")], Some("fair"));
+    assert_eq!(fair.plan(), plan_with(DUMBBELL, &same), "the variant wins");
+    assert_eq!(fair.variants().count(), 0);
+    let written = Scenario::parse(&whole.to_toml(), &[]).expect("what is written can be read");
+    assert_eq!(written.variants().collect::<Vec<_>>(), ["as-it-is", "fair"]);
+    assert!(Scenario::parse_variant(&text, &[], Some("other")).is_err());
 }
 
 /// The quantiles of 1,000 users cover the distribution: mean 80 ms, median 80 ms · exp(−σ²/2), and each delay is one way of

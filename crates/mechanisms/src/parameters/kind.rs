@@ -2,8 +2,8 @@
 
 use super::{Choice, Parameter, ParameterError};
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 /// A value of a parameter.
@@ -21,6 +21,8 @@ pub enum ParameterValue {
     Bytes(Bytes),
     /// Packets, or size.
     QueueLength(QueueLength),
+    /// Packets, size, time or bandwidth-delay products.
+    Buffer(BufferSize),
     /// Packets to the thousandth, or size.
     Tokens(Tokens),
     /// Packets per second to the thousandth, or bits per second.
@@ -76,6 +78,8 @@ pub enum Kind {
     Bytes,
     /// Packets, or size.
     QueueLength,
+    /// Packets, size, time or bandwidth-delay products.
+    Buffer,
     /// Packets, including fractions, or size.
     Tokens,
     /// Packets per second, or bits per second.
@@ -173,6 +177,7 @@ impl Kind {
             Kind::Span | Kind::Spans => "s",
             Kind::Bytes => "B",
             Kind::QueueLength | Kind::Tokens => "packets or B",
+            Kind::Buffer => "packets, B, s or BDP",
             Kind::TokenRate => "packets/s or bit/s",
             Kind::Probability
             | Kind::Share

@@ -4,8 +4,8 @@ use core::ops::Deref;
 
 use super::{Alternatives, Choice, DefaultValue, Form, Kind, ParameterValue, Parameters};
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
-    Share, Span, Spans, Step, TokenRate, Tokens, Whole,
+    BufferSize, Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate,
+    RateOrOutage, Share, Span, Spans, Step, TokenRate, Tokens, Whole,
 };
 
 /// Type of a parameter.
@@ -57,6 +57,7 @@ parameter_types! {
     Demand => Demand;
     OrOff => OrOff;
     QueueLength => QueueLength;
+    BufferSize => Buffer;
     Tokens => Tokens;
     TokenRate => TokenRate;
     bool => Flag;

@@ -2,14 +2,14 @@
 
 use tidegate_mechanisms::parameters::ParameterValue;
 use tidegate_mechanisms::price::EncodingParams;
-use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{BufferSize, Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
 use crate::choice::ChoiceField;
 use crate::declare::{Flatten, section};
 use crate::field::Reader;
 use crate::file::File;
 use crate::kernel_qdisc::KernelQdisc;
-use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange, ReverseLine};
+use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange, ReverseLine, length};
 use crate::table::Tabled;
 use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{Integer, OneOrEach};
@@ -46,8 +46,9 @@ section! {
         pub rate: OneOrEach<Rate>,
         /// Propagation delay of a hop.
         pub delay: OneOrEach<Span> = "5 ms",
-        /// Room for waiting packets, the one in transmission included.
-        pub buffer: OneOrEach<QueueLength> = "100 packets",
+        /// Room for waiting packets, the one in transmission included; times, products and defaults are those of
+        /// bottleneck.buffer.
+        pub buffer: Option<OneOrEach<BufferSize>>,
         /// Mechanisms of each hop.
         pub mechanisms: Flatten<LinkMechanisms>,
         /// Equal links lead back, which can carry data.
@@ -56,10 +57,24 @@ section! {
     check lists_match_hops;
 }
 
+impl ParkingLot {
+    /// Whether its lists have a value for each hop.
+    pub fn has_all(&self) -> bool {
+        let buffers = self.buffer.as_ref().and_then(OneOrEach::len);
+        let lens = [self.rate.len(), self.delay.len(), buffers];
+        lens.iter().flatten().all(|len| *len == self.hops.count())
+    }
+
+    /// Returns the room for waiting packets at a hop; see [`Line::buffer`].
+    pub fn buffer_at(&self, hop: usize) -> QueueLength {
+        length(self.buffer.as_ref().map(|own| own.at(hop)))
+    }
+}
+
 fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
     let hops = lot.hops.count();
-    let lists =
-        [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", lot.buffer.len())];
+    let buffers = lot.buffer.as_ref().and_then(OneOrEach::len);
+    let lists = [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", buffers)];
     for (key, len) in lists {
         if let Some(len) = len.filter(|len| *len != hops) {
             reader.error_at(key, format!("{len} values for {hops} hops"));

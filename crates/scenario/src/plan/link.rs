@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
+use tidegate_mechanisms::bottleneck::scheduler::{Capacity, DEFAULT_BUFFER, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::impairment::{JitterParams, Loss};
 use tidegate_mechanisms::parameters;
@@ -11,7 +11,9 @@ use tidegate_mechanisms::parameters::{ParameterError, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole};
+use tidegate_mechanisms::units::{
+    BufferSize, Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole,
+};
 
 use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
@@ -23,8 +25,28 @@ parameters! {
         pub rate: LinkRate,
         /// One-way propagation delay, or { trace = "FILE" }. Where it becomes shorter, packets keep their order.
         pub delay: LinkDelay = "5 ms",
-        /// Room for waiting packets, the one in transmission included.
-        pub buffer: Buffer = "100 packets",
+        /// Room for waiting packets, the one in transmission included: packets, bytes, the time in which the link sends
+        /// them ("50 ms"), or bandwidth-delay products ("1 BDP": the rate times the longest round-trip time, without
+        /// queues, of the groups whose data cross the link). Default: 100 packets; with a scheduler that is a qdisc of
+        /// Linux, that of the qdisc: 10240 packets for "fq-codel", 10000 for "dualpi2", and for "dual-host" four times
+        /// the rate times interval, between 4 MiB and 10240 full packets.
+        pub buffer: Option<BufferSize>,
+    }
+}
+
+impl Line {
+    /// Returns the room for waiting packets. Until a file is resolved, it is that of the default where it depends on
+    /// something else.
+    pub fn buffer(&self) -> Buffer {
+        length(self.buffer)
+    }
+}
+
+/// Returns the packets or bytes of a resolved buffer.
+pub(crate) fn length(size: Option<BufferSize>) -> Buffer {
+    match size {
+        Some(BufferSize::Length(length)) => length,
+        _ => DEFAULT_BUFFER,
     }
 }
 

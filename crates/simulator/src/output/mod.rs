@@ -245,18 +245,18 @@ tables! {
         marks: U64;
         /// Mean activity in arriving packets, none without a meter.
         mean_activity: F64 in "1";
-        /// Mean time that the group's packets waited for their transmission at this link.
-        mean_queueing_delay_s: F64 in "s";
-        /// Median time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p50_queueing_delay_s: F64 in "s";
-        /// 95th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p95_queueing_delay_s: F64 in "s";
-        /// 99th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p99_queueing_delay_s: F64 in "s";
-        /// 99.9th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p999_queueing_delay_s: F64 in "s";
-        /// Largest time that the group's packets waited for their transmission at this link, exact.
-        max_queueing_delay_s: F64 in "s";
+        /// Mean time that the group's packets spent in the queue and in transmission at this link.
+        mean_sojourn_s: F64 in "s";
+        /// Median time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p50_sojourn_s: F64 in "s";
+        /// 95th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p95_sojourn_s: F64 in "s";
+        /// 99th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p99_sojourn_s: F64 in "s";
+        /// 99.9th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p999_sojourn_s: F64 in "s";
+        /// Largest time that the group's packets spent in the queue and in transmission at this link, exact.
+        max_sojourn_s: F64 in "s";
     }
 
     /// One row per group, and with `delays_by` one per user or flow: delays of its packets that arrived in the measured

@@ -342,7 +342,7 @@ fn link() -> impl Strategy<Value = String> {
     (
         1..20u32,
         select(vec!["0 s", "2 ms", "2 ms", "30 ms", "30 ms", "130 ms", "1.2 s"]),
-        select(vec!["1 packets", "20 packets", "60 packets", "9 kB", "30 kB"]),
+        select(vec!["1 packets", "20 packets", "60 packets", "9 kB", "30 kB", "90 ms"]),
         select(vec!["0.0", "0.0", "0.01", "0.2"]),
         any::<bool>(),
     )

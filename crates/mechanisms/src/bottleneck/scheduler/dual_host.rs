@@ -47,7 +47,7 @@ use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState}
 use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, QueueLength, Rate, Span, Time};
 use crate::words;
 
 parameters! {
@@ -148,6 +148,17 @@ impl Discipline for DualHost {
         file: "bottleneck/scheduler/dual_host.rs",
         text: include_str!("dual_host.rs"),
     };
+
+    /// As in `cake_reconfigure`; Linux counts the memory of packets, which is about half as much again.
+    fn default_buffer(params: &DualHostParams, rate: Rate, packet: Bytes) -> QueueLength {
+        let most = 10_240 * packet.get();
+        if !params.knows_rate {
+            return QueueLength::Bytes(Bytes::new(most));
+        }
+        let bits_ns = u128::from(rate.as_bps()) * u128::from(params.interval.as_nanos());
+        let four_products = (bits_ns / 2_000_000_000).min(u128::from(u32::MAX)) as u64;
+        QueueLength::Bytes(Bytes::new(four_products.max(4 << 20).min(most)))
+    }
 
     fn new(params: DualHostParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");

@@ -43,7 +43,7 @@ use crate::bottleneck::pi2::Pi2;
 use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::units::{Share, Span, Time};
+use crate::units::{Bytes, QueueLength, Rate, Share, Span, Time};
 
 /// Number of packets above which the ramp marks (Th_len).
 const MIN_RAMP_PACKETS: u32 = 1;
@@ -154,6 +154,11 @@ impl Discipline for DualPi2 {
         file: "bottleneck/scheduler/dualpi2.rs",
         text: include_str!("dualpi2.rs"),
     };
+
+    /// `limit` of Linux.
+    fn default_buffer(_: &DualPi2Params, _: Rate, _: Bytes) -> QueueLength {
+        QueueLength::Packets(10_000)
+    }
 
     fn new(params: DualPi2Params, place: &Place) -> Self {
         let interval = params.update_interval();

@@ -33,7 +33,7 @@ use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
 use crate::parameters::ParameterError;
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, QueueLength, Rate, Span, Time};
 
 /// Maximum number of packets dropped by one overflow (Linux's default of `drop_batch`).
 const DROP_BATCH: u32 = 64;
@@ -109,6 +109,11 @@ impl Discipline for FqCodel {
         file: "bottleneck/scheduler/fq_codel.rs",
         text: include_str!("fq_codel.rs"),
     };
+
+    /// `limit` of Linux.
+    fn default_buffer(_: &FqCodelParams, _: Rate, _: Bytes) -> QueueLength {
+        QueueLength::Packets(10_240)
+    }
 
     fn new(params: FqCodelParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");

@@ -24,7 +24,10 @@ pub use queue::Queue;
 use super::{DropReason, Judge, Place};
 pub use crate::mechanism::About;
 use crate::parameters::{Parameters, choices};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, QueueLength, Rate, Span, Time};
+
+/// Room for waiting packets where neither the scenario nor the scheduler has another.
+pub const DEFAULT_BUFFER: QueueLength = QueueLength::Packets(100);
 
 /// Packet in front of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +106,13 @@ pub trait Discipline: Sized {
     /// Description for the registry.
     const ABOUT: About;
 
+    /// Returns the room for waiting packets where a scenario states none, on a link of this rate for full packets of
+    /// this size: that of the qdisc, for qdiscs of Linux.
+    fn default_buffer(params: &Self::Params, rate: Rate, packet: Bytes) -> QueueLength {
+        let _ = (params, rate, packet);
+        DEFAULT_BUFFER
+    }
+
     /// Returns an empty scheduler.
     ///
     /// # Panics
@@ -154,6 +164,18 @@ macro_rules! schedulers {
                 /// First in, first out.
                 Fifo = "fifo";
                 $($name($params);)+
+            }
+        }
+
+        impl SchedulerParams {
+            /// See [`Discipline::default_buffer`].
+            pub fn default_buffer(&self, rate: Rate, packet: Bytes) -> QueueLength {
+                match self {
+                    SchedulerParams::Fifo => DEFAULT_BUFFER,
+                    $(SchedulerParams::$name(params) => {
+                        $name::default_buffer(params, rate, packet)
+                    })+
+                }
             }
         }
 
@@ -244,7 +266,6 @@ impl Scheduler {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::units::Rate;
 
     /// An idle transmitter.
     pub(crate) const IDLE: TransmitterState =
