@@ -47,9 +47,7 @@ _ARRIVALS = _Kind(
     MAX_TRACE_BYTES, "0\n", "write a file with an arrival's time in seconds in each line"
 )
 _SIZES = _Kind(
-    MAX_BYTES,
-    "1000,1\n",
-    "write a CSV with a size in bytes and a share in each line, such as 10000,0.15",
+    MAX_BYTES, "1000,1\n", "write a CSV with a size and a share in each line, such as 10000,0.15"
 )
 _RATE = _Kind(
     MAX_TRACE_BYTES, "1\n",

@@ -51,9 +51,13 @@ parameters! {
     }
 }
 
-/// State of H-TCP.
+/// H-TCP.
 #[derive(Clone, Debug)]
-pub struct Htcp {
+pub struct Htcp(Box<State>);
+
+/// Its state, kept elsewhere so that senders of other kinds do not have room for it.
+#[derive(Clone, Debug)]
+struct State {
     params: HtcpParams,
     /// α and β, in 1/128.
     alpha: u64,
@@ -104,7 +108,7 @@ fn millis(span: Span) -> u64 {
 
 impl Control for Htcp {
     fn new(params: HtcpParams) -> Self {
-        Htcp {
+        Htcp(Box::new(State {
             params,
             alpha: ONE,
             beta: BETA_MIN,
@@ -116,10 +120,28 @@ impl Control for Htcp {
             now: Time::ZERO,
             ends: false,
             throughput: Throughput::default(),
-        }
+        }))
     }
 
     #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_ack(window, ack);
+    }
+
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        self.0.ssthresh_on_congestion(window)
+    }
+
+    fn on_timeout(&mut self) {
+        self.0.ends = true;
+    }
+
+    fn beta(&self) -> f64 {
+        self.0.beta()
+    }
+}
+
+impl State {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.measure(window, ack);
         if !ack.window_limited {
@@ -150,16 +172,10 @@ impl Control for Htcp {
         libm::floor(window.cwnd * self.beta()).max(MIN_SSTHRESH)
     }
 
-    fn on_timeout(&mut self) {
-        self.ends = true;
-    }
-
     fn beta(&self) -> f64 {
         self.beta as f64 / ONE as f64
     }
-}
 
-impl Htcp {
     /// Takes round trip and throughput of an ACK outside loss recovery.
     fn measure(&mut self, window: &Window, ack: &Ack) {
         self.now = ack.now;
@@ -280,7 +296,7 @@ mod tests {
             let mut htcp = Htcp::new(HtcpParams { rtt_scaling, ..PARAMS });
             let mut window = Window { cwnd: 100.0, ssthresh: 50.0 };
             seconds(&mut htcp, &mut window, rtt_ms, 0, 1);
-            assert_eq!(htcp.alpha / ONE, want, "{rtt_ms} ms");
+            assert_eq!(htcp.0.alpha / ONE, want, "{rtt_ms} ms");
         }
     }
 

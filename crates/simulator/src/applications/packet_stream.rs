@@ -77,7 +77,7 @@ impl PacketStream {
         let on = turns.on_times.time(turns.on, || system.random().unit());
         let silent_since = self.until.unwrap_or(system.now());
         self.until = Some(silent_since + off + on.max(Span::from_nanos(1)));
-        self.next = self.next + off;
+        self.next += off;
         self.wait(system);
     }
 

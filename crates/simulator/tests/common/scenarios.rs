@@ -421,7 +421,7 @@ fn group() -> impl Strategy<Value = Group> {
         "",
         "",
         "start = { from = \"0 s\", to = \"50 ms\", spread = \"even\" }\nstop = \"180 ms\"\n",
-        "start = \"5 ms\"\nstop = { from = \"60 ms\", to = \"400 ms\" }\n",
+        "start = \"0 s\"\nstop = { from = \"60 ms\", to = \"400 ms\" }\n",
     ]);
     // The mean is above that of any path; half of the users have less than a thirtieth of it.
     let round_trip = select(vec![
