@@ -71,8 +71,6 @@ test-rust:
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release
 	! test -x $(BIN)/tidegate-bpf || cargo test --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --release --locked --quiet
-	! test -x $(BIN)/tidegate-gateway || PROPTEST_RNG_SEED=$(SEED) cargo test \
-		--manifest-path crates/gateway/Cargo.toml --target-dir target/gateway --release --locked --quiet
 
 test-guest: $(NATIVE) ## run the lab's tests as root in a stock kernel, without root; error 77 without target/kernels
 	cargo test --package tidegate-lab --test main --locked --profile dev-release \
@@ -85,12 +83,9 @@ lint: $(TOOLS) $(NATIVE) ## check formatting, clippy, ruff, mypy, stubs and spel
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path crates/bpf/Cargo.toml --check
-	cargo fmt --manifest-path crates/gateway/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	! test -x $(BIN)/tidegate-bpf || cargo clippy --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --all-targets --release --locked --quiet -- --deny warnings
-	! test -x $(BIN)/tidegate-gateway || cargo clippy --manifest-path crates/gateway/Cargo.toml \
-		--target-dir target/gateway --all-targets --release --locked --quiet -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -101,7 +96,6 @@ format: $(TOOLS) ## format the sources as lint asks for
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path crates/bpf/Cargo.toml
-	cargo fmt --manifest-path crates/gateway/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -5,8 +5,9 @@ import shutil
 import struct
 import subprocess
 
+import pyarrow.parquet as pq
 import pytest
-from support import SMALL
+from support import ROOT, SMALL
 
 import tidegate
 
@@ -86,3 +87,75 @@ def test_tshark_reads_tcp_as_it_was_simulated(tmp_path):
         " || tcp.analysis.out_of_order"
     )
     assert retransmitted > 1000
+
+
+def test_packets_are_a_table_too(tmp_path):
+    (one,) = tidegate.capture(SMALL, out=tmp_path, table=True)
+    table = pq.read_table(one.table)
+    assert one.table == one.path.with_suffix(".parquet")
+    assert table.num_rows == one.packets
+    packets = list(records(one.path))
+    assert table["time_ns"].to_pylist() == [at for at, _, _ in packets]
+    assert table["bytes"].to_pylist() == [length for _, _, length in packets]
+    sequences = [struct.unpack_from(">I", header, 24)[0] for _, header, _ in packets]
+    assert table["sequence"].to_pylist() == sequences
+    groups = set(tidegate.load_scenario(SMALL).groups)
+    assert set(table["group"].to_pylist()) <= groups
+    assert set(table["ecn"].to_pylist()) <= {"Not-ECT", "ECT(0)", "ECT(1)", "CE"}
+    assert not list(tmp_path.glob(".*")), "no drafts"
+    (same,) = tidegate.capture(SMALL, out=tmp_path)
+    assert (same.table, same.digest) == (None, one.digest)
+
+
+def test_a_table_has_udp_without_sequence_numbers(tmp_path):
+    scenario = ROOT / "scenarios" / "poisson.toml"
+    (one,) = tidegate.capture(scenario, packets=5, out=tmp_path, table=True)
+    table = pq.read_table(one.table)
+    assert table["sequence"].to_pylist() == [None] * 5
+    assert table["payload_bytes"].to_pylist() == [1472] * 5
+
+
+def sequences(path):
+    """Records of JSON text sequences (RFC 7464)."""
+    return [json.loads(one) for one in path.read_text().split("\x1e")[1:]]
+
+
+def test_qlog_has_what_a_sender_sends_and_hears(tmp_path):
+    """As many transmissions as the sender counts, and as many losses as retransmissions."""
+    settings = {"warm_up": "0 s"}
+    (_, log) = tidegate.capture(SMALL, set=settings, out=tmp_path, qlog=["heavy.0.0"])
+    head, *events = sequences(log.path)
+    assert (head["qlog_version"], head["qlog_format"]) == ("0.4", "JSON-SEQ")
+    assert len(events) == log.packets
+    times = [event["time"] for event in events]
+    assert times == sorted(times)
+    of = {
+        name: [e["data"] for e in events if e["name"] == name]
+        for name in {e["name"] for e in events}
+    }
+    sent = of["quic:packet_sent"]
+    numbers = [one["header"]["packet_number"] for one in sent]
+    assert numbers == list(range(len(sent)))
+    flows = tidegate.simulate(SMALL, set=settings, replications=1).flows
+    assert abs(len(sent) - flows["packets_sent"][0].as_py()) <= 50, (
+        "but what waits in the access link"
+    )
+    lost = len(of.get("recovery:packet_lost", []))
+    assert abs(lost - flows["retransmits"][0].as_py()) <= 50
+    acked = [
+        r
+        for one in of["quic:packet_received"]
+        for f in one.get("frames", [])
+        for r in f["acked_ranges"]
+    ]
+    covered = [number for first, last in acked for number in range(first, last + 1)]
+    assert len(covered) == len(set(covered)), "a transmission is acknowledged once"
+    windows = [one["congestion_window"] for one in of["recovery:metrics_updated"]]
+    assert max(windows) > 10 * 1448
+
+
+def test_an_unknown_flow_is_refused(tmp_path):
+    with pytest.raises(
+        tidegate.UsageError, match=r"no flow heavy\.9\.0; a flow is GROUP\.USER\.FLOW"
+    ):
+        tidegate.capture(SMALL, qlog=["heavy.9.0"], out=tmp_path)

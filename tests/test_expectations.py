@@ -4,10 +4,10 @@ Under its "Expect" a file has lines of the form
 
     #? [KEY=VALUE; ... ->] NAME[/NAME] METRIC LOW..HIGH [UNIT]
 
-such as ``#? bottleneck.aqm.kind=drop-tail -> heavy/light throughput_bps 9..11``: with these
-settings the mean of a metric of the summary, of one group or bottleneck, or the ratio of two, is in
-the interval. The interval is what the sentence above says, rounded as it rounds, not what a run
-gave.
+such as ``#? bottleneck.aqm.kind=drop-tail -> heavy/light throughput_bps 9..11``, where the key may
+also be ``variant``: with these settings the mean of a metric of the summary, of one group or
+bottleneck, or the ratio of two, is in the interval. The interval is what the sentence above says,
+rounded as it rounds, not what a run gave.
 """
 
 import re
@@ -18,7 +18,7 @@ from support import ROOT
 
 import tidegate
 from tidegate.runs.simulation import simulate_all
-from tidegate.scenarios.reading import parse
+from tidegate.scenarios.reading import Reader, text_of
 
 UNITS = {"": 1.0, "Mb/s": 1e6, "ms": 1e-3, "s": 1.0, "packets": 1.0, "%": 0.01}
 LINE = re.compile(
@@ -62,7 +62,9 @@ def expectations(path):
 
 
 def measured(path, settings):
-    scenario = parse(path, list(settings))
+    variant = [value for key, value in settings if key == "variant"]
+    changes = [one for one in settings if one[0] != "variant"]
+    scenario = Reader(*text_of(path)).variant(changes, *variant or [None])
     runs = min(scenario.replications, REPLICATIONS)
     summary = simulate_all({"": scenario}, replications=runs)[""].summary().to_pylist()
     return {(row["name"], row["metric"]): row["mean"] for row in summary}

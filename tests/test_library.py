@@ -159,10 +159,11 @@ def test_names_cannot_smuggle_markup_into_a_notebook():
 def test_plots_work_with_one_run_and_without_series(tmp_path):
     one = tidegate.simulate(SMALL, replications=1).plot(tmp_path / "one")
     assert [path.name for path in one] == [
-        "who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png",
+        "who-got-what.png", "delay.png", "group-heavy.png", "group-light.png",
+        "queue-bottleneck.png",
     ]  # fmt: skip
     without = tidegate.simulate(SMALL, set={"sample_interval": "off"}).plot(tmp_path / "none")
-    assert [path.name for path in without] == ["who-got-what.png"]
+    assert [path.name for path in without] == ["who-got-what.png", "delay.png"]
 
 
 def test_the_same_result_gives_the_same_figure(tmp_path, result):

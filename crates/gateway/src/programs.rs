@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::maps::{Maps, Pins, word};
 use crate::netlink::{Device, Netlink};
 
-/// The data plane, compiled.
+/// The data plane, compiled; empty without clang.
 pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 /// Programs that tests run in the kernel.
 pub static ARITHMETIC: &[u8] =
@@ -97,8 +97,12 @@ fn is_bpffs(folder: &Path) -> bool {
 /// Loads the programs with the pinned maps, which are made where they are not there.
 ///
 /// # Errors
-/// If the kernel refuses.
+/// If the kernel refuses, or the programs are missing.
 pub fn load(pins: &Pins, max_customers: u32) -> Result<Ebpf, Error> {
+    if OBJECT.is_empty() {
+        let advice = "compiled without clang; on Debian: apt-get install clang, then compile again";
+        return Err(Error::Lacks(format!("the gateway's programs: {advice}")));
+    }
     let mut loader = EbpfLoader::new();
     loader.map_max_entries("customers", max_customers);
     let paths: Vec<_> = Pins::maps().map(|name| (name, pins.path(name))).collect();

@@ -10,13 +10,17 @@ use tidegate_gateway::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGN
 use tidegate_gateway::programs;
 use tidegate_gateway::settings::Settings;
 
-/// Says why a test is skipped.
-pub fn lacks_root() -> bool {
-    let lacks = !rustix::process::geteuid().is_root();
-    if lacks {
-        eprintln!("skipped: programs are loaded by root alone");
-    }
-    lacks
+/// Whether a test is skipped, and says why.
+pub fn is_skipped() -> bool {
+    let reason = if programs::OBJECT.is_empty() {
+        "compiled without clang"
+    } else if !rustix::process::geteuid().is_root() {
+        "only root may load programs"
+    } else {
+        return false;
+    };
+    eprintln!("skipped: {reason}");
+    true
 }
 
 /// Random numbers (SplitMix64).

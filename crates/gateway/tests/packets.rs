@@ -7,7 +7,7 @@ use tidegate_gateway::prefix::{Prefix, mapped};
 use tidegate_gateway::settings::Settings;
 use tidegate_mechanisms::fixed_point::{NEVER_Q24, minus_log2_q24};
 
-use crate::kernel::{Draws, Loaded, lacks_root};
+use crate::kernel::{Draws, Loaded, is_skipped};
 
 const PASS: i32 = -1;
 const DROP: i32 = 2;
@@ -180,7 +180,7 @@ impl Counts {
 
 #[test]
 fn customers_packets_are_judged_and_nobody_elses_whatever_bits_a_frame_has() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("mutations", &defaults(), 14);
@@ -222,7 +222,7 @@ fn customers_packets_are_judged_and_nobody_elses_whatever_bits_a_frame_has() {
 
 #[test]
 fn each_customer_is_metered_by_its_address() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("customers", &defaults(), 14);
@@ -260,7 +260,7 @@ fn each_customer_is_metered_by_its_address() {
 /// Whatever is missing means pass.
 #[test]
 fn what_is_missing_means_pass() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("missing", &defaults(), 14);
@@ -298,7 +298,7 @@ fn what_is_missing_means_pass() {
 
 #[test]
 fn ecn_capable_packets_are_marked_and_their_checksums_follow() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("marks", &defaults(), 14);
@@ -326,7 +326,7 @@ fn ecn_capable_packets_are_marked_and_their_checksums_follow() {
 /// RFC 9331: p_L = k √p, here 2 √0.01 = 0.2, beside 0.01 for the others.
 #[test]
 fn scalable_senders_are_marked_by_the_coupled_probability_or_left_alone() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("coupling", &defaults(), 14);
@@ -351,7 +351,7 @@ fn scalable_senders_are_marked_by_the_coupled_probability_or_left_alone() {
 /// Tunnels and modems: the frame begins with the IP header.
 #[test]
 fn a_device_without_a_link_header_is_read_too() {
-    if lacks_root() {
+    if is_skipped() {
         return;
     }
     let mut loaded = Loaded::new("tunnel", &defaults(), 0);

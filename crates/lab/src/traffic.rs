@@ -16,7 +16,10 @@ pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     let mut lines = Vec::new();
     for flow in &plan.flows {
         let smallest = SMALLEST_PROBE + if flow.carries_signal(plan) { ACTIVITY_BYTES } else { 0 };
-        let found = refused(&flow.traffic, ip, smallest).into_iter();
+        let stops = flow
+            .stop
+            .map(|_| "the lab does not stop flows before the run ends; remove stop".to_owned());
+        let found = refused(&flow.traffic, ip, smallest).into_iter().chain(stops);
         lines.extend(found.map(|line| format!("{}: {line}", plan.user_name(flow.user))));
     }
     lines.dedup();
@@ -42,6 +45,9 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
             "the lab's applications write a transfer at once; remove write_size and write_interval"
                 .to_owned(),
         ],
+        Traffic::Transfer(Transfer { barrier: true, .. }) => vec![
+            "the lab's flows begin their transfers each by itself; remove barrier".to_owned(),
+        ],
         Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_) => Vec::new(),
         Traffic::Frames(_) | Traffic::Calls(_) => {
             let mut lines = Vec::new();
@@ -60,6 +66,10 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
         Traffic::ShortFlows(_) => vec![no("short-flows")],
         Traffic::Video(_) => vec![no("video")],
         Traffic::Pages(_) => vec![no("pages")],
+        Traffic::Udp(_) => vec![no("udp")],
+        Traffic::Voip(_) => vec![no("voip")],
+        Traffic::Gaming(_) => vec![no("gaming")],
+        Traffic::VideoCall(_) => vec![no("video-call")],
     }
 }
 

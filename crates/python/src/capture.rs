@@ -1,4 +1,4 @@
-//! Capture files of a run, for Wireshark: packets that leave a link.
+//! Packets of a run that leave a link, as capture files for Wireshark or as rows of a table.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,6 +22,17 @@ pub struct Target {
     pub link: usize,
     pub path: PathBuf,
 }
+
+impl Target {
+    /// Whether the file has a row for each packet, as CSV, instead of its headers.
+    fn has_rows(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "csv")
+    }
+}
+
+/// Columns of rows. Numbers of bytes count from 0; SACK blocks are `from-to`, separated by spaces.
+const COLUMNS: &str =
+    "time_ns,flow,connection,reverse,bytes,payload_bytes,ecn,syn,sequence,acknowledgement,sack\n";
 
 /// Result of a capture.
 pub struct Captured {
@@ -59,7 +70,8 @@ pub fn capture(
     let open = |target: Target| match File::create(&target.path) {
         Ok(file) => {
             let mut file = BufWriter::new(file);
-            let error = file.write_all(&file_header()).err();
+            let head = if target.has_rows() { COLUMNS.into() } else { file_header().to_vec() };
+            let error = file.write_all(&head).err();
             Ok(Output { target, file, written: 0, beyond: 0, error })
         }
         Err(error) => Err(Failure::File(target.path, error)),
@@ -96,10 +108,31 @@ impl Output {
             self.beyond += 1;
             return;
         }
-        let record = record(packet.at.as_nanos(), &headers(packet, addresses));
-        self.error = self.file.write_all(&record).err();
+        self.error = match self.target.has_rows() {
+            true => self.file.write_all(row(packet).as_bytes()).err(),
+            false => {
+                let record = record(packet.at.as_nanos(), &headers(packet, addresses));
+                self.file.write_all(&record).err()
+            }
+        };
         self.written += 1;
     }
+}
+
+/// Returns the row of a packet; what UDP lacks is empty.
+fn row(packet: &CapturedPacket) -> String {
+    let CapturedPacket { at, flow, connection, reverse, len, payload_len, ecn, tcp, .. } = packet;
+    let (mut syn, mut sequence, mut acknowledgement, mut sack) = Default::default();
+    if let Some(tcp) = tcp {
+        let blocks = tcp.sack.iter().map(|(from, to)| format!("{from}-{to}"));
+        (syn, sequence) = (tcp.syn, tcp.sequence.to_string());
+        acknowledgement = tcp.acknowledgement.map_or(String::new(), |number| number.to_string());
+        sack = blocks.collect::<Vec<_>>().join(" ");
+    }
+    let at = at.as_nanos();
+    format!(
+        "{at},{flow},{connection},{reverse},{len},{payload_len},{ecn},{syn},{sequence},{acknowledgement},{sack}\n"
+    )
 }
 
 /// Addresses of flows: senders in 10.0.0.0/8, receivers in 100.64.0.0/10, one per host.

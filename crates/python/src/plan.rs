@@ -105,6 +105,9 @@ fn flow<'py>(
     all.set_item("packet_size_bytes", plan.packet_size.get())?;
     all.set_item("start_from_s", at_second(plan.start.from))?;
     all.set_item("start_to_s", at_second(plan.start.to))?;
+    all.set_item("start_spread", plan.start.spread.word())?;
+    all.set_item("stop_from_s", plan.stop.map(|stop| at_second(stop.from)))?;
+    all.set_item("stop_to_s", plan.stop.map(|stop| at_second(stop.to)))?;
     all.set_item("host_jitter_s", in_seconds(plan.jitter))?;
     all.set_item("traffic", choice(py, &*plan.traffic)?)?;
     let tcp = plan.tcp.as_ref().map(|tcp| senders.options(py, tcp));

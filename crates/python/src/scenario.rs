@@ -34,16 +34,17 @@ impl Scenario {
         Self::of(Parsed::parse(text, &overrides), name)
     }
 
-    /// Reads a point of a file's `[sweep]`, as `parse` with the point's overrides and name, but without checking all
-    /// values of the sweep at each of its points.
+    /// Reads a variant of a file, or with no variant the file as it stands, and a point of its `[sweep]` if `overrides`
+    /// include the point's: as `parse`, but without the other variants and the sweep, which it does not check.
     #[staticmethod]
-    #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
-    fn parse_point(
+    #[pyo3(signature = (text, overrides = Vec::new(), name = None, variant = None))]
+    fn parse_variant(
         text: &str,
         overrides: Vec<(String, String)>,
         name: Option<&str>,
+        variant: Option<&str>,
     ) -> PyResult<Self> {
-        Self::of(Parsed::parse_point(text, &overrides), name)
+        Self::of(Parsed::parse_variant(text, &overrides, variant), name)
     }
 
     /// Returns the data files named by a text and its overrides: the key, the name, and whether the text has it.
@@ -202,6 +203,12 @@ impl Scenario {
     /// Returns the overrides of each point of `[sweep]`, in the order of the file; empty without a sweep.
     fn points(&self) -> Vec<Vec<(String, String)>> {
         self.parsed.points()
+    }
+
+    /// Returns the names of `[variants]`, in the order of the file, and whether each is the file as it stands.
+    fn variants(&self) -> Vec<(String, bool)> {
+        let with = |name: &str| (name.to_owned(), self.parsed.is_unchanged(name));
+        self.parsed.variants().map(with).collect()
     }
 
     /// Returns the scenario with every default filled in.

@@ -9,6 +9,7 @@ use crate::document::Table;
 use crate::field::{Reader, UnlocatedDiagnostic};
 use crate::file::{Access, File, ParkingLot, Tcp, User, packet_size_error};
 use crate::issue::nearest;
+use crate::layout;
 use crate::load;
 use crate::network::{DUMBBELL, Network};
 use crate::placement;
@@ -331,6 +332,14 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
     if user.start.is_some_and(|start| start.from.as_nanos() > end) {
         reader.error_at("start", "is after the end of the run");
     }
+    if let Some((stop, start)) = user.stop.zip(user.start)
+        && stop.from < start.to
+    {
+        reader.error_at("stop", "is before the last flow of the group starts");
+    }
+    if let Some((network, _)) = network {
+        round_trip(file, user, network, reader);
+    }
     if let Some(message) = user.packet_size.and_then(packet_size_error) {
         reader.error_at("packet_size", message);
     }
@@ -347,6 +356,23 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
     offers(file, user, reader);
     if let Some(name) = &user.hosts {
         hosts(file, user, name, reader);
+    }
+}
+
+/// Checks that the path leaves something of the round trips for the users' own links.
+fn round_trip(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+    let Some(round_trip) = &user.round_trip else { return };
+    if user.hosts_in(file).is_some_and(|(_, _, at)| at == AtHosts::Sending) {
+        let message = "these users have the access links of another group: write it there";
+        return reader.error_at("round_trip", message);
+    }
+    let rest = layout::rest_of_round_trip(file, network, user);
+    if round_trip.mean < rest {
+        let message = format!(
+            "the rest of the path takes {:.3} ms by itself: write more, or shorten the delays of its links",
+            rest.as_secs() * 1e3
+        );
+        reader.error_at("round_trip", message);
     }
 }
 

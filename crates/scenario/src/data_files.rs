@@ -11,7 +11,7 @@ const ENDING: &str = ".csv";
 const OF_LINKS: [&str; 2] = ["trace", "table"];
 /// Where links are described.
 const LINKS: [&str; 3] = ["bottleneck", "mobile", "links"];
-/// Maximum depth of tables of links: `links.NAME.rate.trace`.
+/// Maximum depth of tables of links: `links.NAME.rate.trace`; in a variant two more.
 const DEPTH: usize = 4;
 
 /// A file named in place of its content.
@@ -34,21 +34,33 @@ pub(crate) fn named(text: &str, overrides: &[(String, String)]) -> Vec<DataFile>
         return Vec::new();
     }
     let Ok(document) = prepare(text, overrides) else { return Vec::new() };
-    let groups = document.get("users").and_then(table).map(|users| users.0.as_slice());
-    let mut files: Vec<_> = groups.unwrap_or_default().iter().filter_map(of_group).collect();
-    for name in LINKS {
-        if let Some(links) = document.get(name).and_then(table) {
-            of_links(links, &mut vec![name.to_owned()], &mut files);
+    let mut files = Vec::new();
+    of_scenario(&document, &[], &mut files);
+    let variants = document.get(crate::variants::KEY).and_then(table);
+    for (name, node) in variants.map_or(&[][..], |variants| &variants.0) {
+        if let Some(own) = table(node) {
+            of_scenario(own, &[crate::variants::KEY.to_owned(), name.clone()], &mut files);
         }
     }
     files
+}
+
+/// Finds the files of a scenario, or of what a variant at `path` replaces in it.
+fn of_scenario(document: &Table, path: &[String], files: &mut Vec<DataFile>) {
+    let groups = document.get("users").and_then(table).map(|users| users.0.as_slice());
+    files.extend(groups.unwrap_or_default().iter().flat_map(|group| of_group(group, path)));
+    for name in LINKS {
+        if let Some(links) = document.get(name).and_then(table) {
+            of_links(links, &mut [path, &[name.to_owned()]].concat(), files);
+        }
+    }
 }
 
 fn of_links(links: &Table, path: &mut Vec<String>, files: &mut Vec<DataFile>) {
     for (key, node) in &links.0 {
         path.push(key.clone());
         match &node.value {
-            Value::Table(inner) if path.len() < DEPTH => of_links(inner, path, files),
+            Value::Table(inner) if path.len() < DEPTH + 2 => of_links(inner, path, files),
             Value::Text(name) if OF_LINKS.contains(&key.as_str()) && is_file_name(name) => {
                 files.push(DataFile {
                     key: crate::toml_text::dotted(path),
@@ -62,13 +74,22 @@ fn of_links(links: &Table, path: &mut Vec<String>, files: &mut Vec<DataFile>) {
     }
 }
 
-fn of_group((name, group): &(String, Node)) -> Option<DataFile> {
-    let traffic = table(group)?.get("traffic").and_then(table)?;
-    let frames = traffic.get("frames")?;
-    let Value::Text(file) = &frames.value else { return None };
-    let path = ["users", name, "traffic", "frames"].map(str::to_owned);
-    let (key, by_file) = (crate::toml_text::dotted(&path), frames.at.is_some());
-    file.ends_with(ENDING).then(|| DataFile { key, name: file.clone(), by_file })
+/// Keys of a group's traffic that may name a file.
+const OF_TRAFFIC: [&[&str]; 3] = [&["frames"], &["arrivals"], &["size", "points"]];
+
+fn of_group((name, group): &(String, Node), path: &[String]) -> Vec<DataFile> {
+    let Some(traffic) = table(group).and_then(|group| group.get("traffic")) else {
+        return Vec::new();
+    };
+    let named = |keys: &&[&str]| {
+        let node = keys.iter().try_fold(traffic, |node, key| table(node)?.get(key))?;
+        let Value::Text(file) = &node.value else { return None };
+        let group = ["users", name, "traffic"];
+        let own: Vec<_> = group.iter().chain(*keys).map(|&key| key.to_owned()).collect();
+        let (key, by_file) = (crate::toml_text::dotted(&[path, &own].concat()), node.at.is_some());
+        file.ends_with(ENDING).then(|| DataFile { key, name: file.clone(), by_file })
+    };
+    OF_TRAFFIC.iter().filter_map(named).collect()
 }
 
 fn table(node: &Node) -> Option<&Table> {
@@ -100,6 +121,11 @@ mod tests {
         let c = file("users.c.traffic.frames", "c.csv", false);
         let whole = ("users.c.traffic", "{ kind = \"frames\", frames = \"c.csv\" }");
         assert_eq!(files(&[whole]), [a, c]);
+        let [sizes, times] = ["users.c.traffic.size.points", "users.c.traffic.arrivals"];
+        let whole = "{ size = { kind = \"cdf\", points = \"s.csv\" }, arrivals = \"t.csv\" }";
+        let [s, t] = [(sizes, "s.csv"), (times, "t.csv")].map(|(key, name)| file(key, name, false));
+        let a = file("users.a.traffic.frames", "a.csv", true);
+        assert_eq!(files(&[("users.c.traffic", whole)]), [a, t, s]);
         assert_eq!(files(&[("users.zz.flows", "1"), ("name", "x.csv")]), []);
         assert_eq!(named("frames = \"a.csv", &[]), []);
     }

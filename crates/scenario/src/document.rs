@@ -170,7 +170,7 @@ fn parse_override(document: &str) -> Option<Table> {
 
 /// Sets the value at `path`, creating tables; a mechanism's name on the path becomes a table. Fails with the part of
 /// the path that is not a table.
-pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
+pub(crate) fn set(root: &mut Table, path: &[String], node: Node) -> Result<(), String> {
     let (last, parents) = path.split_last().expect("a key has at least one part");
     let mut table = root;
     for (depth, key) in parents.iter().enumerate() {
@@ -188,7 +188,7 @@ pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(),
         }
     }
     let place = table.entry(last);
-    let old = std::mem::replace(place, Node::from(value));
+    let old = std::mem::replace(place, node);
     place.replaced = old.replaced;
     if let Value::Text(text) = old.value
         && !place.replaced.contains(&text)

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Span, Time};
+use tidegate_mechanisms::units::{Probability, Span, Spans, Time};
 
 use crate::file::{DelaysBy, File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
     AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan,
-    StagePlan, StartPlan, TcpPlan, UserPlan,
+    ShortFlows, StagePlan, StartPlan, TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
+use crate::traffic::{PacketSizes, Variation};
 use crate::value::{HostJitter, OrOff};
 
 /// Returns the plan of a checked file.
@@ -60,7 +61,7 @@ fn add_group(
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
-    let own = OwnLinks::of(file, user);
+    let own = OwnLinks::of(file, user, access_delays(file, network, user));
     let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
@@ -94,7 +95,7 @@ fn add_flows(
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let kind = Arc::new(kind(file, user));
+    let kind = Arc::new(kind(file, user, network));
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
@@ -210,7 +211,8 @@ struct OwnLinks {
 }
 
 impl OwnLinks {
-    fn of(file: &File, user: &User) -> Self {
+    /// `delays` are those of the users' access links, in rotation.
+    fn of(file: &File, user: &User, delays: Spans) -> Self {
         let plain = |end: &str, link: AccessPlan| {
             let AccessPlan { rate, delay, buffer } = link;
             let plain =
@@ -218,7 +220,8 @@ impl OwnLinks {
             delay.0.into_iter().map(plain).collect()
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
-        let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
+        let access = Some(AccessPlan { delay: delays, ..user.access_link(file) });
+        let access = access.filter(|_| at != Some(AtHosts::Sending));
         let receiver_access =
             user.receiver_access_link(file).filter(|_| at != Some(AtHosts::Receiving));
         OwnLinks {
@@ -309,19 +312,83 @@ fn flow(
 }
 
 /// Returns the common properties of a group's flows.
-fn kind(file: &File, user: &User) -> FlowKind {
+fn kind(file: &File, user: &User, network: &Network) -> FlowKind {
     let tcp = tcp(file, user);
     let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
-    let Start { from, to } = user.start.expect("resolved");
+    let planned = |Start { from, to, spread }: Start| StartPlan {
+        from: Time::ZERO + from,
+        to: Time::ZERO + to,
+        spread,
+    };
     FlowKind {
         packet_size: user.packet_size.unwrap_or(file.packet_size),
-        start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
-        traffic: Arc::new(user.traffic.0.clone()),
+        start: planned(user.start.expect("resolved")),
+        stop: user.stop.map(planned),
+        traffic: Arc::new(traffic(file, user, network)),
         tcp,
         prices: file.price_encoding().filter(|_| reads_prices),
         dscp: user.dscp,
     }
 }
+
+/// Returns the delays of the access links of a group's users, in rotation.
+fn access_delays(file: &File, network: &Network, user: &User) -> Spans {
+    let Some(round_trip) = &user.round_trip else { return user.access_link(file).delay };
+    let rest = rest_of_round_trip(file, network, user);
+    let half = |number| {
+        let left = round_trip.of_user(number).as_nanos().saturating_sub(rest.as_nanos());
+        Span::from_nanos(left / 2)
+    };
+    let count = if round_trip.varies == Variation::Fixed { 1 } else { user.count.count() };
+    Spans((0..count.max(1)).map(half).collect())
+}
+
+/// Returns the delay of a group's path in both directions without its access links.
+pub(crate) fn rest_of_round_trip(file: &File, network: &Network, user: &User) -> Span {
+    let (from, to) = user.ends();
+    let links = [(from, to), (to, from)].map(|(from, to)| network.path(from, to));
+    let links = links.into_iter().flatten().flatten();
+    let shared = links.map(|link| network.links[link as usize].delay.as_nanos()).sum::<u64>();
+    let far = user.receiver_access_link(file).and_then(|link| link.delay.0.into_iter().min());
+    Span::from_nanos(shared + 2 * far.map_or(0, Span::as_nanos))
+}
+
+/// Returns the traffic of a group, with a load turned into a time between arrivals.
+fn traffic(file: &File, user: &User, network: &Network) -> Traffic {
+    let mut traffic = user.traffic.0.clone();
+    if let Traffic::ShortFlows(own) = &mut traffic
+        && let Some(load) = own.load
+    {
+        let (from, to) = user.ends();
+        let path = network.path(from, to).expect("routes are checked on reading");
+        let links: Vec<_> = path.iter().map(|link| &network.links[*link as usize]).collect();
+        own.every = Some(every_at(file, user, &links, own, load));
+    }
+    traffic
+}
+
+/// Returns the time between two arrivals of each flow of a group that offers this load to the slowest of these links, or
+/// to its own if there are none.
+pub(crate) fn every_at(
+    file: &File,
+    user: &User,
+    links: &[&LinkPlan],
+    own: &ShortFlows,
+    load: Probability,
+) -> Span {
+    let shared = links.iter().map(|link| link.rate.as_bps()).min();
+    let rate = shared.unwrap_or_else(|| user.access_link(file).rate.as_bps());
+    let timestamps = user.tcp_options(file).is_some_and(|tcp| tcp.timestamps);
+    let full = user.packet_size.unwrap_or(file.packet_size).as_f64();
+    let headers = HEADER_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0.0 };
+    let flows = user.count.0 as f64 * user.flows.0 as f64;
+    own.every_at(load.0, rate as f64, flows, PacketSizes { full, headers }).max(Span::from_nanos(1))
+}
+
+/// Headers of IPv4 and TCP, bytes.
+const HEADER_BYTES: f64 = 40.0;
+/// TCP timestamps, padded (RFC 7323, appendix A).
+const TIMESTAMP_BYTES: f64 = 12.0;
 
 fn tcp(file: &File, user: &User) -> Option<Arc<TcpPlan>> {
     let over_tcp = user.traffic.0.is_over_tcp();

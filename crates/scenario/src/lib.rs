@@ -47,6 +47,7 @@ mod traffic;
 mod tunnels;
 mod typed_overlay;
 mod value;
+mod variants;
 
 pub use data_files::DataFile;
 pub use file_schema::schema;
@@ -57,6 +58,7 @@ use field::{Field, Reader, Section, UnlocatedDiagnostic};
 use file::{File, Profile};
 use issue::MAX_ERRORS;
 use plan::Plan;
+use variants::Variants;
 
 /// Valid scenario: a file with overrides and defaults applied.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +91,7 @@ impl Scenario {
     ///
     /// All errors, in the order of the file.
     pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Diagnostic>> {
-        Self::prepared(text, overrides, |_| ())
+        Self::prepared(text, overrides, |_| Ok(()))
     }
 
     /// Returns the data files that a file and its overrides name; none if the file is unreadable, which
@@ -98,27 +100,33 @@ impl Scenario {
         data_files::named(text, overrides)
     }
 
-    /// Reads a point of a file's sweep, whose overrides include the point's: as [`Scenario::parse`], but without
-    /// checking the sweep itself, all of whose values that function tries.
+    /// Reads one variant of a file, or with no name what the file itself has, and a point of its sweep if the overrides
+    /// include the point's: as [`Scenario::parse`], but without variants and the sweep, all of which that function
+    /// tries. The variant wins over the overrides.
     ///
     /// # Errors
     ///
     /// All errors, in the order of the file.
-    pub fn parse_point(
+    pub fn parse_variant(
         text: &str,
         overrides: &[(String, String)],
+        variant: Option<&str>,
     ) -> Result<Scenario, Vec<Diagnostic>> {
-        Self::prepared(text, overrides, |document| document.0.retain(|(key, _)| key != "sweep"))
+        Self::prepared(text, overrides, |document| {
+            document.0.retain(|(key, _)| key != "sweep");
+            let issues = variants::choose(document, variant);
+            if issues.is_empty() { Ok(()) } else { Err(issues) }
+        })
     }
 
     fn prepared(
         text: &str,
         overrides: &[(String, String)],
-        change: impl FnOnce(&mut Table),
+        change: impl FnOnce(&mut Table) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<Scenario, Vec<Diagnostic>> {
         let bytes = bounded(text, overrides).map_err(|issue| vec![issue])?;
         let mut document = prepare(text, overrides)?;
-        change(&mut document);
+        change(&mut document)?;
         let located = |found: Found| locate(found, &document, text);
         let file = read(&document).map_err(located)?;
         if bytes > SHORT_BYTES && toml_text::write(&file.write_table()).len() > MAX_TEXT_BYTES {
@@ -127,6 +135,9 @@ impl Scenario {
                  again: give fewer groups of more users"
             );
             return Err(vec![unplaced(String::new(), message)]);
+        }
+        if let Some(variants) = &file.variants {
+            variants::check(&document, variants, text.len()).map_err(located)?;
         }
         let points = sweep::points(&document, file.sweep.as_ref(), text.len()).map_err(located)?;
         let simulator_lacks = located(check::simulator_lacks(&file).into());
@@ -165,6 +176,16 @@ impl Scenario {
     /// Returns the points of the sweep as overrides, the last key changing fastest; empty without a sweep.
     pub fn points(&self) -> Vec<Vec<(String, String)>> {
         self.points.clone()
+    }
+
+    /// Returns the names of the variants, in the order of the file; empty without any.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
+        self.file.variants.iter().flat_map(Variants::names)
+    }
+
+    /// Whether a variant is the file as it stands.
+    pub fn is_unchanged(&self, variant: &str) -> bool {
+        self.file.variants.as_ref().is_some_and(|variants| variants.is_unchanged(variant))
     }
 
     /// Returns the short name, if the file has one.
@@ -224,7 +245,9 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Diag
     let mut document = document::parse(text).map_err(printable)?;
     let mut issues = Vec::new();
     for (key, value) in overrides {
-        if let Err(issue) = overrides::apply(&mut document, key, document::parse_value(value)) {
+        if let Err(issue) =
+            overrides::apply(&mut document, key, document::parse_value(value).into())
+        {
             issues.push(issue);
         }
     }

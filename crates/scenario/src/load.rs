@@ -13,8 +13,11 @@ use tidegate_mechanisms::units::{OrOff, Rate, Span};
 
 use crate::field::Reader;
 use crate::file::{File, User};
+use crate::layout;
 use crate::network::Network;
-use crate::plan::{Admission, Fetching, Frames, LinkPlan, MAX_OPEN, MAX_ROWS, OnOff, Traffic};
+use crate::plan::{
+    Admission, Fetching, Frames, LinkPlan, MAX_OPEN, MAX_ROWS, OnOff, ShortFlows, Traffic,
+};
 
 /// Number of packets from which on a run gets a lint.
 const MANY_PACKETS: f64 = 1e10;
@@ -64,7 +67,9 @@ pub(crate) fn whole(file: &File, network: &Network, reader: &mut Reader) {
         reader.nested(&["users", name, "traffic"], |reader| reader.error_at(key, message));
     }
     for (name, user) in &file.users.entries {
-        reader.nested(&["users", name, "traffic"], |reader| listed(file, user, reader));
+        reader.nested(&["users", name, "traffic"], |reader| {
+            listed(file, user, network, reader);
+        });
     }
     changes(file, reader);
     rows(file, network, reader);
@@ -83,9 +88,10 @@ pub(crate) fn lints(file: &File, network: &Network, reader: &mut Reader) {
 }
 
 /// Checks the number of transfers, each of which is a row of the results.
-fn listed(file: &File, user: &User, reader: &mut Reader) {
+fn listed(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let Traffic::ShortFlows(own) = &user.traffic.0 else { return };
-    let transfers = own.share.0 / own.every.as_secs() * flows(user) * length_s(file);
+    let group = Group::of(file, user, network);
+    let transfers = group.starts_per_second(own) * length_s(file);
     if own.listed && transfers > MAX_ROWS as f64 {
         let message = format!(
             "about {transfers:.1e} transfers would have a row each; at most {MAX_ROWS}: write listed = false"
@@ -185,12 +191,16 @@ impl<'a> Group<'a> {
         let (flows, run_s) = (flows(self.user), length_s(self.file));
         match &self.user.traffic.0 {
             Traffic::ShortFlows(own) => {
-                let begun = own.share.0 / own.every.as_secs() * flows;
-                let carried = self.capacity_bps() / (8.0 * (own.size.as_f64() + HEADER_BYTES));
+                let begun = self.starts_per_second(own);
+                let carried = self.capacity_bps() / (8.0 * (own.size.mean() + HEADER_BYTES));
                 let in_a_round_trip = begun * self.round_trip_s().min(run_s);
                 let count = in_a_round_trip.max((begun - carried) * run_s).min(begun * run_s);
-                let remedy = "write a longer every, or a smaller share";
-                Some(GroupLoad { count, what: "transfers", key: "every", remedy })
+                let (key, remedy) = match (&own.load, &own.arrivals) {
+                    (Some(_), _) => ("load", "write a smaller load, or larger sizes"),
+                    (_, Some(_)) => ("arrivals", "write fewer"),
+                    _ => ("every", "write a longer every, or a smaller share"),
+                };
+                Some(GroupLoad { count, what: "transfers", key, remedy })
             }
             Traffic::Calls(own) => {
                 let lasts_s = match &own.admission {
@@ -220,6 +230,10 @@ impl<'a> Group<'a> {
     /// Returns the rate sent regardless of losses; `None` for TCP.
     fn unresponsive_bps(&self) -> Option<f64> {
         let bps = |rate: Rate| rate.as_bps() as f64;
+        let full = self.user.packet_size.unwrap_or(self.file.packet_size);
+        if let Some(stream) = self.user.traffic.0.packet_stream(full) {
+            return Some(stream.mean_bps() * flows(self.user));
+        }
         let each = match &self.user.traffic.0 {
             Traffic::Cbr(own) => bps(own.rate),
             Traffic::OnOff(OnOff { rate: Some(rate), on, off, .. }) => {
@@ -238,12 +252,22 @@ impl<'a> Group<'a> {
         Some(each * flows(self.user))
     }
 
+    /// Returns the number of short flows that the group starts per second.
+    fn starts_per_second(&self, own: &ShortFlows) -> f64 {
+        let run = Span::from_secs_f64(length_s(self.file));
+        match own.load {
+            Some(load) => {
+                let each = layout::every_at(self.file, self.user, &self.there, own, load);
+                flows(self.user) / each.as_secs()
+            }
+            None => own.starts_per_second(run, flows(self.user)) * flows(self.user),
+        }
+    }
+
     /// Returns the maximum rate offered by TCP.
     fn offered_bps(&self) -> f64 {
         match &self.user.traffic.0 {
-            Traffic::ShortFlows(own) => {
-                8.0 * own.size.as_f64() * own.share.0 / own.every.as_secs() * flows(self.user)
-            }
+            Traffic::ShortFlows(own) => 8.0 * own.size.mean() * self.starts_per_second(own),
             Traffic::Transfer(own) if own.pauses().is_none() => {
                 8.0 * own.size.as_f64() * flows(self.user) / length_s(self.file)
             }

@@ -20,8 +20,9 @@ pub(crate) fn without_word(key: &str) -> &str {
     key.strip_prefix(ADD).map_or(key, str::trim_start)
 }
 
-/// Sets the value at a dotted key.
-pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), Diagnostic> {
+/// Sets the value at a dotted key. A scheduler that brings its own signal takes the place of the AQM and the
+/// differentiation in the file.
+pub(crate) fn apply(document: &mut Table, key: &str, node: Node) -> Result<(), Diagnostic> {
     let adds = key.starts_with(ADD);
     let key = without_word(key);
     let as_issue = |message: String| issue(key, message);
@@ -37,7 +38,44 @@ pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(),
         // A complete table of users names each of them.
         (None, false) => {}
     }
-    document::set(document, &path, value).map_err(as_issue)
+    make_room(document, &path, &node);
+    document::set(document, &path, node).map_err(as_issue)
+}
+
+/// Removes the file's `aqm` and `differentiation` beside a scheduler other than "fifo"; not those of other overrides.
+fn make_room(document: &mut Table, path: &[String], node: &Node) {
+    let link = match path {
+        [link @ .., scheduler] if scheduler == "scheduler" => link,
+        [link @ .., scheduler, kind] if scheduler == "scheduler" && kind == "kind" => link,
+        _ => return,
+    };
+    let kind = match &node.value {
+        Value::Table(own) => own.get("kind").map(|kind| &kind.value),
+        other => Some(other),
+    };
+    if kind.is_none_or(|kind| *kind == Value::from("fifo")) {
+        return;
+    }
+    let mut table = document;
+    for key in link {
+        let Some((_, Node { value: Value::Table(inner), .. })) =
+            table.0.iter_mut().find(|(own, _)| own == key)
+        else {
+            return;
+        };
+        table = inner;
+    }
+    let replaced = |key: &str| ["aqm", "differentiation"].contains(&key);
+    table.0.retain(|(key, node)| !replaced(key) || !is_of_file(node));
+}
+
+/// Whether nothing of a value is from an override.
+fn is_of_file(node: &Node) -> bool {
+    let inner = match &node.value {
+        Value::Table(table) => table.0.iter().all(|(_, node)| is_of_file(node)),
+        _ => true,
+    };
+    node.at.is_some() && inner
 }
 
 /// Returns the table, the kind of its entries, and the name of the entry on the path.

@@ -334,10 +334,20 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
             overlay.values(form.parameters, form.errors, reader).map(Parameter::Nested)
         }
         Kind::PlainOrTable { plain, table } => {
-            let kind = if let Value::Table(_) = node.value { table } else { plain };
-            read_value(*kind, node, reader)
+            let is_table = match &node.value {
+                Value::Table(_) => true,
+                Value::Text(text) => names_a_kind(*table, text),
+                _ => false,
+            };
+            read_value(if is_table { *table } else { *plain }, node, reader)
         }
     }
+}
+
+/// Whether a text names one of several mechanisms that need no keys.
+fn names_a_kind(kind: Kind, text: &str) -> bool {
+    let Kind::Choice(offer) = kind else { return false };
+    offer.kinds.iter().any(|(name, _, parameters)| *name == text && parameters.is_empty())
 }
 
 /// Returns the value as in a file; `None` if there is nothing to write.

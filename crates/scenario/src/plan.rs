@@ -4,7 +4,7 @@
 //! such as "linux" exists only in the scenario crate.
 
 use std::fmt::{self, Display};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use tidegate_mechanisms::bottleneck::scheduler::Users;
@@ -19,13 +19,17 @@ mod paths;
 mod tcp;
 mod traced;
 
-pub use crate::file::DelaysBy;
+pub use crate::file::{DelaysBy, Spread};
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
-    Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Codec,
-    Counter, Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum,
-    MpegModel, NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality,
-    ShortFlows, Traffic, Transfer, Unknown, Updates, Video, VideoModel, WritesPlan,
+    Adaptation, Admission, AdmissionPlace, ArrivalTimes, Blind, BlindConex, BlindReEcn, Calls, Cbr,
+    CdfSizes, Codec, Counter, Distribution, Fetching, FlowSize, FlowSizes, FrameSizes, Frames,
+    GameSide, Gaming, Gateway, Greedy, GumbelVariation, Increase, LognormalSizes,
+    LognormalVariation, MeasuredSum, MpegModel, NonProbing, OnOff, PacketStream, Pages,
+    ParetoSizes, ParetoVariation, Patience, PausePlan, PriceAdaptation, Probing, Quality,
+    ShortFlows, Silence, SizePoints, Traffic, Transfer, Turns, Udp, UniformVariation, Unknown,
+    Updates, Variation, Video, VideoCall, VideoModel, VoiceCodec, Voip, WeibullVariation,
+    WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
@@ -139,6 +143,24 @@ impl Plan {
         }
     }
 
+    /// Returns the flows of a group: indices into [`Plan::flows`].
+    pub fn flows_of_group(&self, group: usize) -> Range<usize> {
+        let before = |group| self.flows.partition_point(|flow| self.users[flow.user].group < group);
+        before(group)..before(group + 1)
+    }
+
+    /// Returns the start or the stop of a flow; `uniform` draws from [0, 1) where times are random.
+    pub fn time_of(&self, flow: usize, when: StartPlan, uniform: impl FnOnce() -> f64) -> Time {
+        let share = match when.spread {
+            Spread::Random => uniform(),
+            Spread::Even => {
+                let group = self.flows_of_group(self.users[self.flows[flow].user].group);
+                (flow - group.start) as f64 / group.len() as f64
+            }
+        };
+        when.from + Span::from_secs_f64(share * when.to.since(when.from).as_secs())
+    }
+
     /// Returns the name of a user in messages, such as `heavy.0`.
     pub fn user_name(&self, user: usize) -> String {
         let UserPlan { group, number, .. } = self.users[user];
@@ -224,6 +246,8 @@ pub struct FlowKind {
     pub packet_size: Bytes,
     /// Start time.
     pub start: StartPlan,
+    /// Time from which on its application does nothing more.
+    pub stop: Option<StartPlan>,
     /// Traffic.
     pub traffic: Arc<Traffic>,
     /// TCP options; `None` for UDP.
@@ -254,11 +278,13 @@ impl FlowPlan {
     }
 }
 
-/// Start time of a flow: uniformly distributed between two points (which may be equal).
+/// Start or stop of the flows of a group, between two points of time (which may be equal).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartPlan {
-    /// Earliest start.
+    /// Earliest time.
     pub from: Time,
-    /// Latest start.
+    /// Latest time.
     pub to: Time,
+    /// How the times of the flows are spread.
+    pub spread: Spread,
 }

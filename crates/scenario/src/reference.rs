@@ -14,8 +14,8 @@ use tidegate_mechanisms::sender::SenderParams;
 
 use crate::field::Section;
 use crate::file::{
-    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, STACKS, StartRange,
-    User, Wired,
+    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, RoundTripSpread, STACKS,
+    StartRange, User, Wired,
 };
 use crate::parameter_schema;
 use crate::plan::{
@@ -102,6 +102,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("users", keys::<User>()),
         ("traffic", traffic()),
         ("start", keys::<StartRange>()),
+        ("round_trip", keys::<RoundTripSpread>()),
         ("meter", keys::<ActivityMeterParams>()),
         ("tcp", options_of(&TcpPlan::ALL[..COMMON_OPTIONS])),
         ("tcp_more", options_of(&TcpPlan::ALL[COMMON_OPTIONS..])),
@@ -131,8 +132,8 @@ fn traffic() -> String {
         collect_tables(parameters, &mut inner);
     }
     text.push_str("#### Tables in the keys of traffic\n\n");
-    for (key, about, kinds) in inner {
-        text += &format!("**`{key}`**: {about}\n\n");
+    for (keys, about, kinds) in inner {
+        text += &format!("**`{}`**: {about}\n\n", keys.join("`, `"));
         for (name, about, parameters) in kinds {
             text += &format!("{name}: {}\n\n", in_a_line(about));
             if !parameters.is_empty() {
@@ -143,14 +144,17 @@ fn traffic() -> String {
     text
 }
 
-/// A key whose value is a table, its purpose, and the name, meaning and keys of each table.
-type KeyTables = (&'static str, String, Vec<(String, &'static str, &'static [Parameter])>);
+/// Keys whose value is a table, its purpose, and the name, meaning and keys of each table.
+type KeyTables = (Vec<&'static str>, String, Vec<(String, &'static str, &'static [Parameter])>);
 
 /// Collects the tables below `parameters`, each once and the outer before the inner.
 fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) {
     for parameter in parameters {
         let (about, kinds) = match parameter.kind {
-            Kind::Choice(Alternatives { about, kinds, .. }) => {
+            Kind::Choice(Alternatives { about, kinds, .. })
+            | Kind::PlainOrTable {
+                table: &Kind::Choice(Alternatives { about, kinds, .. }), ..
+            } => {
                 let named =
                     |&(name, about, parameters): &(_, _, &'static [Parameter])| match parameters {
                         [] => (format!("`\"{name}\"`"), about, parameters),
@@ -163,11 +167,16 @@ fn collect_tables(parameters: &'static [Parameter], found: &mut Vec<KeyTables>) 
             }
             _ => continue,
         };
-        if found.iter().any(|(key, ..)| *key == parameter.name) {
+        if found.iter().any(|(keys, ..)| keys.contains(&parameter.name)) {
+            continue;
+        }
+        let about = in_a_line(about);
+        if let Some((keys, ..)) = found.iter_mut().find(|(_, known, _)| *known == about) {
+            keys.push(parameter.name);
             continue;
         }
         let inner: Vec<_> = kinds.iter().map(|kind| kind.2).collect();
-        found.push((parameter.name, in_a_line(about), kinds));
+        found.push((vec![parameter.name], about, kinds));
         inner.into_iter().for_each(|parameters| collect_tables(parameters, found));
     }
 }

@@ -5,7 +5,7 @@ use tidegate_mechanisms::units::Span;
 
 use crate::buffers;
 use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
-use crate::plan::{AccessPlan, TcpPlan};
+use crate::plan::{AccessPlan, TcpPlan, Traffic};
 use crate::value::OrOff;
 
 /// Returns the file with everything that the plan needs.
@@ -26,16 +26,24 @@ pub(crate) fn resolve(mut file: File) -> File {
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
     for (_, user) in &mut file.users.entries {
+        let start = if has_given_times(&user.traffic.0) { AT_ONCE } else { start };
         user.start = user.start.or(Some(start));
     }
     buffers::resolve(&mut file);
     file
 }
 
+/// Start of flows whose transfers have given times.
+const AT_ONCE: Start = Start::at(Span::ZERO);
+
+fn has_given_times(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::ShortFlows(own) if own.arrivals.is_some())
+}
+
 /// Returns the default start: uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
 fn default_start(warm_up: Span, duration: Span) -> Start {
     let whole = if warm_up == Span::ZERO { duration } else { warm_up };
-    Start { from: Span::ZERO, to: whole.min(Span::from_secs(1)) }
+    Start { to: whole.min(Span::from_secs(1)), ..AT_ONCE }
 }
 
 /// Returns the smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.

@@ -3,7 +3,7 @@
 use crate::document::{Table, Value};
 use crate::field::UnlocatedDiagnostic;
 use crate::file::Sweep;
-use crate::{Found, overrides, read, toml_text};
+use crate::{Found, overrides, read, toml_text, variants};
 
 /// Maximum number of points.
 const MAX_POINTS: usize = 100_000;
@@ -84,8 +84,8 @@ fn value_errors(document: &Table, axes: &[Axis]) -> Vec<UnlocatedDiagnostic> {
 
 fn value_error(document: &Table, key: &str, value: &Value) -> Option<UnlocatedDiagnostic> {
     let mut document = document.clone();
-    document.0.retain(|(key, _)| key != "sweep");
-    if let Err(issue) = overrides::apply(&mut document, key, value.clone()) {
+    document.0.retain(|(key, _)| key != "sweep" && key != variants::KEY);
+    if let Err(issue) = overrides::apply(&mut document, key, value.clone().into()) {
         return Some(UnlocatedDiagnostic {
             suggestion: issue.suggestion,
             ..error(&[key], issue.message)

@@ -29,9 +29,9 @@ fn line(key: &str, value: &Value, text: &mut String) {
     writeln!(text, "{} = {}", key.to_toml_key(), inline(value)).expect("strings take everything");
 }
 
-/// Writes a section; tables of tables with names defined by the file (users, links) get a section for each.
+/// Writes a section; tables of tables with names defined by the file (users, links, variants) get a section for each.
 fn write_section(path: &[String], table: &Table, text: &mut String) {
-    let is_map = ["users", "links"].contains(&path[0].as_str()) && path.len() == 1;
+    let is_map = ["users", "links", "variants"].contains(&path[0].as_str()) && path.len() == 1;
     if is_map {
         for (name, node) in &table.0 {
             if let Value::Table(inner) = &node.value {

@@ -2,35 +2,55 @@
 //!
 //! Engines implement them: see the applications of the simulator and the load of the lab.
 
+mod arrival_times;
 mod calls;
 mod cbr;
+mod flow_sizes;
 mod frame_sizes;
 mod frames;
+mod gaming;
 mod greedy;
 mod on_off;
+mod packet_stream;
 mod pages;
 mod short_flows;
 mod transfer;
+mod udp;
+mod variation;
 mod video;
+mod video_call;
+mod voip;
 
 use tidegate_mechanisms::parameters::Parameters;
+use tidegate_mechanisms::units::Bytes;
 use tidegate_mechanisms::{choice, words};
 
+pub use arrival_times::ArrivalTimes;
 pub use calls::{
     Admission, AdmissionPlace, Calls, Counter, Gateway, MeasuredSum, NonProbing, Probing, Unknown,
 };
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr, Codec};
+pub use flow_sizes::{CdfSizes, FlowSize, FlowSizes, LognormalSizes, ParetoSizes, SizePoints};
 pub use frame_sizes::FrameSizes;
 pub use frames::{
     Adaptation, Frames, Increase, MpegModel, Patience, PriceAdaptation, Quality, Updates,
     VideoModel,
 };
+pub use gaming::{GameSide, Gaming};
 pub use greedy::Greedy;
 pub use on_off::OnOff;
+pub use packet_stream::{PacketStream, Turns};
 pub use pages::{Fetching, Pages};
-pub use short_flows::ShortFlows;
+pub use short_flows::{PacketSizes, ShortFlows};
 pub use transfer::{PausePlan, Transfer, WritesPlan};
+pub use udp::Udp;
+pub use variation::{
+    GumbelVariation, LognormalVariation, ParetoVariation, UniformVariation, Variation,
+    WeibullVariation,
+};
 pub use video::Video;
+pub use video_call::VideoCall;
+pub use voip::{Silence, VoiceCodec, Voip};
 
 words! {
     /// Distribution of a time.
@@ -52,6 +72,12 @@ pub trait TrafficParams: Parameters {
     /// Whether it ends by itself, so that a run waits for it.
     fn ends(&self) -> bool {
         false
+    }
+
+    /// Returns its packets, if it sends without feedback by a [`PacketStream`]; `full` is a full packet on the wire.
+    fn packet_stream(&self, full: Bytes) -> Option<PacketStream> {
+        let _ = full;
+        None
     }
 }
 
@@ -79,6 +105,13 @@ macro_rules! applications {
                     $(Traffic::$name(own) => own.ends(),)+
                 }
             }
+
+            /// See [`TrafficParams::packet_stream`].
+            pub fn packet_stream(&self, full: Bytes) -> Option<PacketStream> {
+                match self {
+                    $(Traffic::$name(own) => own.packet_stream(full),)+
+                }
+            }
         }
     };
 }
@@ -93,4 +126,8 @@ applications! {
     Frames = "frames";
     Calls = "calls";
     Pages = "pages";
+    Udp = "udp";
+    Voip = "voip";
+    Gaming = "gaming";
+    VideoCall = "video-call";
 }

@@ -103,7 +103,8 @@ fn tables_that_no_memory_holds_are_refused() {
 #[test]
 fn a_run_of_very_many_packets_is_reported_with_the_estimate() {
     let at = |rate: &str, user: &str| {
-        let text = bottleneck(user).replace("10 Mb/s", rate).replace("10 s", "10000 s");
+        let line = format!("{rate}\"\nbuffer = \"1 BDP");
+        let text = bottleneck(user).replace("10 Mb/s", &line).replace("10 s", "10000 s");
         warnings(&text.replace("[users.a]", "[access]\nrate = \"100 Gb/s\"\n[users.a]"))
     };
     // 10,000 s at 10 Gb/s in packets of 1500 B.

@@ -451,7 +451,7 @@ fn a_point_is_what_its_overrides_say_without_the_sweep() {
     let text = format!("{DUMBBELL}\n[sweep]\n\"bottleneck.delay\" = [\"10 ms\", \"20 ms\"]\n");
     for overrides in scenario(&text).points() {
         let whole = Scenario::parse(&text, &overrides).expect("valid");
-        let point = Scenario::parse_point(&text, &overrides).expect("valid");
+        let point = Scenario::parse_variant(&text, &overrides, None).expect("valid");
         assert!(point.points().is_empty());
         assert_eq!(point.plan(), whole.plan());
     }
@@ -505,5 +505,80 @@ fn a_profile_sets_the_options_of_queues_in_which_kernels_and_simulators_differ()
         let file = written(profile, mechanism);
         assert!(file.contains(want), "{profile} {mechanism}: no {want} in\n{file}");
         assert_eq!(Scenario::parse(&file, &[]).expect("is valid").to_toml(), file);
+    }
+}
+
+#[test]
+fn a_variant_is_the_file_with_its_keys_replaced() {
+    let text = format!(
+        "{DUMBBELL}\n[variants.as-it-is]\n[variants.fair]\nbottleneck.scheduler = \"drr\"\n\
+         users.heavy = {{ flows = 3 }}\n\"bottleneck.rate\" = \"7 Mb/s\"\n"
+    );
+    let whole = scenario(&text);
+    assert_eq!(whole.variants().collect::<Vec<_>>(), ["as-it-is", "fair"]);
+    assert_eq!(["as-it-is", "fair"].map(|name| whole.is_unchanged(name)), [true, false]);
+    let variant = |overrides: &[(&str, &str)], name: Option<&str>| {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let overrides: Vec<_> = overrides.iter().map(owned).collect();
+        Scenario::parse_variant(&text, &overrides, name).expect("valid")
+    };
+    let plain = Scenario::parse(DUMBBELL, &[]).expect("valid");
+    assert_eq!(variant(&[], None).plan(), plain.plan());
+    assert_eq!(variant(&[], Some("as-it-is")).plan(), plain.plan());
+    let same = [
+        ("bottleneck.scheduler", "drr"),
+        ("users.heavy.flows", "3"),
+        ("bottleneck.rate", "7 Mb/s"),
+    ];
+    assert_eq!(variant(&[], Some("fair")).plan(), plan_with(DUMBBELL, &same));
+    let fair = variant(&[("bottleneck.rate", "9 Mb/s")], Some("fair"));
+    assert_eq!(fair.plan(), plan_with(DUMBBELL, &same), "the variant wins");
+    assert_eq!(fair.variants().count(), 0);
+    let written = Scenario::parse(&whole.to_toml(), &[]).expect("what is written can be read");
+    assert_eq!(written.variants().collect::<Vec<_>>(), ["as-it-is", "fair"]);
+    assert!(Scenario::parse_variant(&text, &[], Some("other")).is_err());
+}
+
+/// The quantiles of 1,000 users cover the distribution: mean 80 ms, median 80 ms · exp(−σ²/2), and each delay is one way of
+/// what the bottleneck leaves. A user's delay does not depend on the number of others.
+#[test]
+fn round_trips_of_a_group_follow_their_distribution() {
+    let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n[users.a]\n";
+    let users = |count: &str, round_trip: &str| {
+        let plan = plan_with(text, &[("users.a.count", count), ("users.a.round_trip", round_trip)]);
+        let delay = |link: &u32| plan.links[*link as usize].delay.as_secs();
+        let round_trip = |flow: &tidegate_scenario::plan::FlowPlan| {
+            flow.forward.iter().chain(&flow.reverse).map(delay).sum::<f64>()
+        };
+        plan.flows.iter().map(round_trip).collect::<Vec<f64>>()
+    };
+    let spread = "{ mean = \"80 ms\", varies = { kind = \"lognormal\", sigma = 0.5 } }";
+    let all = users("1000", spread);
+    let mean = all.iter().sum::<f64>() / 1000.0;
+    assert!((mean / 0.080 - 1.0).abs() < 0.01, "{mean}");
+    let below = all.iter().filter(|rtt| **rtt < 0.080 * (-0.125f64).exp()).count();
+    assert!((495..=505).contains(&below), "{below}");
+    assert_eq!(users("3", spread), all[..3]);
+    assert!(users("2", "\"40 ms\"").iter().all(|rtt| (rtt - 0.040).abs() < 1e-8));
+    // The bottleneck's 10 ms are left where a draw is shorter.
+    let wide = users("1000", "{ mean = \"20 ms\", varies = \"exponential\" }");
+    let least = wide.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((least - 0.010).abs() < 1e-8, "{least}");
+}
+
+#[test]
+fn times_and_round_trips_that_cannot_be_are_refused() {
+    let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n[users.a]\n";
+    for (key, value, message) in [
+        (
+            "users.a.round_trip",
+            "\"9 ms\"",
+            "users.a.round_trip: the rest of the path takes 10.000 ms",
+        ),
+        ("users.a.stop", "\"200 ms\"", "users.a.stop: is before the last flow of the group starts"),
+    ] {
+        let overrides = [(key.to_owned(), value.to_owned())];
+        let found = Scenario::parse(text, &overrides).expect_err("is refused");
+        assert!(found.iter().any(|error| error.to_string().contains(message)), "{found:#?}");
     }
 }

@@ -240,6 +240,14 @@ impl Connections {
         }
     }
 
+    /// Returns the open connections of a flow.
+    pub fn open_of(&self, flow: u32) -> Vec<ConnectionId> {
+        let all = self.places.iter().flatten();
+        let open =
+            all.filter(|connection| connection.forward.address.flow == flow && !connection.closed);
+        open.map(|connection| ConnectionId::unpack(connection.forward.address.connection)).collect()
+    }
+
     /// Sets the willingness to pay of all senders of a flow.
     pub fn offer(&mut self, flow: u32, willingness: Demand) {
         let all = self.places.iter_mut().flatten();

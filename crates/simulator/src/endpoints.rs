@@ -260,8 +260,46 @@ impl<'a> Endpoints<'a> {
     /// Delivers an event to an application.
     pub fn notify(&mut self, flow: u32, event: ApplicationEvent, sim: &mut SimContext) {
         let number = flow as usize;
+        if self.accounts[number].stopped {
+            return;
+        }
+        let awaited = self.applications[number].is_awaited();
+        self.act(flow, sim, |application, system| application.on_event(event, system));
+        if awaited && !self.applications[number].is_awaited() {
+            self.awaited -= 1;
+        }
+        self.close_ended(flow, sim);
+    }
+
+    /// Stops a flow: nothing more is written to its connections, and its application gets no more events.
+    pub fn stop(&mut self, flow: u32, sim: &mut SimContext) {
+        let number = flow as usize;
+        let open = self.connections.open_of(flow);
+        self.act(flow, sim, |_, system| open.iter().for_each(|&id| system.stop_both(id)));
+        if self.applications[number].is_awaited() {
+            self.awaited -= 1;
+        }
+        self.accounts[number].stopped = true;
+        self.close_ended(flow, sim);
+    }
+
+    /// Closes the connections whose last data were written in an event, if they are done.
+    fn close_ended(&mut self, flow: u32, sim: &mut SimContext) {
+        while let Some(id) = self.ended.pop() {
+            self.close_if_done(flow, id, sim);
+        }
+    }
+
+    /// Lets an application act on its system.
+    #[inline]
+    fn act(
+        &mut self,
+        flow: u32,
+        sim: &mut SimContext,
+        act: impl FnOnce(&mut AnyApplication, &mut System),
+    ) {
+        let number = flow as usize;
         let application = &mut self.applications[number];
-        let awaited = application.is_awaited();
         let (plan, routes) = (&self.plan.flows[number], self.routes[number]);
         let route = Route { flow, plan, routes, whole: self.plan };
         let mut system = System {
@@ -276,13 +314,7 @@ impl<'a> Endpoints<'a> {
             site: &mut self.sites[self.plan.users[plan.user].group],
             sim,
         };
-        application.on_event(event, &mut system);
-        if awaited && !application.is_awaited() {
-            self.awaited -= 1;
-        }
-        while let Some(id) = self.ended.pop() {
-            self.close_if_done(flow, id, sim);
-        }
+        act(application, &mut system);
     }
 
     /// Returns the metrics of all applications at `now`.

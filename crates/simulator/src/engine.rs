@@ -88,9 +88,13 @@ impl<'a> Engine<'a> {
             Network::new(plan, seed, receivers, AnyApplication::will_listen_or_overlap);
         let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
-            let room = flow.start.to.since(flow.start.from).as_secs();
-            let draw = Stream::of_flow(seed, plan, i, "start").unit();
-            timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
+            let at = |when, purpose| {
+                plan.time_of(i, when, || Stream::of_flow(seed, plan, i, purpose).unit())
+            };
+            timers.push(at(flow.start, "start"), Wake::Start(i as u32));
+            if let Some(stop) = flow.stop {
+                timers.push(at(stop, "stop"), Wake::Stop(i as u32));
+            }
         }
         for (number, moved) in plan.moves.iter().enumerate() {
             timers.push(moved.at, Wake::Move(number as u32));
@@ -393,6 +397,7 @@ impl<'a> Engine<'a> {
             Wake::Sample => self.sample(),
             Wake::Move(number) => ends.reroute(number as usize),
             Wake::Offer(number) => ends.offer(number as usize),
+            Wake::Stop(flow) => ends.stop(flow, &mut sim),
             Wake::Start(flow) => ends.notify(flow, ApplicationEvent::Start, &mut sim),
             Wake::Application(flow) => ends.notify(flow, ApplicationEvent::Wake, &mut sim),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut sim),

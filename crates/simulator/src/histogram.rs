@@ -52,6 +52,16 @@ impl Histogram {
         self.counts[bin] = 1;
     }
 
+    /// Counts all times of another histogram.
+    pub fn add(&mut self, other: &Histogram) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
     /// Resets all counts.
     pub fn reset(&mut self) {
         self.counts.fill(0);

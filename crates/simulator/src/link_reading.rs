@@ -67,8 +67,7 @@ impl LinkReadings {
             }
             let (_, bytes) = link.backlog(now);
             let monitor = link.monitor().expect("monitored");
-            monitor.sojourn.reset();
-            monitor.queueing.iter_mut().for_each(DelayStatistics::reset);
+            monitor.sojourn.iter_mut().for_each(DelayStatistics::reset);
             monitor.most_bytes = bytes;
         }
         readings

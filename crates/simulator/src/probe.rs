@@ -8,7 +8,6 @@ use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Span;
 
 use crate::delay::DelayStatistics;
-use crate::histogram::Histogram;
 
 /// Counts of accepted packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +46,6 @@ pub struct LinkProbe {
 /// State of a monitored link.
 #[derive(Clone)]
 pub struct Monitor {
-    /// Time in the queue and in transmission, since the last reading.
-    pub sojourn: Histogram,
     /// Sum of the times in the queue and in transmission, packet-ns.
     pub sojourn_ns: u128,
     /// Sum of the times in the queue and in transmission, weighted by size, byte-ns.
@@ -63,8 +60,8 @@ pub struct Monitor {
     pub most_bytes: u64,
     /// Counts by user group.
     pub groups: Vec<GroupCounts>,
-    /// Time in the queue without transmission, by user group, since the last reading.
-    pub queueing: Vec<DelayStatistics>,
+    /// Time in the queue and in transmission, by user group, since the last reading.
+    pub sojourn: Vec<DelayStatistics>,
     /// Drops, drops by policers, and marks since the last sample.
     pub since_sample: [u64; 3],
 }
@@ -93,7 +90,6 @@ impl LinkProbe {
     pub fn new(monitored_groups: Option<usize>) -> Self {
         let monitor = monitored_groups.map(|groups| {
             Box::new(Monitor {
-                sojourn: Histogram::default(),
                 sojourn_ns: 0,
                 sojourn_byte_ns: 0,
                 lost_ns: 0,
@@ -101,7 +97,7 @@ impl LinkProbe {
                 busy_ns: 0,
                 most_bytes: 0,
                 groups: vec![GroupCounts::default(); groups],
-                queueing: vec![DelayStatistics::default(); groups],
+                sojourn: vec![DelayStatistics::default(); groups],
                 since_sample: [0; 3],
             })
         });
@@ -171,11 +167,9 @@ impl Monitor {
         self.sojourn_ns += u128::from(ns);
         self.sojourn_byte_ns += u128::from(ns) * u128::from(bytes);
         self.busy_ns += u128::from(transmission.as_nanos());
-        self.sojourn.record(sojourn);
         let counts = &mut self.groups[usize::from(group)];
         counts.accepted += 1;
         counts.accepted_bytes += bytes;
-        let waited = Span::from_nanos(ns.saturating_sub(transmission.as_nanos()));
-        self.queueing[usize::from(group)].record(waited);
+        self.sojourn[usize::from(group)].record(sojourn);
     }
 }

@@ -76,7 +76,12 @@ fn key(plan: &Plan, flow: usize) -> String {
     let flow = &plan.flows[flow];
     let group = &plan.groups[plan.users[flow.user].group].name;
     let key = match &*flow.traffic {
-        Traffic::ShortFlows(_) | Traffic::Calls(_) => ".every",
+        Traffic::ShortFlows(own) => match (&own.load, &own.arrivals) {
+            (Some(_), _) => ".load",
+            (_, Some(_)) => ".arrivals",
+            _ => ".every",
+        },
+        Traffic::Calls(_) => ".every",
         Traffic::Pages(_) => ".objects",
         Traffic::Transfer(_) => ".pause",
         _ => "",

@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
 use crate::applications::TransferRecord;
-use crate::delay::{add_opinion_scores, transfer_time_s};
+use crate::delay::{DelayStatistics, add_opinion_scores, transfer_time_s};
 use crate::digest::Digest;
 use crate::link::{Link, able_ns};
 use crate::link_reading::{LinkReading, LinkReadings};
@@ -208,7 +208,7 @@ pub fn links(
         table.max_backlog_bytes.push(monitor.most_bytes as f64);
         let sojourn_s = (monitor.sojourn_ns - was.sojourn_ns) as f64 * 1e-9;
         table.mean_sojourn_s.push(mean(sojourn_s, accepted));
-        let sojourn = &monitor.sojourn;
+        let sojourn = DelayStatistics::histogram_of(&monitor.sojourn);
         let at = |share| sojourn.quantile(share).map_or(f64::NAN, |at| at.as_nanos() as f64 * 1e-9);
         table.p95_sojourn_s.push(at(0.95));
         table.p99_sojourn_s.push(at(0.99));
@@ -234,13 +234,13 @@ pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> 
             table.drops.push(to.drops - from.drops);
             table.marks.push(to.marks - from.marks);
             table.mean_activity.push(mean(to.activity - from.activity, to.metered - from.metered));
-            let [mean, p50, p95, p99, p999, max] = is.queueing[group].summary();
-            table.mean_queueing_delay_s.push(mean);
-            table.p50_queueing_delay_s.push(p50);
-            table.p95_queueing_delay_s.push(p95);
-            table.p99_queueing_delay_s.push(p99);
-            table.p999_queueing_delay_s.push(p999);
-            table.max_queueing_delay_s.push(max);
+            let [mean, p50, p95, p99, p999, max] = is.sojourn[group].summary();
+            table.mean_sojourn_s.push(mean);
+            table.p50_sojourn_s.push(p50);
+            table.p95_sojourn_s.push(p95);
+            table.p99_sojourn_s.push(p99);
+            table.p999_sojourn_s.push(p999);
+            table.max_sojourn_s.push(max);
         }
     }
     table

@@ -11,6 +11,8 @@ pub enum Wake {
     DelayedAck(u32),
     /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
     Application(u32),
+    /// A flow stops.
+    Stop(u32),
     /// A flow changes its path: an index into [`tidegate_scenario::plan::Plan::moves`].
     Move(u32),
     /// A flow changes its willingness to pay: an index into [`tidegate_scenario::plan::Plan::offers`].
@@ -29,6 +31,7 @@ impl Wake {
             Wake::Retransmit(id) => (1, id),
             Wake::DelayedAck(id) => (2, id),
             Wake::Application(id) => (3, id),
+            Wake::Stop(id) => (4, id),
             Wake::Move(id) => (5, id),
             Wake::Offer(id) => (6, id),
             Wake::Sample => (7, 0),
@@ -45,6 +48,7 @@ impl Wake {
             1 => Wake::Retransmit(id),
             2 => Wake::DelayedAck(id),
             3 => Wake::Application(id),
+            4 => Wake::Stop(id),
             5 => Wake::Move(id),
             6 => Wake::Offer(id),
             _ => Wake::Sample,

@@ -141,6 +141,41 @@ fn short_flows_begin_whether_or_not_others_have_ended() {
     assert!(output.transfers.group.iter().all(|group| *group == 1), "heavy ones are not listed");
 }
 
+/// The load is that on the wire: 60 % of 100 Mb/s less what the last transfers still have to send. Half of the sizes of
+/// a lognormal distribution are below exp(-σ²/2) of the mean.
+#[test]
+fn flows_of_a_distribution_have_its_sizes_and_offer_the_load() {
+    let traffic = r#"{ kind = "short-flows", size = { kind = "lognormal", mean = "20 kB", sigma = 1.0 }, load = "60 %" }"#;
+    let changes = [("users.heavy.traffic", traffic), ("users.light.count", "1")];
+    let output = run(&plan_with(SHORT, &changes), 1);
+    let sizes = &output.transfers.size_bytes;
+    let mine = |row: &usize| output.transfers.group[*row] == 0;
+    let mine: Vec<f64> = (0..sizes.len()).filter(mine).map(|row| sizes[row] as f64).collect();
+    let mean = mine.iter().sum::<f64>() / mine.len() as f64;
+    assert!((mean / 20e3 - 1.0).abs() < 0.05, "{mean} B in {} transfers", mine.len());
+    let below = mine.iter().filter(|size| **size < 20e3 * libm::exp(-0.5)).count();
+    let below = below as f64 / mine.len() as f64;
+    assert!((below - 0.5).abs() < 0.02, "{below}");
+    // A transfer of 20 kB has 14.2 packets of 1460 B on average, with headers of 40 B.
+    let wire_bits = 8.0 * (mean + 40.0 * (mean / 1460.0 + 0.5)) * mine.len() as f64 / 60.0;
+    assert!((wire_bits / 60e6 - 1.0).abs() < 0.05, "{wire_bits} bit/s");
+}
+
+/// Two flows take the times of a file in turn, and each counts them from its own start.
+#[test]
+fn transfers_begin_at_the_times_of_a_file() {
+    let traffic = "{ kind = \"short-flows\", size = \"1 kB\", \
+                   arrivals = \"time_s\\n0.5\\n0.75\\n0.75\\n2\\n70\\n\" }";
+    let keys = [("users.heavy.traffic", traffic), ("users.heavy.count", "2")];
+    let output =
+        run(&plan_with(SHORT, &[&keys[..], &[("users.heavy.start", "\"1 s\"")]].concat()), 1);
+    let table = &output.transfers;
+    let mine = (0..table.flow.len()).filter(|row| table.group[*row] == 0);
+    let mut mine: Vec<_> = mine.map(|row| (table.flow[row], table.start_s[row])).collect();
+    mine.sort_by(|one, next| one.1.total_cmp(&next.1).then(one.0.cmp(&next.0)));
+    assert_eq!(mine, [(0, 1.5), (0, 1.75), (1, 1.75), (1, 3.0)]);
+}
+
 const PAGES: &str = r#"
 version = 1
 profile = "classic"
@@ -237,4 +272,229 @@ fn a_player_that_requests_waits_one_one_way_delay_longer() {
     };
     let longer = startup(", request = \"400 B\"") - startup("");
     assert!((0.039..0.043).contains(&longer), "{longer} s");
+}
+
+const BLOCKS: &str = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "10 s"
+host_jitter = "off"
+tcp = { initial_window = 10 }
+[bottleneck]
+rate = "100 Mb/s"
+delay = "40 ms"
+buffer = "1000 packets"
+[access]
+rate = "1 Gb/s"
+delay = "5 ms"
+[users.servers]
+count = 3
+start = "0 s"
+traffic = { kind = "transfer", size = "14600 B", every = "1 s", barrier = true }
+"#;
+
+/// One server starts late in the first block: all begin the second block together, as late as a block takes, and each
+/// later one a second after the block before.
+#[test]
+fn blocks_begin_when_all_flows_have_finished_the_one_before() {
+    let late = [("users.servers.start", r#"{ from = "0 s", to = "1.5 s" }"#)];
+    let output = run(&plan_with(BLOCKS, &late), 1);
+    let table = &output.transfers;
+    let of_flow = |flow: u32| -> Vec<(f64, f64)> {
+        let mine = (0..table.flow.len()).filter(|row| table.flow[*row] == flow);
+        let mut mine: Vec<_> =
+            mine.map(|row| (table.start_s[row], table.completion_s[row])).collect();
+        mine.sort_by(|one, next| one.0.total_cmp(&next.0));
+        mine
+    };
+    let flows = [0, 1, 2].map(of_flow);
+    let (mut sum, mut longest, blocks) = (0.0, 0f64, flows[0].len());
+    for block in 0..blocks {
+        let begin = flows.iter().map(|flow| flow[block].0).fold(f64::INFINITY, f64::min);
+        let end = flows.iter().map(|flow| flow[block].0 + flow[block].1).fold(0.0, f64::max);
+        if block > 0 {
+            assert!(flows.iter().all(|flow| flow[block].0.to_bits() == begin.to_bits()), "{block}");
+        }
+        if block + 1 < blocks {
+            let want = (begin + 1.0).max(end);
+            assert!((flows[0][block + 1].0 - want).abs() < 1e-6, "{block}: not {want}");
+        }
+        (sum, longest) = (sum + end - begin, longest.max(end - begin));
+    }
+    for (what, want) in
+        [("blocks", blocks as f64), ("block_s", sum / blocks as f64), ("longest_block_s", longest)]
+    {
+        let got = reported(&output, 0, what);
+        assert_eq!(got.len(), 3);
+        assert!(got.iter().all(|got| (got - want).abs() < 1e-6), "{what}: {got:?}, not {want}");
+    }
+}
+
+/// Without a pause there is one block.
+#[test]
+fn a_single_block_ends() {
+    let once = [
+        ("users.servers.traffic", r#"{ kind = "transfer", size = "1 MB", barrier = true }"#),
+        ("duration", "\"2 s\""),
+    ];
+    let output = run(&plan_with(BLOCKS, &once), 1);
+    assert_eq!(output.transfers.flow.len(), 3);
+    let longest = output.transfers.completion_s.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let got = reported(&output, 0, "block_s");
+    assert!(got.iter().all(|got| (got - longest).abs() < 1e-6), "{got:?}, not {longest}");
+}
+
+const PACKETS: &str = r#"
+version = 1
+warm_up = "5 s"
+duration = "400 s"
+host_jitter = "off"
+sample_interval = "off"
+packet_size = "9000 B"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "10 MB"
+[access]
+rate = "10 Gb/s"
+buffer = "10 MB"
+[users.source]
+traffic = "greedy"
+"#;
+
+fn packets(traffic: &str) -> RunOutput {
+    run(&plan_with(PACKETS, &[("users.source.traffic", traffic)]), 1)
+}
+
+/// The wait of an M/G/1 queue, S the time of a packet: ρ S (1 + c²)/(2 (1 − ρ)), with c = 0 for packets of one size and 1
+/// for exponentially distributed sizes.
+#[test]
+fn packets_of_a_poisson_process_wait_as_in_an_m_g_1_queue() {
+    for (sizes, squared) in [("fixed", 0.0), ("exponential", 1.0)] {
+        let traffic =
+            format!(r#"{{ kind = "udp", rate = "7 Mb/s", size = "500 B", sizes = "{sizes}" }}"#);
+        let output = packets(&traffic);
+        let want = 0.7 * 400e-6 * (1.0 + squared) / (2.0 * 0.3);
+        let wait = output.delays.mean_queueing_delay_s[0];
+        assert!((wait / want - 1.0).abs() < 0.05, "{sizes}: {wait} s, not {want} s");
+        let rate = output.flows.throughput_bps[0];
+        assert!((rate / 7e6 - 1.0).abs() < 0.01, "{sizes}: {rate} bit/s");
+    }
+}
+
+/// Half of the time on: half of the rate, whatever the distributions of the times. With a thousand turns, the mean of a
+/// lognormal distribution with σ = 1 is known to 4 %.
+#[test]
+fn a_source_with_turns_sends_its_share_of_the_time() {
+    for times in [
+        r#"on_times = "fixed", off_times = "uniform""#,
+        r#"on_times = { kind = "lognormal", sigma = 1.0 }, off_times = { kind = "weibull", shape = 2.0 }"#,
+        r#"intervals = "fixed", sizes = { kind = "gumbel", scale = 0.2 }"#,
+    ] {
+        let traffic = format!(
+            r#"{{ kind = "udp", rate = "4 Mb/s", size = "500 B", on = "200 ms", off = "200 ms", {times} }}"#
+        );
+        let rate = packets(&traffic).flows.throughput_bps[0];
+        assert!((rate / 2e6 - 1.0).abs() < 0.1, "{times}: {rate} bit/s");
+    }
+}
+
+/// Rates of codecs with headers; of a player's and a game server's packets; of a video call. Silence leaves 1.004 of
+/// 2.591 s.
+#[test]
+fn calls_and_games_have_the_rates_of_their_sources() {
+    for (traffic, want, within) in [
+        (r#""voip""#, 80e3, 0.001),
+        (r#"{ kind = "voip", codec = "g729" }"#, 24e3, 0.001),
+        (r#"{ kind = "voip", codec = "opus" }"#, 36e3, 0.001),
+        (r#"{ kind = "voip", silence = "suppressed" }"#, 80e3 * 1.004 / 2.591, 0.2),
+        (r#""gaming""#, 8.0 * (120.0 + 0.5772 * 36.0 + 28.0) / 58.463e-3, 0.01),
+        (
+            r#"{ kind = "gaming", side = "player" }"#,
+            8.0 * (45.0 + 0.5772 * 5.7 + 28.0) / 40e-3,
+            0.01,
+        ),
+        (r#"{ kind = "video-call", rate = "1 Mb/s" }"#, 1e6, 0.05),
+    ] {
+        let output = packets(traffic);
+        let rate = output.flows.throughput_bps[0];
+        assert!((rate / want - 1.0).abs() < within, "{traffic}: {rate} bit/s, not {want}");
+        let mos = output.delays.mos[0];
+        let want = match traffic {
+            text if text.contains("g729") => 4.11,
+            text if text.contains("voip") && !text.contains("opus") => 4.41,
+            _ => f64::NAN,
+        };
+        assert!(
+            mos.is_nan() == want.is_nan() && (mos.is_nan() || (mos - want).abs() < 0.02),
+            "{mos}"
+        );
+    }
+}
+
+/// Frames larger than a packet are sent in several, back to back; the flow ends when it should.
+#[test]
+fn large_frames_are_cut_into_packets() {
+    let traffic =
+        r#"{ kind = "udp", rate = "8 Mb/s", size = "20 kB", intervals = "fixed", lasts = "1 s" }"#;
+    let plan = plan_with(
+        PACKETS,
+        &[("users.source.traffic", traffic), ("packet_size", "\"1500 B\""), ("warm_up", "\"0 s\"")],
+    );
+    let output = run(&plan, 1);
+    // 50 times 13 packets of 1500 B and one of 500 B.
+    assert_eq!(output.flows.packets_sent[0], 50 * 14);
+    assert_eq!(output.flows.throughput_bps[0] * 400.0 / 8.0, 50.0 * 20e3);
+}
+
+const RAMP: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+host_jitter = "off"
+sample_interval = "100 ms"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "10 ms"
+buffer = "50 packets"
+[users.many]
+flows = 4
+traffic = { kind = "transfer", size = "100 MB" }
+start = { from = "1 s", to = "5 s", spread = "even" }
+[users.stops]
+stop = "3 s"
+start = "0 s"
+[users.calls]
+flows = 2
+traffic = { kind = "udp", rate = "100 kb/s", size = "250 B", intervals = "fixed" }
+start = "0 s"
+stop = { from = "4 s", to = "8 s", spread = "even" }
+"#;
+
+/// Flows start at equal distances, in their order. A flow that has stopped sends nothing once what was under way has
+/// arrived, and a transfer that was cut stays unfinished.
+#[test]
+fn groups_start_and_stop_by_a_ramp() {
+    let output = run(&plan_with(RAMP, &[("drain_limit", "\"0 s\"")]), 1);
+    let starts: Vec<_> = output.transfers.start_s.clone();
+    assert_eq!(starts, [1.0, 2.0, 3.0, 4.0]);
+    let rates = |group: u32, from_s: f64, to_s: f64| -> Vec<f64> {
+        let series = &output.group_series;
+        let rows = (0..series.time_s.len())
+            .filter(|row| series.group[*row] == group)
+            .filter(|row| (from_s..to_s).contains(&(series.time_s[*row] - 1e-6)));
+        rows.map(|row| series.throughput_bps[row]).collect()
+    };
+    assert!(rates(1, 0.5, 0.9).iter().all(|rate| *rate > 5e6), "it has the link alone");
+    assert!(rates(1, 3.3, 10.0).iter().all(|rate| *rate == 0.0), "it has stopped");
+    for (from_s, to_s, want) in [(1.0, 3.9, 200e3), (4.3, 5.9, 100e3), (6.3, 10.0, 0.0)] {
+        let got = rates(2, from_s, to_s);
+        let mean = got.iter().sum::<f64>() / got.len() as f64;
+        assert!((mean - want).abs() <= 0.04 * want, "{from_s} s: {mean} bit/s, not {want}");
+    }
+    let cut = [("users.many.stop", "\"6 s\""), ("drain_limit", "\"60 s\"")];
+    let output = run(&plan_with(RAMP, &cut), 1);
+    assert!(output.transfers.completion_s.iter().all(|took| took.is_nan()));
+    assert!(output.simulated_s < 11.0, "nothing is waited for: {} s", output.simulated_s);
 }

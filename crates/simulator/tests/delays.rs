@@ -147,7 +147,10 @@ to = "r2"
     let at_links: f64 = (0..links.link.len())
         .filter(of_all)
         .filter(|at| !links.link[*at].contains("reverse"))
-        .map(|at| links.mean_queueing_delay_s[at])
+        .map(|at| {
+            let bytes = links.departed_bytes[at] as f64 / links.departures[at] as f64;
+            links.mean_sojourn_s[at] - 8.0 * bytes / 10e6
+        })
         .sum();
     let mean = output.delays.mean_queueing_delay_s[row(&output.delays, "group", 0)];
     assert!((at_links / mean - 1.0).abs() < 0.02, "{at_links} at links, {mean} in all");

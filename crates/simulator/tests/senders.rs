@@ -12,8 +12,10 @@ use tidegate_simulator::run;
 /// Returns all combinations as lines of a scenario's `[tcp]`.
 fn senders() -> impl Iterator<Item = (String, bool)> {
     let recoveries = ["sack", "rack", "fack", "newreno", "reno"];
-    let controls =
-        ["reno", "cubic", "dctcp", "prague", "vegas", "compound", "ledbat", "bbr", "bbr3"];
+    let controls = [
+        "reno", "cubic", "dctcp", "prague", "vegas", "compound", "ledbat", "bic", "htcp", "hybla",
+        "westwood", "bbr", "bbr3",
+    ];
     let crosses = recoveries.into_iter().flat_map(move |recovery| {
         controls.into_iter().flat_map(move |control| {
             [(false, "off"), (false, "40 ms"), (true, "off"), (true, "40 ms")]
@@ -124,13 +126,60 @@ proptest! {
 #[test]
 fn throughput_at_random_loss_lies_between_the_models() {
     let path = Path { profile: "linux", mbps: 20, delay_ms: 25, loss: 0.03, seed: 1 };
-    // BBR goes by no losses.
-    for (sender, ecn) in senders().filter(|(sender, _)| !sender.contains("bbr")) {
+    // BBR goes by no losses, BIC keeps four fifths of windows above 14 segments, Hybla grows faster with this round trip,
+    // and Westwood+ keeps what fills the path.
+    let others = ["bbr", "bic", "hybla", "westwood"];
+    let as_reno =
+        |sender: &str| !others.iter().any(|other| sender.contains(&format!("control = \"{other}")));
+    for (sender, ecn) in senders().filter(|(sender, _)| as_reno(sender)) {
         let text = path.scenario(&sender, ecn, "flows = 1\n");
         let output = run(&plan(&text), path.seed);
         let c = output.flows.goodput_bps[0] * 0.05 / (8.0 * 1448.0) * path.loss.sqrt();
         assert!((0.64..=1.31).contains(&c), "C = {c:.3}: {sender}");
     }
+}
+
+/// Returns the goodput of a flow alone over a link with random losses and a buffer of one bandwidth-delay product, bit/s.
+fn alone(controller: &str, mbps: u32, delay_ms: u32, loss: f64) -> f64 {
+    let buffer = (mbps * delay_ms / 6).max(20);
+    let text = format!(
+        "version = 1\nwarm_up = \"20 s\"\nduration = \"200 s\"\nsample_interval = \"off\"\n\
+         tcp.congestion_control = \"{controller}\"\n[bottleneck]\nrate = \"{mbps} Mb/s\"\n\
+         delay = \"{delay_ms} ms\"\nbuffer = \"{buffer} packets\"\nloss = {loss}\n[access]\nrate = \"10 Gb/s\"\n\
+         delay = \"0 ms\"\n[users.a]\n"
+    );
+    run(&plan(&text), 1).flows.goodput_bps[0]
+}
+
+/// ρ² segments a round trip: W = ρ √(3/2p) with an ACK for each segment and ρ √(3/4p) for every second, so that W/RTT is
+/// between √(3/4p)/25 ms and √(3/2p)/25 ms. Large windows that lose two segments are reduced once, which makes the longest
+/// round trip a quarter faster. Reno's rate goes with the inverse of the round trip, a fourth.
+#[test]
+fn hybla_gets_the_same_rate_over_any_round_trip() {
+    let loss: f64 = 2e-4;
+    let law = 8.0 * 1448.0 * (0.75 / loss).sqrt() / 25e-3;
+    let rates = [25, 50, 100].map(|delay_ms| alone("hybla", 100, delay_ms, loss));
+    let law = 0.85 * law..1.15 * law * 2f64.sqrt();
+    assert!(rates.iter().all(|rate| law.contains(rate)), "{rates:?}, not {law:?}");
+    assert!(rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 0.35), "{rates:?}");
+    let reno = [25, 100].map(|delay_ms| alone("reno", 100, delay_ms, loss));
+    assert!((reno[0] / reno[1] / 4.0 - 1.0).abs() < 0.2, "{reno:?}");
+}
+
+/// Reno gets 1.22 MSS/(RTT √p) = 5.6 Mb/s of 20; Westwood+ keeps a window that fills the path.
+#[test]
+fn westwood_keeps_its_rate_where_losses_are_random() {
+    let [reno, westwood] = ["reno", "westwood"].map(|name| alone(name, 20, 40, 1e-3));
+    let law = 1.22 * 8.0 * 1448.0 / (0.080 * 1e-3_f64.sqrt());
+    assert!((reno / law - 1.0).abs() < 0.2, "{reno}, not {law}");
+    assert!(westwood > 2.0 * reno && westwood > 13e6, "{westwood} and {reno}");
+}
+
+/// With a loss in 20,000 packets on average, Reno's window is 1.22/√p = 173 segments, of 1,667 that fill the path.
+#[test]
+fn htcp_and_bic_use_a_fast_long_path_better_than_reno() {
+    let [reno, htcp, bic] = ["reno", "htcp", "bic"].map(|name| alone(name, 200, 50, 5e-5));
+    assert!(htcp > 2.0 * reno && bic > 2.0 * reno, "{reno}, {htcp}, {bic}");
 }
 
 /// Differences of ns-2's Agent/TCP/Linux from the senders of the profile `classic`.

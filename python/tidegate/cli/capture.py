@@ -45,6 +45,19 @@ def capture(
     packets: Annotated[
         int, typer.Option(min=1, max=1_000_000_000, help="Limit on the packets of a file.")
     ] = 1_000_000,
+    table: Annotated[
+        bool,
+        typer.Option("--parquet", help="Also write the packets as a table, SCENARIO.LINK.parquet."),
+    ] = False,
+    qlog: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--qlog",
+            metavar="FLOW",
+            help="Flow such as heavy.0.2 (group, user, flow) whose events at the sender are"
+            " written as qlog, SCENARIO.FLOW.sqlog (repeatable).",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of the files, SCENARIO.LINK.pcap.")
     ] = Path(),
@@ -70,15 +83,24 @@ def capture(
     read = parse(scenario, changes(set_, add))
     if not quiet:
         print_warnings(scenario, read)
-    captures = write(read, links=link or (), seed=seed, packets=packets, out=out)
-    rows = [{**asdict(one), "path": str(one.path)} for one in captures]
+    captures = write(
+        read, links=link or (), seed=seed, packets=packets, table=table, qlog=qlog or (), out=out
+    )
+    rows = [
+        {**asdict(one), "path": str(one.path), "table": one.table and str(one.table)}
+        for one in captures
+    ]
     if shape is Format.json:
         print_json(rows)
     elif shape is Format.csv:
         print_csv(list(rows[0]), [list(row.values()) for row in rows])
     else:
         for one in captures:
-            say(f"{one_line(one.path)}: {one.packets:,} packets that left {one_line(one.link)}")
+            where = f"packets that left {one_line(one.link)}"
+            what = f"events at the sender of {one_line(one.flow)}" if one.flow else where
+            say(f"{one_line(one.path)}: {one.packets:,} {what}")
+            if one.table:
+                say(f"{one_line(one.table)}: the same as a table")
         say(f"digest {captures[0].digest}")
     if not quiet:
         for one in captures:

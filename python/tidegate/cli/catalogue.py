@@ -39,11 +39,14 @@ PARAMETER_COLUMNS = ("name", "default", "unit", "meaning")
 def list_mechanisms(
     name: Annotated[
         str | None,
-        typer.Argument(help='A mechanism or a kind of traffic, with its parameters; or "traffic".'),
+        typer.Argument(
+            help="A mechanism or a kind of traffic, with its parameters; or traffic, scenarios or "
+            "league for a list of these."
+        ),
     ] = None,
     shape: Shape = Format.table,
 ) -> None:
-    """List the mechanisms or the kinds of traffic, or show the parameters of one.
+    """List mechanisms, kinds of traffic or shipped scenarios, or show the parameters of one.
 
     **Examples**
 
@@ -54,6 +57,10 @@ def list_mechanisms(
     tidegate list traffic
 
     tidegate list transfer
+
+    tidegate list scenarios
+
+    tidegate list league
     """
     from tidegate import _native
 
@@ -62,12 +69,37 @@ def list_mechanisms(
         _list_all(mechanisms, ["category", "name", "title", "source"], shape)
     elif name == "traffic":
         _list_all(traffic, ["name", "summary"], shape)
+    elif name == "scenarios":
+        _list_all(_scenarios(), ["name", "description"], shape)
+    elif name == "league":
+        _list_all(_league(), ["name", "title", "parameters"], shape)
     else:
         _list_one(_find([*mechanisms, *traffic], name), shape)
 
 
+def _scenarios() -> list[dict[str, str]]:
+    """Return name and description of each scenario that comes with tidegate."""
+    from tidegate.data import data_folder
+    from tidegate.scenarios.reading import load_scenario
+
+    files = sorted(data_folder("scenarios").glob("*.toml"))
+    return [
+        {"name": file.stem, "description": load_scenario(file).description or ""} for file in files
+    ]
+
+
+def _league() -> list[dict[str, str]]:
+    """Return name, title and parameters of each mechanism for ``--with``."""
+    from tidegate.scenarios.variants import mechanisms_of_the_league
+
+    return [
+        {"name": name, "title": about["title"], "parameters": about["why"]}
+        for name, about in mechanisms_of_the_league().items()
+    ]
+
+
 def _list_all(
-    entries: Sequence[Mechanism | TrafficKind], columns: list[str], shape: Format
+    entries: Sequence[Mechanism | TrafficKind | dict[str, str]], columns: list[str], shape: Format
 ) -> None:
     rows = [[str(entry.get(column)) for column in columns] for entry in entries]
     if shape is Format.json:
@@ -167,7 +199,8 @@ def _find(entries: list[Mechanism | TrafficKind], name: str) -> Mechanism | Traf
 def _print_all(columns: list[str], rows: list[list[str]]) -> None:
     from tidegate.results.show import Grid, rich_table
 
-    title = "Mechanisms" if "source" in columns else "Traffic"
+    titles = {"source": "Mechanisms", "summary": "Traffic", "description": "Scenarios"}
+    title = next((own for key, own in titles.items() if key in columns), "League")
     grid = Grid(title, columns, text_columns=len(columns))
     for above, row in pairwise([[""], *rows]):
         repeated = len(columns) > 2 and above[0] == row[0]

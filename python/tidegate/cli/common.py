@@ -62,6 +62,27 @@ Add: TypeAlias = Annotated[
         help="Add a key of a new group or link, such as users.guest.flows=2 (repeatable).",
     ),
 ]
+Against: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        metavar="KEY=VALUE",
+        help="Also run the scenario with this key overridden, and print both (repeatable).",
+    ),
+]
+With: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MECHANISM",
+        help="Also run it with this mechanism in place of its queue, as the league has it, such as "
+        "fq-codel or abc-red (repeatable; `tidegate list league` names all).",
+    ),
+]
+Only: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="VARIANT", help="Of the variants, run this one (repeatable)."),
+]
 Seed: TypeAlias = Annotated[
     int | None,
     typer.Option(

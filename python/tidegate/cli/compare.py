@@ -38,11 +38,14 @@ _LONGEST_NAME = 200
 
 @command
 def compare(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="First result folder.")],
-    others: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULT...", help="Those to compare with it, one or more."),
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT", help="First result folder; alone, one with variants."),
     ],
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULT...", help="Those to compare with it.", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -64,13 +67,15 @@ def compare(
     tidegate compare results/one results/other --format csv > differences.csv
 
     tidegate compare results/simulated results/our-forwarder results/the-kernels-qdisc
+
+    tidegate compare results/evening-peak-with-variants
     """
     from tidegate.results.comparing import compare_results, default_names, grid
     from tidegate.results.show import rich_table
 
     if save and out:
         check_writable(out)
-    folders = (result, *others)
+    folders = (result, *others) if others else _variants(result)
     results = [_single(folder) for folder in folders]
     alike = len(set(default_names(results))) < len(results)
     names = [_name(folder) for folder in folders] if alike else None
@@ -92,11 +97,23 @@ def compare(
             eprint(f"figure: {path}")
     else:
         print_tables([rich_table(grid(both))])
-        say("mean ± 95 % confidence; differences with Welch's interval")
+        paired = all(both.is_paired(side) for side in range(1, len(both.results)))
+        kind = "that of runs paired by their seeds" if paired else "Welch's interval"
+        say(f"mean ± 95 % confidence; differences with {kind}")
         for path in files:
             say(f"figure: {path}")
     if failure:
         raise ResultError(f"not drawn: {failure}") from failure
+
+
+def _variants(folder: Path) -> tuple[Path, ...]:
+    """Return the folders of a result's variants."""
+    from tidegate.results.manifests import read_manifest
+
+    found = read_manifest(folder).get("variants", [])
+    if not found:
+        raise UsageError(f"{folder} has one result; name another to compare it with")
+    return tuple(folder / one["folder"] for one in found)
 
 
 def _single(folder: Path) -> Result:

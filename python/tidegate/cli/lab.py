@@ -9,13 +9,16 @@ import typer
 
 from tidegate.cli.common import (
     Add,
+    Against,
     Format,
+    Only,
     Out,
     Quiet,
     Save,
     Seed,
     Set,
     Shape,
+    With,
     changes,
     command,
     overrides,
@@ -32,14 +35,6 @@ if TYPE_CHECKING:
 
     from tidegate._native import Scenario
 
-Against = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--against",
-        metavar="KEY=VALUE",
-        help="Also run the scenario with this key overridden, and print both (repeatable).",
-    ),
-]
 Replications = Annotated[
     int | None,
     typer.Option(
@@ -64,6 +59,8 @@ def lab(
     set_: Set = None,
     add: Add = None,
     against: Against = None,
+    with_: With = None,
+    only: Only = None,
     seed: Seed = None,
     replications: Replications = None,
     jobs: Jobs = 1,
@@ -115,8 +112,8 @@ def lab(
         lab_all,
         seeds_in_lab,
     )
-    from tidegate.runs.simulation import name_variants
     from tidegate.scenarios.reading import parse
+    from tidegate.scenarios.variants import variants_of
 
     check_options(ip, generator)
     if check:
@@ -131,9 +128,10 @@ def lab(
         print_warnings(scenario, base)
     if base.points() and not quiet:
         eprint(f"{scenario} has a [sweep]; this is its base alone")
-    other = overrides(against, "--against")
-    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
-    scenarios = name_variants(base, variants) if variants else {"": base}
+    scenarios = variants_of(
+        scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
+        only=only or (),
+    )  # fmt: skip
     differing = check_scenarios(scenarios, ip=ip, generator=generator)
     if not quiet:
         for name, deviations in differing.items():

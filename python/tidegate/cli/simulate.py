@@ -9,10 +9,12 @@ import typer
 
 from tidegate.cli.common import (
     Add,
+    Against,
     AtMost,
     Engine,
     Format,
     Jobs,
+    Only,
     Out,
     Place,
     Quiet,
@@ -22,6 +24,7 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    With,
     changes,
     command,
     executor,
@@ -39,22 +42,20 @@ if TYPE_CHECKING:
     from tidegate.results.result import Result
     from tidegate.runs.precision import Until
 
-Against = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--against",
-        metavar="KEY=VALUE",
-        help="Also simulate the scenario with this key overridden, and print both (repeatable).",
-    ),
-]
-
 
 @command
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file.", show_default=False)],
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            help="Scenario file, or the name of one that comes with tidegate.", show_default=False
+        ),
+    ],
     set_: Set = None,
     add: Add = None,
     against: Against = None,
+    with_: With = None,
+    only: Only = None,
     seed: Seed = None,
     replications: Replications = None,
     until: UntilOption = None,
@@ -75,7 +76,7 @@ def simulate(
 
     **Examples**
 
-    tidegate simulate scenarios/evening-peak.toml --plot
+    tidegate simulate evening-peak --plot
 
     tidegate simulate scenarios/evening-peak.toml --set users.heavy.flows=20 -r 50
 
@@ -83,13 +84,16 @@ def simulate(
 
     tidegate simulate scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none
 
+    tidegate simulate scenarios/evening-peak.toml --with fq-codel --with abc-red
+
     tidegate simulate scenarios/evening-peak.toml --format json | jq .runs
 
     tidegate simulate scenarios/parking-lot.toml --theory
     """
     from tidegate.runs.precision import until_of
-    from tidegate.runs.simulation import name_variants, seeds_of, simulate_all
+    from tidegate.runs.simulation import seeds_of, simulate_all
     from tidegate.scenarios.reading import parse
+    from tidegate.scenarios.variants import variants_of
 
     given = changes(set_, add)
     base = parse(scenario, given)
@@ -99,9 +103,10 @@ def simulate(
         eprint(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
         )
-    other = overrides(against, "--against")
-    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
-    scenarios = name_variants(base, variants) if variants else {"": base}
+    scenarios = variants_of(
+        scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
+        only=only or (),
+    )  # fmt: skip
     enough = until_of(until, replications, base.replications, at_most)
     # The place must do for as many as there may be.
     most = enough.at_most if enough else replications

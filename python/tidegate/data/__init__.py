@@ -33,10 +33,14 @@ def in_package(path: Path) -> Path:
 
     >>> in_package(Path("scenarios/s1-dumbbell.toml")).is_file()
     True
+    >>> in_package(Path("s1-dumbbell")).name
+    's1-dumbbell.toml'
     """
-    there = DATA / path
-    elsewhere = path.exists() or path.is_absolute() or ".." in path.parts
-    return path if elsewhere or not there.is_file() else there
+    if path.exists() or path.is_absolute() or ".." in path.parts:
+        return path
+    bare = len(path.parts) == 1 and not path.suffix
+    there = [DATA / path, *([DATA / "scenarios" / f"{path}.toml"] if bare else [])]
+    return next((one for one in there if one.is_file()), path)
 
 
 def nearest_file(path: Path) -> Path | None:
@@ -44,9 +48,13 @@ def nearest_file(path: Path) -> Path | None:
 
     >>> print(nearest_file(Path("scenarios/s1-dumbell.toml")))
     scenarios/s1-dumbbell.toml
+    >>> print(nearest_file(Path("evening-peek")))
+    evening-peak
     """
     folders = [path.parent] if path.is_absolute() else [path.parent, DATA / path.parent]
     names = {file.name for folder in folders for file in folder.glob(f"*{path.suffix}")}
+    if len(path.parts) == 1 and not path.suffix:
+        names |= {file.stem for file in (DATA / "scenarios").glob("*.toml")}
     near = get_close_matches(path.name, sorted(names), 1)
     return path.parent / near[0] if near else None
 

@@ -171,10 +171,11 @@ GROUPS = TableSchema(
 
 COMPLETIONS = TableSchema(
     "completions",
-    "One row per group and power of ten of the size of its transfers: flow completion times.",
+    "One row per group and power of ten of the size of its transfers: flow completion times. "
+    "Groups whose transfers have a barrier have one more row, for their blocks.",
     _declared(
         ("group", "dictionary", "", "Name of the group."),
-        ("size_class", "string", "", "Sizes of the transfers: from, to below."),
+        ("size_class", "string", "", "Sizes of the transfers: from, to below; `block` for blocks."),
         *_COMPLETIONS,
     ),
 )  # fmt: skip

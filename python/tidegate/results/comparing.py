@@ -1,7 +1,8 @@
 """Results side by side, such as a simulation and its runs on real Linux.
 
-Differences come with Welch's confidence interval, which asks neither for equal variances nor for
-equal numbers of runs.
+Differences between simulations with the same seeds come with the confidence interval of paired
+runs, whose random numbers are common. Others come with Welch's, which asks neither for equal
+variances nor for equal numbers of runs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from tidegate.errors import UsageError
 from tidegate.results.columns import unit_of
-from tidegate.results.statistics import Estimate, estimate, welch95
+from tidegate.results.statistics import Estimate, estimate, paired95, welch95
 from tidegate.results.summary import bottlenecks, by_name, labelled
 from tidegate.results.tables import numbers, table
 from tidegate.scenarios.reading import NOT_CONTENT, toml_value
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from tidegate.results.show import Grid, Quantity
 
 GROUP_METRICS = ("throughput_bps", "ratio_to_first", "loss_ratio", "mark_ratio",
-                 "mean_completion_s")  # fmt: skip
+                 "p95_queueing_delay_s", "mos", "mean_completion_s", "p99_completion_s",
+                 "mean_slowdown", "transfers_unfinished")  # fmt: skip
 LINK_METRICS = ("utilization", "mean_backlog_packets", "mean_sojourn_s", "p95_sojourn_s",
                 "drop_ratio", "marks")  # fmt: skip
 APPLICATION_METRICS = ("stalls", "mean_stall_s", "startup_s", "qoe", "finished", "completion_s",
@@ -52,7 +54,7 @@ class Difference(NamedTuple):
     difference: float
     """Mean of b minus mean of a."""
     ci95: float
-    """Half-width of the difference's 95 % confidence interval (Welch); NaN without replications."""
+    """Half-width of its 95 % confidence interval, paired or Welch's; NaN without replications."""
     side: int = 1
     """Which result b is: 1 for the second."""
 
@@ -86,12 +88,20 @@ class SideBySide:
     def differences(self) -> list[Difference]:
         """Every metric that the first and another result have, by metric."""
         a, *others = (dict(_values(result.averaged)) for result in self.results.values())
+        paired = [self.is_paired(side) for side in range(len(self.results))]
         return [
             Difference(*key, unit_of(key[2]), estimate(a[key]), estimate(b[key]),
-                       *welch95(a[key], b[key]), side)
+                       *_difference(a[key], b[key], paired=paired[side]), side)
             for key in a for side, b in enumerate(others, 1)
             if key in b and _known(a[key]) and _known(b[key])
         ]  # fmt: skip
+
+    def is_paired(self, side: int) -> bool:
+        """Whether a result and the first are simulations with the same seeds."""
+        results = list(self.results.values())
+        a, b = results[0], results[side]
+        same = [seed for seed, _ in a.digests] == [seed for seed, _ in b.digests]
+        return same and a.kind == b.kind == "simulation"
 
     def table(self) -> pa.Table:
         """`differences` as a table: a row per metric and result beside the first."""
@@ -263,6 +273,12 @@ def _values(result: Result) -> Iterator[tuple[tuple[str, str, str], NDArray[np.f
         if metric in APPLICATION_METRICS:
             runs = part.group_by("replication").aggregate([("amount", "mean")])
             yield ("application", name, metric), numbers(runs, "amount_mean")
+
+
+def _difference(
+    a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool
+) -> tuple[float, float]:
+    return paired95(a, b) if paired and len(a) == len(b) else welch95(a, b)
 
 
 def _known(values: NDArray[np.float64]) -> bool:

@@ -47,16 +47,22 @@ def by_group(transfers: dict[str, NDArray[Any]], groups: int) -> dict[str, NDArr
     return _columns(rows)
 
 
-def by_size(transfers: dict[str, NDArray[Any]], groups: Sequence[str]) -> dict[str, Any]:
-    """Completion times of each group by the power of ten of the size, as columns."""
+def by_size(
+    transfers: dict[str, NDArray[Any]], groups: Sequence[str], with_blocks: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Completion times of each group by the power of ten of the size, as columns.
+
+    Groups `with_blocks`, by index, have one more row for their blocks (class ``block``).
+    """
     size = np.maximum(transfers["size_bytes"], 1)
     power = np.floor(np.log10(size)).astype(int)
     keys = sorted(set(zip(transfers["group"].astype(int).tolist(), power.tolist(), strict=True)))
     rows = [_of(transfers, (transfers["group"] == group) & (power == own)) for group, own in keys]
-    index = pa.array([group for group, _ in keys], pa.int32())
+    rows += [_blocks(transfers, group) for group in with_blocks]
+    index = pa.array([*(group for group, _ in keys), *with_blocks], pa.int32())
     return {
         "group": pa.DictionaryArray.from_arrays(index, pa.array(groups, pa.string())),
-        "size_class": [size_class(own) for _, own in keys],
+        "size_class": [*(size_class(own) for _, own in keys), *("block" for _ in with_blocks)],
         **(_columns(rows) if rows else {name: np.array([], t) for name, t in _TYPES.items()}),
     }
 
@@ -73,6 +79,30 @@ def size_class(power: int) -> str:
 def _size(power: int) -> str:
     unit = min(power // 3, len(_UNITS) - 1)
     return f"{10 ** (power - 3 * unit)} {_UNITS[unit]}"
+
+
+def _blocks(transfers: dict[str, NDArray[Any]], group: int) -> dict[str, float]:
+    """Summarize blocks: the first transfers of all flows of a group, the second ones, and so on.
+
+    A block lasts from the start of its first transfer to the end of its last. Nothing is known of
+    its time on an empty path.
+    """
+    mine = transfers["group"] == group
+    flow, start = transfers["flow"][mine], transfers["start_s"][mine]
+    took = transfers["completion_s"][mine]
+    flows = np.unique(flow).size
+    if not flows:
+        return statistics(np.array([]), np.array([]))
+    order = np.lexsort((flow, start))
+    first = start[order]
+    # All flows begin a block before any begins the next.
+    block = np.arange(len(order)) // flows
+    begin = np.full(block[-1] + 1, np.inf)
+    np.minimum.at(begin, block, first)
+    end = np.zeros(block[-1] + 1)
+    with np.errstate(invalid="ignore"):  # a transfer that has not ended: neither has its block
+        np.maximum.at(end, block, first + took[order])
+    return statistics(end - begin, np.full(len(begin), np.nan))
 
 
 def _of(transfers: dict[str, NDArray[Any]], which: NDArray[np.bool_]) -> dict[str, float]:

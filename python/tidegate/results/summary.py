@@ -40,8 +40,8 @@ LINK_METRICS = (
 )  # fmt: skip
 APPLICATION_METRICS = (
     "stalls", "mean_stall_s", "startup_s", "qoe", "begun", "finished", "completion_s",
-    "longest_completion_s", "offered", "blocking", "calls", "set_up_s", "target_rate_bps",
-    "quality", "quality_changes", "price",
+    "longest_completion_s", "blocks", "block_s", "longest_block_s", "offered", "blocking",
+    "calls", "set_up_s", "target_rate_bps", "quality", "quality_changes", "price",
 )  # fmt: skip
 """Metrics of applications (video, short flows, calls, video traces): means over a group's flows."""
 

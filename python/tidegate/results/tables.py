@@ -75,15 +75,24 @@ def derive(run: Tables, scenario: Scenario) -> Tables:
     user_table = {"user": np.arange(len(user_group), dtype="u4"), **group, **users}
     groups = _groups(flows, users, user_group, len(scenario.groups))
     groups |= _delays(run["delays"])
-    names = ("group", "size_bytes", "completion_s", "empty_path_s")
+    names = ("flow", "group", "start_s", "size_bytes", "completion_s", "empty_path_s")
     transfers = {name: numbers(run["transfers"], name) for name in names}
     groups |= by_group(transfers, len(scenario.groups))
     named = _named(np.arange(len(scenario.groups)), scenario.groups)
     return {
         "users": table(_whole(user_table)),
         "groups": table(_whole({"group": named, **groups})),
-        "completions": table(by_size(transfers, scenario.groups)),
+        "completions": table(by_size(transfers, scenario.groups, _with_blocks(run))),
     }
+
+
+def _with_blocks(run: Tables) -> list[int]:
+    """Index of each group whose transfers are blocks."""
+    if (applications := run.get("applications")) is None:
+        return []
+    is_block = pc.equal(applications["what"].cast(pa.string()), "blocks")
+    group = applications["group"].filter(is_block)
+    return sorted(set(np.asarray(group.combine_chunks().indices).tolist())) if len(group) else []
 
 
 def numbers(source: pa.Table, column: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS, Threads
-from tidegate.scenarios.reading import load_scenario, setting, value_at
+from tidegate.scenarios.reading import load_scenario, overrides_of, toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,9 @@ def simulate(
 def compare(
     scenario: Source,
     *,
-    against: Mapping[str, object] | Sequence[tuple[str, object]],
+    against: Mapping[str, object] | Sequence[tuple[str, object]] = (),
+    mechanisms: Sequence[str] = (),
+    only: Sequence[str] = (),
     set: Settings | None = None,  # noqa: A002
     add: Settings | None = None,
     seed: int | None = None,
@@ -100,45 +102,41 @@ def compare(
     progress: Showing = False,
     executor: Executor | None = None,
 ) -> Comparison:
-    """Simulate a scenario and variants of it that differ in one setting each.
+    """Simulate a scenario and its variants.
 
-    ``against={"bottleneck.differentiation.kind": "none"}`` shows what the differentiation does; a
-    list of pairs can have several values of one key. All variants run with the same seeds, as many
-    as the one that needs most of them for `until`. Other parameters as in `simulate`.
+    Variants are those of the file (``[variants.NAME]``), one for each key in `against`, and one for
+    each of `mechanisms`, named as the league compares them. All run with the same seeds, as many as
+    the one that needs most of them for `until`.
+
+    Parameters
+    ----------
+    against
+        ``{"bottleneck.differentiation.kind": "none"}`` shows what the differentiation does; a list
+        of pairs can have several values of one key.
+    mechanisms
+        Such as ``["fq-codel", "abc-red"]``, in place of the queue that the scenario has.
+    only
+        Names of the variants to run; default: all.
+    scenario, set, add, seed, replications, until, at_most, jobs, progress, executor
+        As in `simulate`.
+
     """
     from tidegate.results.result import Comparison
+    from tidegate.scenarios.variants import variants_of
 
-    base = load_scenario(scenario, set=set, add=add)
     pairs = list(against.items() if isinstance(against, Mapping) else against)
-    if not pairs:
-        raise UsageError("against: name at least one setting to compare with")
-    settings = [(key, {**(set or {}), key: value}) for key, value in pairs]
-    variants = [(key, load_scenario(scenario, set=changed, add=add)) for key, changed in settings]
-    named = name_variants(base, variants)
+    named = variants_of(
+        scenario, overrides_of(set, add),
+        against=[(key, toml_value(value)) for key, value in pairs],
+        mechanisms=mechanisms, only=only,
+    )  # fmt: skip
+    if "" in named and not only:
+        raise UsageError("against, mechanisms or [variants]: name something to compare with")
     results = simulate_all(
         named, seed=seed, replications=replications, until=until, at_most=at_most, jobs=jobs,
         progress=progress, executor=executor,
     )  # fmt: skip
     return Comparison(results)
-
-
-def name_variants(base: Scenario, variants: Sequence[tuple[str, Scenario]]) -> dict[str, Scenario]:
-    """Name each variant by the value of the key in which it differs."""
-    keys = {key for key, _ in variants}
-    values = {
-        key: _names(key, [base, *(one for own, one in variants if own == key)]) for key in keys
-    }
-    (first, *_), *more = values.values()
-    named = [("as in the file" if more else first, base)]
-    following = {key: iter(names[1:]) for key, names in values.items()}
-    named += [(next(following[key]), variant) for key, variant in variants]
-    names = dict(named)
-    if len(names) < len(named):
-        raise UsageError(
-            "two variants are the same: " + ", ".join(name for name, _ in named)
-            + "; give --against a value that the scenario does not have"
-        )  # fmt: skip
-    return names
 
 
 def simulate_all(
@@ -239,20 +237,3 @@ def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> 
     if not 0 <= first < 2**63:
         raise UsageError(f"seed: {first} is not between 0 and 2^63")
     return range(first, first + count)
-
-
-def _names(key: str, scenarios: Sequence[Scenario]) -> list[str]:
-    """What each has at the key; of tables and lists only what tells them apart."""
-    from tidegate.runs.swept_values import distinct_words
-
-    values = [value_at(one, key) for one in scenarios]
-    if any(isinstance(value, dict | list) for value in values):
-        named = distinct_words(["unset" if value is None else value for value in values])
-    else:
-        named = [setting(one, key) for one in scenarios]
-    return [f"{_short(key)} = {one}" for one in named]
-
-
-def _short(key: str) -> str:
-    """The last two parts of a dotted key say enough in a legend."""
-    return ".".join(key.split(".")[-2:])

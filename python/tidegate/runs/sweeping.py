@@ -22,6 +22,8 @@ from tidegate.runs.simulation import seeds_of
 from tidegate.runs.sweep_work import Planned, Work, check_number
 from tidegate.runs.sweeps import RUNS, Sweep, SweepStore, check_runs, label_of
 from tidegate.scenarios.reading import (
+    AS_IN_THE_FILE,
+    VARIANT,
     Reader,
     build_id,
     content_hash,
@@ -29,6 +31,7 @@ from tidegate.scenarios.reading import (
     overrides_of,
     parse,
     text_of,
+    toml_value,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +99,7 @@ def sweep_points(
     reader = Reader(*text_of(scenario))
     base = reader(overrides)
     enough = until_of(until, replications, base.replications, at_most)
-    settings = [tuple(one) for one in base.points() or [[]]]
+    settings = [(*named, *point) for named in _variants(base) for point in base.points() or [[]]]
     plan = _planned(
         reader, tuple(overrides), settings, seed, enough.first if enough else replications
     )
@@ -113,6 +116,15 @@ def sweep_points(
                 f"{error}; the finished runs are kept, and the same sweep goes on from there"
             ) from error
     return Sweep(base, work.points, folder, enough)
+
+
+def _variants(base: Scenario) -> list[Settings]:
+    """What each variant has in the settings of its points; nothing without variants."""
+    own = base.variants()
+    if not own:
+        return [()]
+    missing = [] if any(same for _, same in own) else [AS_IN_THE_FILE]
+    return [((VARIANT, toml_value(name)),) for name in [*missing, *(name for name, _ in own)]]
 
 
 def check_drawable(scenario: Source, overrides: Sequence[tuple[str, str]]) -> None:

@@ -43,6 +43,12 @@ _TABLE = _Kind(
     "0\n1\n",
     "write whole numbers from -32768 to 32767, as netem's *.dist files have them",
 )
+_ARRIVALS = _Kind(
+    MAX_TRACE_BYTES, "0\n", "write a file with an arrival's time in seconds in each line"
+)
+_SIZES = _Kind(
+    MAX_BYTES, "1000,1\n", "write a CSV with a size and a share in each line, such as 10000,0.15"
+)
 _RATE = _Kind(
     MAX_TRACE_BYTES, "1\n",
     "write a trace in Mahimahi's format, or a CSV with a head such as time_s,rate_mbps",
@@ -83,6 +89,10 @@ def _content(key: str, name: str, folder: Path, unread: list[IssueRow]) -> str:
 def _kind_of(key: str) -> _Kind:
     if key.endswith(".table"):
         return _TABLE
+    if key.endswith(".arrivals"):
+        return _ARRIVALS
+    if key.endswith(".points"):
+        return _SIZES
     if not key.endswith(".trace"):
         return _FRAMES
     return _DELAY if "delay" in key.rsplit(".", 2)[-2] else _RATE

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import astuple
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -32,8 +32,14 @@ Settings: TypeAlias = Mapping[str, object]
 # The word before the key of a group or link that is not there yet.
 ADD = "add "
 
+VARIANT = "variant"
+"""In the settings of a point: the name of a variant, as a TOML text."""
+
+AS_IN_THE_FILE = "as in the file"
+"""Name of the scenario without a variant, where no variant in the file is the same."""
+
 # They say how often something is run and what it is called, not what is run.
-NOT_CONTENT = ("name", "description", "seed", "replications", "sweep")
+NOT_CONTENT = ("name", "description", "seed", "replications", "sweep", "variants")
 
 
 def load_scenario(
@@ -48,8 +54,8 @@ def load_scenario(
     ----------
     source
         A path to a scenario file, or where there is none, of one that comes with the package, such
-        as ``scenarios/evening-peak.toml``; its text; its content as nested dictionaries; or a
-        scenario.
+        as ``scenarios/evening-peak.toml`` or ``evening-peak``; its text; its content as nested
+        dictionaries; or a scenario.
     set
         Settings that win over the file: dotted key and value. They may only name groups and links
         that there are.
@@ -89,9 +95,15 @@ class Reader(NamedTuple):
         """Parse it with these."""
         return self._parsed(Scenario.parse, overrides)
 
-    def point(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
-        """Parse a point of its sweep; the sweep is left out."""
-        return self._parsed(Scenario.parse_point, overrides)
+    def variant(self, overrides: Sequence[tuple[str, str]], variant: str | None) -> Scenario:
+        """Parse one of its variants, or without a name the file as it stands; no sweep is left."""
+        return self._parsed(partial(Scenario.parse_variant, variant=variant), overrides)
+
+    def point(self, settings: Sequence[tuple[str, str]]) -> Scenario:
+        """Parse a point of its sweep, of the variant that the settings name with `VARIANT`."""
+        named = next((json.loads(value) for key, value in settings if key == VARIANT), None)
+        changes = [one for one in settings if one[0] != VARIANT]
+        return self.variant(changes, None if named == AS_IN_THE_FILE else named)
 
     def _parsed(
         self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
@@ -111,7 +123,7 @@ def content_text(scenario: Scenario) -> str:
     """The scenario without what is not content (`NOT_CONTENT`): what a run depends on."""
     head, *tables = scenario.to_toml().split("\n[")
     kept = [line for line in head.split("\n") if line.split(" = ")[0] not in NOT_CONTENT]
-    tables = [table for table in tables if not table.startswith("sweep]")]
+    tables = [table for table in tables if not table.startswith(("sweep]", "variants."))]
     return "\n[".join(["\n".join(kept), *tables])
 
 

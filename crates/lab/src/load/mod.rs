@@ -127,9 +127,8 @@ impl<'a> Load<'a> {
                     None => Flow::Tcp(Box::new(TcpFlow::new(plan, endpoints, seed, &poller)?)),
                 },
             });
-            let room = flow.start.to.since(flow.start.from).as_secs();
-            let draw = Stream::of_flow(seed, plan, number, "start").unit();
-            let start = flow.start.from + Span::from_secs_f64(draw * room);
+            let draw = || Stream::of_flow(seed, plan, number, "start").unit();
+            let start = plan.time_of(number, flow.start, draw);
             timers.push(start, LoadWake::Start(number));
         }
         let awaited = flows.iter().filter(|f| matches!(f, Flow::Tcp(tcp) if tcp.is_awaited()));

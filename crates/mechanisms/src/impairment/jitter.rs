@@ -184,8 +184,8 @@ fn pareto(u: f64) -> f64 {
     4.0 / 3.0 * (1.0 / libm::cbrt(u) - 1.5)
 }
 
-/// Φ⁻¹, good to 10⁻⁹ of itself (P. J. Acklam's rational approximations).
-fn normal_quantile(u: f64) -> f64 {
+/// Φ⁻¹, good to 10⁻⁹ of itself (P. J. Acklam's rational approximations); ±4 at 0 and 1.
+pub fn normal_quantile(u: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
         2.209460984245205e2,

@@ -6,6 +6,6 @@ pub mod loss;
 mod numbers;
 pub mod reorder;
 
-pub use jitter::{Jitter, JitterParams};
+pub use jitter::{Jitter, JitterParams, normal_quantile};
 pub use loss::{Loss, LossModel, LossProcess};
 pub use reorder::Reorder;

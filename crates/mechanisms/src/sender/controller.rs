@@ -249,6 +249,10 @@ senders! {
     vegas_cp::VegasCp(VegasCpParams);
     sbrm::Sbrm(SbrmParams);
     tcp_rm::TcpRm(TcpRmParams);
+    bic::Bic(BicParams);
+    htcp::Htcp(HtcpParams);
+    hybla::Hybla(HyblaParams);
+    westwood::Westwood(WestwoodParams);
     bbr::Bbr(BbrParams);
     bbr3::Bbr3(Bbr3Params);
 }

@@ -21,12 +21,15 @@
 
 pub mod bbr;
 pub mod bbr3;
+pub mod bic;
 pub mod compound;
 pub mod controller;
 pub mod cubic;
 mod cubic_2_1;
 pub mod dctcp;
 pub mod direct_window;
+pub mod htcp;
+pub mod hybla;
 pub mod hystart;
 pub mod ledbat;
 pub mod linux_cubic;
@@ -42,16 +45,20 @@ pub mod slow_start;
 pub mod tcp_rm;
 pub mod vegas;
 pub mod vegas_cp;
+pub mod westwood;
 pub mod whole_segments;
 mod windowed_max;
 
 pub use bbr::{Bbr, BbrParams};
 pub use bbr3::{Bbr3, Bbr3Params};
+pub use bic::{Bic, BicParams};
 pub use compound::{Compound, CompoundParams};
 pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use direct_window::{DirectWindow, DirectWindowParams, EndOfSlowStart, PriceReading};
+pub use htcp::{Htcp, HtcpParams};
+pub use hybla::{Hybla, HyblaParams};
 pub use hystart::{HyStart, HyStartParams};
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_cubic::LinuxCubic;
@@ -67,6 +74,7 @@ pub use slow_start::SlowStartExit;
 pub use tcp_rm::{RoundTripReading, TcpRm, TcpRmParams};
 pub use vegas::{Vegas, VegasParams};
 pub use vegas_cp::{Moves, RateBy, VegasCp, VegasCpParams};
+pub use westwood::{Westwood, WestwoodParams};
 
 use crate::units::{Span, Time};
 
@@ -169,7 +177,7 @@ mod tests {
         Marks { now, delivered: 0, marked: 0, prices: 0, una, nxt, in_recovery: false }
     }
 
-    fn all() -> [Controller; 12] {
+    fn all() -> [Controller; 16] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
             SenderParams::Cubic(CubicParams {
@@ -229,6 +237,14 @@ mod tests {
                 slow_start: true,
                 slow_start_ends_with: EndOfSlowStart::Charge,
             }),
+            SenderParams::Bic(BicParams {
+                max_increment: 16,
+                low_window: Factor(14.0),
+                fast_convergence: true,
+            }),
+            SenderParams::Htcp(HtcpParams { rtt_scaling: true, bandwidth_switch: true }),
+            SenderParams::Hybla(HyblaParams { reference_rtt: Span::from_millis(25) }),
+            SenderParams::Westwood(WestwoodParams {}),
             SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
             cubic(CubicGrowth::Linux),
             cubic(CubicGrowth::Rfc9438),

@@ -11,6 +11,7 @@ pub use delays::DelaysBy;
 pub(crate) use link::*;
 pub(crate) use mobile::*;
 pub(crate) use stack::*;
+pub use user::Spread;
 pub(crate) use user::*;
 
 pub(crate) use crate::profile::Profile;
@@ -29,6 +30,7 @@ use crate::schema::Definitions;
 use crate::table::Tabled;
 use crate::typed_overlay::{OverlayOptions, TypedOverlay};
 use crate::value::{HostJitter, Integer, Named, OrOff};
+use crate::variants::Variants;
 
 section! {
     /// A shared network, its users, and how long to watch them. Quantities are texts with a unit
@@ -94,6 +96,8 @@ section! {
         pub users: Named<User>,
         /// Only for `tidegate sweep`: dotted keys with the values to try, all combinations.
         pub sweep: Option<Sweep>,
+        /// Variants to be compared: a table for each, with the keys that differ from the file.
+        pub variants: Option<Variants>,
     }
 }
 

@@ -3,10 +3,10 @@
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::{ParameterType, Tables};
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Step};
+use tidegate_mechanisms::{parameters, words};
 
 use super::{Access, Tcp};
 use crate::choice::ChoiceField;
@@ -17,7 +17,7 @@ use crate::parameter::read_value;
 use crate::parameter_schema::kind_schema;
 use crate::schema::Definitions;
 use crate::table::Tabled;
-use crate::traffic::Traffic;
+use crate::traffic::{Traffic, Variation};
 use crate::value::Count;
 
 section! {
@@ -55,6 +55,12 @@ section! {
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
         pub start: Option<Start>,
+        /// When each flow stops: its application does nothing more, data that were not sent are discarded, and transfers in
+        /// progress stay unfinished. Default: with its traffic, or at the end of the run.
+        pub stop: Option<Start>,
+        /// Round trip of each user over an empty path, or a distribution of round trips. It sets the delay of the access
+        /// links, half of what the rest of the path leaves in each direction. Default: by `access.delay`.
+        pub round_trip: Option<RoundTrip>,
         /// Activity meter in front of each user.
         pub meter: Option<ActivityMeterParams>,
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
@@ -115,20 +121,90 @@ impl Tabled for ActivityMeterParams {
     const NAME: &'static str = "Meter";
 }
 
-/// Start of flows: a time, or uniform between two.
+/// Start or stop of flows: a time, or spread between two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Start {
     pub from: Span,
     pub to: Span,
+    pub spread: Spread,
+}
+
+impl Start {
+    /// Returns the same time for all flows.
+    pub const fn at(at: Span) -> Self {
+        Start { from: at, to: at, spread: Spread::Random }
+    }
+}
+
+words! {
+    /// How times are spread over a range.
+    pub enum Spread {
+        /// Uniformly at random, each flow by itself.
+        Random = "random",
+        /// At equal distances, in the order of the users and of their flows: a ramp, the first flow at its beginning.
+        Even = "even",
+    }
 }
 
 parameters! {
-    /// Uniform between two times.
+    /// Spread between two times.
     pub struct StartRange {
         /// Earliest time.
         pub from: Span,
         /// Latest time.
         pub to: Span,
+        /// How the times of the flows are spread: at random, or evenly as a ramp.
+        pub spread: Spread = "random",
+    }
+}
+
+/// Round trips of the users of a group over an empty path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RoundTrip {
+    pub mean: Span,
+    pub varies: Variation,
+}
+
+parameters! {
+    /// Round trips of the users of a group, from a distribution. User number n has the quantile at the fractional part of
+    /// 1/2 + 0.618 n (the golden ratio): any number of consecutive users covers the distribution evenly, and a user keeps
+    /// theirs when others are added.
+    pub struct RoundTripSpread {
+        /// Mean round trip.
+        pub mean: Span,
+        /// How round trips vary around it.
+        pub varies: Variation,
+    }
+}
+
+impl Tabled for RoundTripSpread {}
+
+impl RoundTrip {
+    /// Returns the round trip of a user, by its position in the group.
+    pub fn of_user(&self, number: usize) -> Span {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let place = 0.5 + GOLDEN * number as f64;
+        self.varies.time(self.mean, || place - libm::floor(place))
+    }
+}
+
+impl Field for RoundTrip {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        if let Value::Table(_) = node.value {
+            let RoundTripSpread { mean, varies } = RoundTripSpread::read(node, reader)?;
+            return Some(RoundTrip { mean, varies });
+        }
+        let varies = Variation::Fixed;
+        Span::read(node, reader).map(|mean| RoundTrip { mean, varies })
+    }
+    fn write(&self) -> Value {
+        match &self.varies {
+            Variation::Fixed => self.mean.write(),
+            varies => RoundTripSpread { mean: self.mean, varies: varies.clone() }.write(),
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "anyOf": [Span::schema(definitions), RoundTripSpread::schema(definitions)] })
     }
 }
 
@@ -150,18 +226,18 @@ impl User {
 impl Field for Start {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         if let Value::Table(_) = node.value {
-            let StartRange { from, to } = StartRange::read(node, reader)?;
+            let StartRange { from, to, spread } = StartRange::read(node, reader)?;
             if from > to {
                 reader.error_at("to", "is before from");
             }
-            return Some(Start { from, to });
+            return Some(Start { from, to, spread });
         }
-        Span::read(node, reader).map(|at| Start { from: at, to: at })
+        Span::read(node, reader).map(Start::at)
     }
     fn write(&self) -> Value {
         match self.from == self.to {
             true => self.from.write(),
-            false => StartRange { from: self.from, to: self.to }.write(),
+            false => StartRange { from: self.from, to: self.to, spread: self.spread }.write(),
         }
     }
     fn schema(definitions: &mut Definitions) -> Json {

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Direction, shared_links};
+use tidegate_mechanisms::units::Span;
+
 use crate::buffers::{Queue, Trip, bytes, queues};
 use crate::field::Reader;
 use crate::file::{File, User};
@@ -15,8 +16,17 @@ use crate::plan::length;
 /// Part of the bandwidth-delay product below which there is a lint.
 const PART: f64 = 0.1;
 
+/// TCP flows that may fill a link.
+#[derive(Clone, Copy, Default)]
+struct Filling {
+    flows: u64,
+    /// Longest of their round-trip times.
+    round_trip: Span,
+}
+
 /// Reports all of these lints, one for each place in the file.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
+    let filling = filling(file, network);
     let mut reported = BTreeSet::new();
     for queue in queues(file) {
         // A price keeps queues short without losses, and a qdisc has a buffer of its own.
@@ -25,28 +35,44 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
         if prices || qdisc {
             continue;
         }
-        let Some(message) = is_short(file, network, &queue) else { continue };
+        let numbers = queue.links.iter().filter_map(|name| network.number_of_link(name));
+        let most = numbers.map(|number| filling[number as usize]).max_by_key(|one| one.round_trip);
+        let Some(message) = most.and_then(|most| is_short(file, &queue, most)) else { continue };
         if reported.insert(queue.path.clone()) {
             reader.nested(&queue.path, |reader| reader.error_at("buffer", message));
         }
     }
 }
 
-fn is_short(file: &File, network: &Network, queue: &Queue) -> Option<String> {
-    let fills = |user: &&User| {
-        let slowest = shared_links(network, user, Direction::Forward).map(|link| link.rate).min();
-        user.traffic.0.is_over_tcp()
-            && user.access_link(file).rate > queue.rate
-            && slowest == Some(queue.rate)
-    };
-    let users = file.users.entries.iter().map(|(_, user)| user).filter(fills);
-    let trips = users.filter_map(|user| Some((user, Trip::of(file, user, network)?)));
-    let crossing: Vec<_> = trips.filter(|(_, trip)| queue.is_on(&trip.there, network)).collect();
-    let flows: u64 = crossing.iter().map(|(user, _)| user.count.0 * user.flows.0).sum();
-    let longest = crossing.iter().map(|(_, trip)| trip.time).max()?;
+/// Returns what may fill each link, by its number: the slowest of a path, unless the users' own links are slower.
+fn filling(file: &File, network: &Network) -> Vec<Filling> {
+    let mut filling = vec![Filling::default(); network.links.len()];
+    let over_tcp = |user: &&User| user.traffic.0.is_over_tcp();
+    for user in file.users.entries.iter().map(|(_, user)| user).filter(over_tcp) {
+        let Some(trip) = Trip::of(file, user, network) else { continue };
+        let rate = |number: &u32| network.links[*number as usize].rate;
+        let Some(slowest) = trip.there.iter().map(rate).min() else { continue };
+        if user.access_link(file).rate <= slowest {
+            continue;
+        }
+        for number in trip.there.iter().filter(|number| rate(number) == slowest) {
+            let own = &mut filling[*number as usize];
+            own.flows = own.flows.saturating_add(user.count.0 * user.flows.0);
+            own.round_trip = own.round_trip.max(trip.time);
+        }
+    }
+    filling
+}
+
+fn is_short(file: &File, queue: &Queue, filling: Filling) -> Option<String> {
+    let Filling { flows, round_trip } = filling;
+    // In a run shorter than a round trip nothing fills it.
+    if flows == 0 || round_trip > file.warm_up + file.duration {
+        return None;
+    }
     let buffer = length(queue.buffer);
     let room = bytes(buffer, file.packet_size.get()) as f64;
-    let product = queue.rate.as_bytes_per_sec() * longest.as_secs();
+    let product = queue.rate.as_bytes_per_sec() * round_trip.as_secs();
     let needed = product * PART.min(1.0 / (flows as f64).sqrt());
     (room < needed).then(|| {
         format!(
@@ -54,7 +80,7 @@ fn is_short(file: &File, network: &Network, queue: &Queue) -> Option<String> {
              losses; give a larger one, such as \"1 BDP\"",
             room / product * 100.0,
             product / 1e3,
-            (longest.as_secs() * 1e4).round() / 10.0
+            (round_trip.as_secs() * 1e4).round() / 10.0
         )
     })
 }

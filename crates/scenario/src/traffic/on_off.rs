@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::ParameterError;
 use tidegate_mechanisms::units::{Rate, Span};
 
-use super::{Distribution, TrafficParams};
+use super::{TrafficParams, Variation};
 
 parameters! {
     /// Alternates between on and off. While on, TCP always has data to send, on a new connection each time;
@@ -15,7 +15,7 @@ parameters! {
         /// Mean duration of off.
         pub off: Span,
         /// Distribution of both durations.
-        pub distribution: Distribution = "exponential",
+        pub distribution: Variation = "exponential",
         /// Sends UDP in packets of full size: bits on the wire per second while on.
         pub rate: Option<Rate>,
     }

@@ -19,6 +19,9 @@ parameters! {
         pub every: Option<Span>,
         /// Standard deviation of every, which is then normally distributed.
         pub every_deviation: Option<Span>,
+        /// The transfers of all flows of the group are a block, as of servers that answer one request (incast): the next
+        /// transfers begin together, after the pause or the time between starts, once all flows have finished theirs.
+        pub barrier: bool = "false",
         /// Payload that the application writes at a time, first at the start. Without it, the whole transfer is
         /// written at once.
         pub write_size: Option<Bytes>,
@@ -37,6 +40,7 @@ fn sends_something(transfer: &Transfer) -> Vec<ParameterError> {
         every_deviation,
         write_size,
         write_interval,
+        ..
     } = transfer;
     let checks = [
         (*size == Bytes::ZERO, "size", "a transfer has at least 1 B"),

@@ -144,3 +144,36 @@ fn sweeps_name_what_is_there_or_say_add() {
     };
     assert_eq!(points.iter().map(|point| flows(point)).collect::<Vec<_>>(), [3, 7]);
 }
+
+#[test]
+fn every_variant_is_checked_like_the_file_and_found_in_its_lines() {
+    let text = format!(
+        "{BASE}[variants.one]\nbottleneck.rat = \"1 Mb/s\"\nusers.b.flows = 2\n\
+         [variants.two]\nsweep.x = [1]\n\"users.a.flos\" = 1\n"
+    );
+    let messages = messages(&text);
+    for want in [
+        "line 10: variants.one.bottleneck.rat: unknown key",
+        "line 11: variants.one.users.b.flows: there is no group \"b\"",
+        "variants.two.sweep.x: a variant changes neither variants nor the sweep",
+        "variants.two.users.a.flos: unknown key",
+    ] {
+        assert!(messages.iter().any(|message| message.contains(want)), "{want}: {messages:#?}");
+    }
+    let named = format!("{BASE}[variants.\"a b\"]\nbottleneck.rate = \"1 Mb/s\"\n");
+    assert!(self::messages(&named)[0].contains("a name has letters, digits"));
+}
+
+#[test]
+fn a_scheduler_takes_the_place_of_the_signals_in_the_file_alone() {
+    let signals = "[bottleneck]\naqm = \"codel\"\ndifferentiation = \"abc\"";
+    let text = BASE.replace("[bottleneck]", signals);
+    let drr = |more: &[(&str, &str)]| {
+        let given = [("bottleneck.scheduler", "drr")].iter().chain(more);
+        let given: Vec<_> = given.map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        Scenario::parse(&text, &given)
+    };
+    assert!(drr(&[]).is_ok(), "{:?}", drr(&[]));
+    let issues = drr(&[("bottleneck.aqm", "pie")]).expect_err("another override has it");
+    assert!(issues[0].message.contains("only with the scheduler"), "{issues:?}");
+}

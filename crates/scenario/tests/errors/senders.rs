@@ -1,5 +1,7 @@
 //! Errors of senders and applications.
 
+use tidegate_scenario::Scenario;
+
 use super::{messages, overridden, with};
 
 #[test]
@@ -121,6 +123,47 @@ fn all_errors_in_a_video_short_flows_and_pages_are_reported_together() {
         for want in wants {
             assert!(reported.iter().any(|message| message.contains(want)), "{want}: {reported:#?}");
         }
+    }
+}
+
+#[test]
+fn sizes_and_arrivals_of_short_flows_that_contradict_each_other_are_rejected() {
+    let file =
+        |keys: &str| with("users.a", &format!("traffic = {{ kind = \"short-flows\", {keys} }}"));
+    for (keys, wants) in [
+        ("size = \"1 kB\"", vec!["every: is missing: write the mean time"]),
+        ("size = \"1 kB\", every = \"1 s\", load = 0.5", vec!["load: give one of every, load"]),
+        ("size = \"1 kB\", load = \"0 %\"", vec!["load: must be above 0"]),
+        ("size = \"1 kB\", load = \"20 %\", share = 0.5", vec!["share: has no meaning with load"]),
+        (
+            "size = \"1 kB\", arrivals = \"1\\n0\\n\", shape = 2.0",
+            vec!["arrivals: the file has all times", "arrivals: line 2: times ascend"],
+        ),
+        ("size = \"web-serch\", every = \"1 s\"", vec!["size: "]),
+        (
+            "size = { kind = \"cdf\", points = \"1,0.5\\n\" }, every = \"1 s\"",
+            vec!["size.points: the last share has to be 1"],
+        ),
+        (
+            "size = { kind = \"pareto\", smallest = \"9 kB\", largest = \"1 kB\" }, every = \"1 s\"",
+            vec!["size.largest: is below smallest"],
+        ),
+        (
+            "size = { kind = \"lognormal\", mean = \"9 kB\", sigma = 9.0 }, every = \"1 s\"",
+            vec!["size.sigma: must be at most 4"],
+        ),
+    ] {
+        let reported = messages(&file(keys));
+        for want in wants {
+            assert!(reported.iter().any(|message| message.contains(want)), "{want}: {reported:#?}");
+        }
+    }
+    for right in [
+        "size = \"web-search\", load = \"60 %\"",
+        "size = { kind = \"data-mining\" }, every = \"1 s\"",
+        "size = \"1 kB\", arrivals = \"time_s\\n0\\n1\\n\"",
+    ] {
+        assert!(Scenario::parse(&file(right), &[]).is_ok(), "{right}");
     }
 }
 

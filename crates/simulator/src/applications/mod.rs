@@ -13,6 +13,7 @@ mod exchange;
 mod frames;
 mod greedy;
 mod on_off;
+mod packet_stream;
 mod pages;
 mod short_flows;
 pub mod site;
@@ -229,6 +230,7 @@ applications! {
     frames::Frames;
     calls::Calls;
     pages::Pages;
+    packet_stream::PacketStream;
     #[cfg(test)]
     exchange::Exchange;
 }

@@ -4,7 +4,7 @@
 //! writes nothing more; data that have left are delivered, possibly while the next connection is open.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{self, Distribution, FlowPlan, Traffic};
+use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
 use super::{Application, Carrier, ConnectionId, End, System, cbr};
 
@@ -85,12 +85,7 @@ impl OnOff {
 
     /// Starts a phase of this mean duration.
     fn begin(&mut self, mean: Span, system: &mut System) {
-        let length = match self.plan.distribution {
-            Distribution::Fixed => mean,
-            Distribution::Exponential => {
-                Span::from_secs_f64(mean.as_secs() * system.random().exponential())
-            }
-        };
+        let length = self.plan.distribution.time(mean, || system.random().unit());
         self.since = system.now();
         self.until = self.since + length.max(Span::from_nanos(1));
     }

@@ -1,5 +1,7 @@
 //! Services that the system offers to an application.
 
+use std::ops::Range;
+
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 
@@ -40,6 +42,8 @@ pub struct FlowRecord {
     /// Connection closed last. It is kept to answer late packets.
     pub closed: Option<ConnectionId>,
     random: Option<Box<Stream>>,
+    /// Whether the flow has stopped: its application gets no more events.
+    pub stopped: bool,
 }
 
 /// Totals over the released connections of a flow.
@@ -208,6 +212,16 @@ impl System<'_, '_> {
         self.ended.push(id);
     }
 
+    /// Ends the data of both ends of a connection, as [`Self::stop`].
+    pub fn stop_both(&mut self, id: ConnectionId) {
+        let connection = self.connections.get(self.route.flow, id);
+        let writes_back = connection.is_some_and(|own| own.backward.is_some());
+        self.stop(End::Sender, id);
+        if writes_back {
+            self.stop(End::Receiver, id);
+        }
+    }
+
     /// Gives one end of a connection unlimited data from now on.
     pub fn write_without_end(&mut self, at: End, id: ConnectionId) {
         self.write(at, id, Bytes::new(u64::MAX));
@@ -254,6 +268,24 @@ impl System<'_, '_> {
         Bytes::new(
             connection.map_or(0, |connection| connection.forward.sender.acknowledged_bytes()),
         )
+    }
+
+    /// Returns the flow's position among the flows of its group, and the number of these.
+    pub fn turn_in_group(&self) -> (usize, usize) {
+        let group = self.group();
+        (self.route.flow as usize - group.start, group.len())
+    }
+
+    /// Wakes all flows of the group now.
+    pub fn wake_group(&mut self) {
+        for flow in self.group() {
+            self.sim.timers.push(self.sim.now, Wake::Application(flow as u32));
+        }
+    }
+
+    fn group(&self) -> Range<usize> {
+        let whole = self.route.whole;
+        whole.flows_of_group(whole.users[self.route.plan.user].group)
     }
 
     /// Records a finished transfer.

@@ -33,6 +33,9 @@ fn impairment(codec: Codec) -> Impairment {
 
 /// A flow that is a call: its codec, and the time of a packet.
 pub fn call_of(flow: &FlowPlan) -> Option<(Codec, Span)> {
+    if let Some(stream) = flow.traffic.packet_stream(flow.packet_size) {
+        return Some((stream.codec?, stream.interval));
+    }
     let Traffic::Cbr(cbr) = &*flow.traffic else { return None };
     Some((cbr.codec?, cbr.rate.transmission_time(flow.packet_size)))
 }

@@ -30,6 +30,13 @@ impl DelayStatistics {
         (self.sum_ns, self.longest) = (0, Span::ZERO);
     }
 
+    /// All of `parts` together.
+    pub fn histogram_of(parts: &[DelayStatistics]) -> Histogram {
+        let mut all = Histogram::default();
+        parts.iter().for_each(|part| all.add(&part.histogram));
+        all
+    }
+
     /// See [`Self::summary_of`].
     pub fn summary(&self) -> [f64; 6] {
         Self::summary_of(&[(self, Span::ZERO)]).1

@@ -245,18 +245,18 @@ tables! {
         marks: U64;
         /// Mean activity in arriving packets, none without a meter.
         mean_activity: F64 in "1";
-        /// Mean time that the group's packets waited for their transmission at this link.
-        mean_queueing_delay_s: F64 in "s";
-        /// Median time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p50_queueing_delay_s: F64 in "s";
-        /// 95th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p95_queueing_delay_s: F64 in "s";
-        /// 99th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p99_queueing_delay_s: F64 in "s";
-        /// 99.9th percentile of the time that the group's packets waited for their transmission at this link, up to 0.8 % too high.
-        p999_queueing_delay_s: F64 in "s";
-        /// Largest time that the group's packets waited for their transmission at this link, exact.
-        max_queueing_delay_s: F64 in "s";
+        /// Mean time that the group's packets spent in the queue and in transmission at this link.
+        mean_sojourn_s: F64 in "s";
+        /// Median time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p50_sojourn_s: F64 in "s";
+        /// 95th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p95_sojourn_s: F64 in "s";
+        /// 99th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p99_sojourn_s: F64 in "s";
+        /// 99.9th percentile of the time that the group's packets spent in the queue and in transmission at this link, up to 0.8 % too high.
+        p999_sojourn_s: F64 in "s";
+        /// Largest time that the group's packets spent in the queue and in transmission at this link, exact.
+        max_sojourn_s: F64 in "s";
     }
 
     /// One row per group, and with `delays_by` one per user or flow: delays of its packets that arrived in the measured
@@ -302,7 +302,7 @@ tables! {
         loss_runs: F64 in "1";
         /// Most packets of UDP that were lost one after the other; none of TCP and in the lab.
         longest_loss_run_packets: F64 in "packets";
-        /// Mean opinion score of a call (traffic `cbr` with a `codec`), from 1 to 4.5, by the E-model (ITU-T G.107) from the
+        /// Mean opinion score of a call (traffic `voip`, or `cbr` with a `codec`), from 1 to 4.5, by the E-model (ITU-T G.107) from the
         /// 99 % quantile of the one-way delay and the share of packets lost; none of other traffic.
         mos: F64 in "1";
     }
@@ -398,11 +398,12 @@ tables! {
     /// One row per flow and quantity that its application reports, over the whole run up to the end of the
     /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
-    /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
+    /// and `longest_completion_s`. Transfers with a barrier: `blocks` that have ended, `block_s` (their mean duration, from the
+    /// first start to the last end of a transfer) and `longest_block_s`, the same for all flows of the group. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
     /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s`, `probes` and, of a gateway,
     /// `passed_unasked`; videos that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
     /// that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s` for one on average.
-    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, pages, calls or videos that adapt" {
+    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, transfers with a barrier, pages, calls or videos that adapt" {
         /// Index of the flow.
         flow: U32;
         /// Index of the user.

@@ -89,6 +89,10 @@ fn tcp() -> impl Strategy<Value = String> {
                 "{ kind = \"compound\", whole_segments = true }",
                 "{ kind = \"cubic\", growth = \"linux-2.6.22\" }",
                 "\"ledbat\"",
+                "\"bic\"",
+                "\"htcp\"",
+                "\"hybla\"",
+                "\"westwood\"",
                 "\"bbr\"",
                 "\"bbr3\"",
                 "\"sbrm\"",
@@ -375,6 +379,8 @@ struct Group {
     count: u32,
     /// Flows, traffic and packet size.
     sends: String,
+    /// Round trips of users at their own hosts.
+    round_trip: &'static str,
     meter: &'static str,
     ingress: String,
     egress: String,
@@ -392,8 +398,17 @@ fn group() -> impl Strategy<Value = Group> {
         r#"{ kind = "transfer", size = "30 kB", write_size = "1 kB", write_interval = "3 ms", pause = "9 ms" }"#,
         r#"{ kind = "transfer", size = "1 B", pause = "1 ms" }"#,
         r#"{ kind = "transfer", size = "9 kB", pause = "50 ms", pause_distribution = "exponential" }"#,
+        r#"{ kind = "transfer", size = "20 kB", pause = "5 ms", barrier = true }"#,
         r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
         r#"{ kind = "short-flows", size = "9 kB", every = "20 ms" }"#,
+        r#"{ kind = "short-flows", size = "cache-follower", load = "30 %" }"#,
+        r#"{ kind = "short-flows", size = { kind = "pareto", smallest = "1 kB", largest = "1 MB" }, arrivals = "0\n0.01\n0.1\n0.1\n" }"#,
+        r#"{ kind = "short-flows", size = { kind = "lognormal", mean = "9 kB", sigma = 2.0 }, every = "30 ms" }"#,
+        r#"{ kind = "udp", rate = "2 Mb/s", size = "700 B", sizes = "exponential", on = "50 ms", off = "20 ms", ecn = true }"#,
+        r#"{ kind = "voip", silence = "suppressed" }"#,
+        r#""gaming""#,
+        r#"{ kind = "video-call", rate = "3 Mb/s", lasts = "300 ms" }"#,
+        r#"{ kind = "on-off", on = "40 ms", off = "30 ms", distribution = { kind = "pareto", shape = 1.5 }, rate = "2 Mb/s" }"#,
         r#"{ kind = "video", rate = "1 Mb/s", length = "1 s", burst = "200 ms", chunk = "5 kB", socket_buffer = "20 kB", start_above = "50 ms", stall_below = "10 ms" }"#,
         r#"{ kind = "pages", size = "8 kB", largest = "100 kB", within = "at-once", off = "30 ms" }"#,
         r#"{ kind = "cbr", rate = "12 Mb/s", conex = "re-ecn", lasts = "200 ms" }"#,
@@ -407,6 +422,18 @@ fn group() -> impl Strategy<Value = Group> {
         "meter = { reference_rate = \"0.3 Mb/s\" }\n",
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
+    let times = select(vec![
+        "",
+        "",
+        "start = { from = \"0 s\", to = \"50 ms\", spread = \"even\" }\nstop = \"180 ms\"\n",
+        "start = \"0 s\"\nstop = { from = \"60 ms\", to = \"400 ms\" }\n",
+    ]);
+    // The mean is above that of any path; half of the users have less than a thirtieth of it.
+    let round_trip = select(vec![
+        "",
+        "",
+        "round_trip = { mean = \"9 s\", varies = { kind = \"weibull\", shape = 0.3 } }\n",
+    ]);
     let size = select(vec![
         "",
         "",
@@ -415,12 +442,14 @@ fn group() -> impl Strategy<Value = Group> {
         "dscp = \"CS1\"\nweight = 2.5\n",
         "dscp = \"AF41\"\n",
     ]);
-    (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<[bool; 2]>()).prop_map(
-        |(count, flows, traffic, meter, size, (ingress, egress), [at_first, shares])| {
-            let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
+    let own = (size, times, round_trip);
+    (1..4u32, 1..4u32, traffic, meter, own, ends(), any::<[bool; 2]>()).prop_map(
+        |(count, flows, traffic, meter, own, (ingress, egress), [at_first, shares])| {
+            let (size, times, round_trip) = own;
+            let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}{times}");
             let (ingress, egress) =
                 (format!("ingress = [{ingress}]\n"), format!("egress = [{egress}]\n"));
-            Group { count, sends, meter, ingress, egress, at_first, shares }
+            Group { count, sends, round_trip, meter, ingress, egress, at_first, shares }
         },
     )
 }
@@ -448,7 +477,8 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
         // Users at another group's host pass its stages, and tunnels need both ends.
         let tunnels = |group: &Group| group.egress.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
-            let Group { count, sends, meter, ingress, egress, at_first, shares } = group;
+            let Group { count, sends, round_trip, meter, ingress, egress, at_first, shares } =
+                group;
             let at_first = i > 0 && *at_first && !tunnels(first) && !tunnels(group);
             let at_first = at_first && (from == home || to == home);
             let hosts = match at_first {
@@ -458,7 +488,8 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
             let at_ingress =
                 if at_first && from == home { "" } else { &format!("{meter}{ingress}") };
             let ends = format!("from = \"{from}\"\nto = \"{to}\"\nshares_stages = {shares}\n");
-            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_ingress}{egress}\n")
+            let own = if at_first && from == home { "" } else { *round_trip };
+            format!("[users.group-{i}]\n{ends}{hosts}{sends}{own}{at_ingress}{egress}\n")
         };
         users.iter().enumerate().map(section).collect()
     })

@@ -18,10 +18,10 @@ impl TcpSender {
     #[inline]
     pub fn on_ack(&mut self, packed: &PackedPacket, ctx: &mut HostContext) {
         let packet = &packed.packet(ctx.now);
-        if self.window.models_path() {
-            self.on_other_ack(packed, ctx);
-        } else if self.is_expected(packet) {
+        if self.is_expected(packet) {
             self.on_expected_ack(packet, ctx);
+        } else if self.window.models_path() {
+            self.on_other_ack(packed, ctx);
         } else if self.has_no_news(packet) {
             self.on_ack_without_news(packed, ctx);
         } else if self.tells_of_blocks_alone(packet) {
@@ -55,13 +55,14 @@ impl TcpSender {
         self.on_any_ack(&packet, options, ctx);
     }
 
-    /// Whether an ACK acknowledges new data while the sender is open, without marks or prices to read.
+    /// Whether an ACK acknowledges new data while the sender is open, without marks or prices to read and without a model
+    /// of the path.
     #[inline]
     fn is_expected(&self, packet: &Packet) -> bool {
         packet.flags & (flags::SYN | flags::OPTIONS | flags::ECE) == 0
             && self.moves_on(packet)
             && !self.ecn.counts_marks()
-            && !self.feedback.reads_prices()
+            && !self.feedback.needs_every_ack()
     }
 
     /// Whether an ACK acknowledges new data while the sender is open and the scoreboard is clean.

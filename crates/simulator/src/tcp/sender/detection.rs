@@ -265,7 +265,7 @@ mod tests {
 
         fn with(options: &str) -> Self {
             let plan = classic_with(options);
-            let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan));
+            let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan, false));
             feedback.begin(Some(Span::from_millis(100)), Time::ZERO);
             let mut out = Outstanding::new(detection.memory(), 1_460);
             (0..10).for_each(|n| _ = out.add(0, ms(n)));

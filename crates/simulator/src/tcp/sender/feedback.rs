@@ -85,6 +85,16 @@ pub enum RecoveryState {
     Loss,
 }
 
+/// What even an expected ACK reports, beyond the number of the next segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ConstantNews {
+    None,
+    /// Prices, in its options or its payload word.
+    Prices,
+    /// A sample of the delivery rate, for a controller that models its path.
+    DeliveryRate,
+}
+
 /// Reader of ACKs, and state across ACKs.
 pub struct Feedback {
     sack: bool,
@@ -97,15 +107,14 @@ pub struct Feedback {
     named: PackedOption,
     /// Whether a measurement continues through a fast recovery and counts at its end.
     through_recovery: bool,
-    /// Whether ACKs report prices, in their options or their payload word.
-    reads_prices: bool,
+    news: ConstantNews,
     /// Whether the SYN was retransmitted.
     request_repeated: bool,
 }
 
 impl Feedback {
-    /// Returns the reader of a plan.
-    pub fn new(plan: &TcpPlan) -> Self {
+    /// Returns the reader of a plan. `samples_rate`: the controller needs samples of the delivery rate.
+    pub fn new(plan: &TcpPlan, samples_rate: bool) -> Self {
         let echo = plan.timestamps;
         let clock = match plan.loss_recovery {
             RecoveryPlan::Rack => Clock::EachSegment { echo },
@@ -120,26 +129,26 @@ impl Feedback {
             min_rtt: UNKNOWN,
             named: PackedOption::NONE,
             through_recovery: plan.quirks.rtt_through_recovery,
-            reads_prices: false,
+            news: if samples_rate { ConstantNews::DeliveryRate } else { ConstantNews::None },
             request_repeated: false,
         }
     }
 
     /// Makes the reader expect prices in ACKs.
     pub fn read_prices(&mut self) {
-        self.reads_prices = true;
+        self.news = ConstantNews::Prices;
     }
 
-    /// Whether ACKs report prices.
+    /// Whether even an expected ACK has to be read further.
     #[inline]
-    pub fn reads_prices(&self) -> bool {
-        self.reads_prices
+    pub fn needs_every_ack(&self) -> bool {
+        self.news != ConstantNews::None
     }
 
     /// Returns the prices that an ACK without options reports.
     #[inline]
     pub fn prices_of(&self, packet: &Packet) -> u32 {
-        if self.reads_prices { packet.payload } else { 0 }
+        if self.news == ConstantNews::Prices { packet.payload } else { 0 }
     }
 
     /// Whether the connection negotiated SACK.
@@ -448,7 +457,8 @@ mod tests {
     /// Returns a reader with these options, and ten segments sent at 0, 1, … 9 ms.
     fn reader(options: &str, memory: SegmentHistory) -> (Feedback, EcnSender, Outstanding) {
         let plan = classic_with(options);
-        let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
+        let (mut feedback, mut out) =
+            (Feedback::new(&plan, false), Outstanding::new(memory, 1_460));
         for n in 0..10 {
             let segment = out.add(0, ms(n));
             feedback.on_sent(segment, ms(n));

@@ -118,9 +118,9 @@ impl TcpSender {
         let mss = sizes.mss();
         let detection = Detection::new(plan);
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
-        let feedback = Feedback::new(plan);
         let window = SendWindow::new(plan, mss);
         let models_path = window.models_path();
+        let feedback = Feedback::new(plan, models_path);
         let history = if models_path { SegmentHistory::SendTimes } else { detection.memory() };
         TcpSender {
             stream: SendStream::new(mss),

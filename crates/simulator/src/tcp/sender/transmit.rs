@@ -133,9 +133,10 @@ impl TcpSender {
             if sent || full {
                 self.window.note_use(full, &self.outstanding);
             }
-        }
-        if self.window.models_path() {
-            self.note_application_limit();
+            // A controller that models its path watches the use of its window.
+            if self.window.models_path() {
+                self.note_application_limit();
+            }
         }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
         if probes {
@@ -323,12 +324,12 @@ impl TcpSender {
                 false => self.declared(flags, segment, again, ctx.now),
             };
         }
+        self.window.on_sent();
         if self.window.models_path() {
             self.note_departure(segment, ctx.now);
         }
         self.transmit.note_activity(ctx.now);
         self.counts.sent += 1;
-        self.window.on_sent();
         ctx.send_data(segment, self.transmit.sizes.full - missing_bytes, flags);
         if !self.timer.is_set() {
             self.restart_timer(ctx);
