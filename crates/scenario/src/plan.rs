@@ -7,6 +7,7 @@ use std::fmt::{self, Display};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
@@ -179,6 +180,8 @@ pub struct UserPlan {
     /// User at whose host it is, usually itself: an index into [`Plan::users`]. Mechanisms take all users at a host as
     /// one customer.
     pub customer: usize,
+    /// Whether the customer's host is at the receiving end of its flows.
+    pub receives: bool,
 }
 
 /// A stage of a user.
@@ -237,6 +240,8 @@ pub struct FlowKind {
     pub tcp: Option<Arc<TcpPlan>>,
     /// Encoding of prices, if its senders read them.
     pub prices: Option<Encoding>,
+    /// DiffServ codepoint of what its sender sends.
+    pub dscp: Dscp,
 }
 
 impl Deref for FlowPlan {

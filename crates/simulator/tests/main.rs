@@ -3,6 +3,7 @@
 mod applications;
 mod aqm;
 mod bbr;
+mod cake;
 mod captures;
 mod common;
 mod conex;

@@ -14,7 +14,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
 use crate::memory::large_list;
-use crate::owner::Owner;
+use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
 use crate::stages::Stages;
@@ -121,10 +121,11 @@ impl<C: Contents> Network<C> {
             if i >= plan.flows.len() {
                 continue;
             }
-            let UserPlan { group, customer, .. } = plan.users[flow.user];
+            let UserPlan { group, customer, receives, .. } = plan.users[flow.user];
             let (user, scalable) = (customer as u32, flow.is_scalable());
+            let dscp_and_end = DscpAndEnd::new(flow.dscp.bits(), receives);
             network.flow_states.push(FlowState {
-                owner: Owner { group: group as u16, user, scalable },
+                owner: Owner { group: group as u16, user, scalable, dscp_and_end },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: match flow.tcp.as_deref() {
                     Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,

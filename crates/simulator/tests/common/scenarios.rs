@@ -304,9 +304,11 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
         r#"scheduler = { kind = "fq-codel", target = "1 ms", interval = "10 ms" }"#,
         r#"scheduler = { kind = "fq-codel", flows = 3, quantum = "300 B", perturbation = 7 }"#,
-        r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms" }"#,
-        r#"scheduler = { kind = "dual-host", quantum = "300 B" }"#,
-        r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms", knows_rate = false }"#,
+        r#"scheduler = { kind = "cake", target = "1 ms", rtt = "10 ms", isolation = "dual-host" }"#,
+        r#"scheduler = { kind = "cake", quantum = "300 B", ack_filter = "ack-filter" }"#,
+        r#"scheduler = { kind = "cake", rtt = "10 ms", unlimited = true, tins = "diffserv8", isolation = "hosts" }"#,
+        r#"scheduler = { kind = "cake", bandwidth = "0.7 Mb/s", link_layer = "pppoe-llcsnap", tins = "diffserv4", ack_filter = "ack-filter-aggressive" }"#,
+        r#"scheduler = { kind = "cake", bandwidth = "5 Mb/s", isolation = "flowblind", overhead = "20 B", mpu = "100 B", framing = "ptm" }"#,
         r#"scheduler = { kind = "rfc6057", provisioned_rate = "1 Mb/s", period = "0.2 s" }"#,
         r#"scheduler = { kind = "declared-congestion", outside = "first" }"#,
         r#"scheduler = { kind = "dualpi2" }"#,
@@ -429,7 +431,14 @@ fn group() -> impl Strategy<Value = Group> {
         "",
         "round_trip = { mean = \"9 s\", varies = { kind = \"weibull\", shape = 0.3 } }\n",
     ]);
-    let size = select(vec!["", "", "packet_size = \"200 B\"\n", "packet_size = \"9000 B\"\n"]);
+    let size = select(vec![
+        "",
+        "",
+        "packet_size = \"200 B\"\ndscp = \"EF\"\n",
+        "packet_size = \"9000 B\"\n",
+        "dscp = \"CS1\"\n",
+        "dscp = \"AF41\"\n",
+    ]);
     let own = (size, times, round_trip);
     (1..4u32, 1..4u32, traffic, meter, own, ends(), any::<[bool; 2]>()).prop_map(
         |(count, flows, traffic, meter, own, (ingress, egress), [at_first, shares])| {

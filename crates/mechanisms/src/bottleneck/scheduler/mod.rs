@@ -8,9 +8,9 @@
 //! Periodic updates need no clock: they depend only on arrivals and departures, so they are performed at the next
 //! packet.
 
+pub mod cake;
 pub mod declared_congestion;
 pub mod drr;
-pub mod dual_host;
 pub mod dualpi2;
 mod fifo;
 pub mod fq_codel;
@@ -46,6 +46,10 @@ pub struct Queued {
     pub may_mark: bool,
     /// Whether its sender reacts to marks in proportion (L4S, RFC 9331).
     pub scalable: bool,
+    /// Whether it travels to its customer, whose host is at the receiving end.
+    pub to_user: bool,
+    /// DiffServ codepoint.
+    pub dscp: u8,
     /// Whether it has been marked here.
     pub marked: bool,
     /// Whether its user's congestion is re-inserted into its tunnel's header; `None` without a field for that.
@@ -138,6 +142,12 @@ pub trait Discipline: Sized {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued>;
 
+    /// Returns the time before which no packet leaves although some wait: a scheduler that is a shaper.
+    #[inline]
+    fn next_at(&self) -> Option<Time> {
+        None
+    }
+
     /// Returns the packets and bytes waiting.
     fn backlog(&self) -> (u32, u64);
 
@@ -208,7 +218,7 @@ schedulers! {
     drr::Drr(DrrParams);
     dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
-    dual_host::DualHost(DualHostParams);
+    cake::Cake(CakeParams);
     rfc6057::Rfc6057(Rfc6057Params);
     declared_congestion::DeclaredCongestion(DeclaredCongestionParams);
 }
@@ -240,6 +250,24 @@ impl Scheduler {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         each!(self, own => own.dequeue(now, draw, lose))
+    }
+
+    /// See [`Discipline::next_at`].
+    #[inline]
+    pub fn next_at(&self) -> Option<Time> {
+        match self {
+            Scheduler::Cake(own) => own.next_at(),
+            _ => None,
+        }
+    }
+
+    /// Returns the scheduler if it filters ACKs.
+    #[inline]
+    pub fn ack_filter(&mut self) -> Option<&mut Cake> {
+        match self {
+            Scheduler::Cake(own) if own.filters_acks() => Some(own),
+            _ => None,
+        }
     }
 
     /// Returns its price for the last packet that arrived or left, if it has one.
@@ -302,6 +330,8 @@ pub(crate) mod tests {
             activity: 0.0,
             may_mark: false,
             scalable: false,
+            to_user: false,
+            dscp: 0,
             marked: false,
             declares: None,
             arrived: Time::ZERO,
