@@ -57,7 +57,7 @@ fn add_group(
     user: &User,
 ) -> Vec<UserParts> {
     let group = plan.groups.len();
-    plan.groups.push(GroupPlan { name: name.to_owned() });
+    plan.groups.push(GroupPlan { name: name.to_owned(), weight: user.weight.0 });
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use tidegate_mechanisms::bottleneck::scheduler::cake::TcpAck;
-use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
+use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState, Users};
 use tidegate_mechanisms::bottleneck::{DropReason, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
@@ -180,6 +180,11 @@ impl Station {
             lost: Vec::new(),
             outside: None,
         })
+    }
+
+    /// Tells the scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        self.scheduler.know(users);
     }
 
     /// Whether the transmitter is idle.

@@ -32,6 +32,7 @@ mod reordering;
 mod scalable;
 mod senders;
 mod shapers;
+mod shares;
 mod stages;
 mod stations;
 mod streams;

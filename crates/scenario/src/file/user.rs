@@ -5,7 +5,7 @@ use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{ParameterType, Tables};
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Demand, Span};
+use tidegate_mechanisms::units::{Bytes, Demand, Span, Step};
 use tidegate_mechanisms::{parameters, words};
 
 use super::{Access, Tcp};
@@ -45,6 +45,10 @@ section! {
         pub hosts: Option<String>,
         /// Traffic of each flow.
         pub traffic: ChoiceField<Traffic> = "greedy",
+        /// Weight w of each user of the group where a scheduler shares by user, and of each flow where it shares by flow:
+        /// `drr`, `fq-codel` and `cake` give shares in the ratio of weights. The share in ABC is the meter's
+        /// `reference_rate`.
+        pub weight: Step = "1",
         /// DiffServ codepoint of the packets that the sender of each flow sends, for schedulers with tins such as CAKE;
         /// those that its receiver sends have CS0. The lab has it in its own queues, and not in the kernel's.
         pub dscp: Dscp = "CS0",

@@ -1,6 +1,7 @@
 //! Links whose departures are events, served by a [`Station`].
 
 use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::bottleneck::scheduler::Users;
 use tidegate_mechanisms::units::Time;
 
 use super::{Link, Rest};
@@ -21,6 +22,13 @@ pub struct Departed {
 }
 
 impl Link {
+    /// Tells a station's scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        if let Some(station) = self.rest().station.as_mut() {
+            station.know(users);
+        }
+    }
+
     /// Whether its departures are events.
     pub fn is_station(&self) -> bool {
         self.station().is_some()

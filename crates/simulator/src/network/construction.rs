@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{
-    Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
 };
 
 use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
@@ -61,7 +62,13 @@ impl<C: Contents> Network<C> {
         early: &EagerDelivery,
     ) -> (Self, Vec<Routes>) {
         let link = |link| Link::new(link, plan.groups.len(), seed);
-        let links = large_list(plan.links.iter().map(link));
+        let mut links = large_list(plan.links.iter().map(link));
+        let schedules = |link: &LinkPlan| link.scheduler != SchedulerParams::Fifo;
+        if plan.links.iter().any(schedules) {
+            let users = plan.known_users();
+            let scheduled = links.iter_mut().zip(&plan.links).filter(|(_, plan)| schedules(plan));
+            scheduled.for_each(|(link, _)| link.know(&users));
+        }
         let stations: Vec<u32> =
             (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
         let stages = Stages::new(plan, seed);

@@ -268,6 +268,8 @@ fn row() -> impl Strategy<Value = &'static str> {
         "{ kind = \"congestion-reporter\", interval = \"15 ms\" }",
         "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
         "{ kind = \"policer\", rate = \"2 Mb/s\", burst = \"18 kB\", peak_rate = \"9 Mb/s\", peak_burst = \"9 kB\" }",
+        "{ kind = \"srtcm\", rate = \"2 Mb/s\", burst = \"18 kB\", excess_burst = \"9 kB\", yellow = \"mark\" }",
+        "{ kind = \"trtcm\", rate = \"1 Mb/s\", peak_rate = \"4 Mb/s\", yellow = \"drop\", red = \"mark\", buckets = \"one\" }",
         "{ kind = \"mark-counter\" }, { kind = \"shaper\", rate = \"2 Mb/s\", burst = \"18 kB\", max_delay = \"200 ms\" }",
         "{ kind = \"shaper\", rate = \"5 Mb/s\", burst = \"9 kB\", peak_rate = \"7 Mb/s\", peak_burst = \"9 kB\", \
          buffer = \"20 kB\", buckets = \"one\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }",
@@ -301,7 +303,8 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"aqm = { kind = "pc3", gamma = 1000.0, alpha = 90.0, target = "1 kB" }"#,
         r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB", price = "pc3", interval = "3 ms" }"#,
         r#"scheduler = { kind = "drr" }"#,
-        r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
+        r#"scheduler = { kind = "drr", quantum = "300 B", queues = "by-flow" }"#,
+        r#"scheduler = { kind = "htb", classes = [{ users = "group-0", rate = "0.4 Mb/s", ceil = "2 Mb/s" }] }"#,
         r#"scheduler = { kind = "fq-codel", target = "1 ms", interval = "10 ms" }"#,
         r#"scheduler = { kind = "fq-codel", flows = 3, quantum = "300 B", perturbation = 7 }"#,
         r#"scheduler = { kind = "cake", target = "1 ms", rtt = "10 ms", isolation = "dual-host" }"#,
@@ -436,7 +439,7 @@ fn group() -> impl Strategy<Value = Group> {
         "",
         "packet_size = \"200 B\"\ndscp = \"EF\"\n",
         "packet_size = \"9000 B\"\n",
-        "dscp = \"CS1\"\n",
+        "dscp = \"CS1\"\nweight = 2.5\n",
         "dscp = \"AF41\"\n",
     ]);
     let own = (size, times, round_trip);

@@ -7,7 +7,8 @@
 //! flows of the flow's host, so that all of them together get the share of one:
 //!
 //! ```text
-//! Q_f = ⌊Q / max(1, n_f) + u⌋     n_f bulk flows of f's host;  u uniform in [0, 1), so that no rest is lost
+//! Q_f = ⌊w_f Q / max(1, n_f) + u⌋   n_f bulk flows of f's host;  u uniform in [0, 1), so that no rest is lost;
+//!                                   w_f weight of f's customer (users.NAME.weight), which the kernel's CAKE has not
 //!
 //! arrives   f at rest or decaying: sparse, to the end of new, D_f ← Q_f
 //!           f waiting, see below: bulk
@@ -63,7 +64,7 @@ pub use tins::Tins;
 use framing::Accounting;
 use tins::Tin;
 
-use super::{About, Capacity, Discipline, Place, Queued, TransmitterState};
+use super::{About, Capacity, Discipline, Place, Queued, TransmitterState, Users};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CobaltParams, DropReason};
 use crate::parameters;
@@ -191,7 +192,7 @@ impl Discipline for Cake {
             let rate =
                 rate.map(|rate| Rate::from_bps(((rate.as_bps() as f64 * share) as u64).max(512)));
             let packet_time = rate.map_or(Span::ZERO, |rate| rate.transmission_time(place.packet));
-            let by_rate = rate.map_or(1514, |rate| (rate.as_bps() / 8 >> 12).clamp(300, 1514));
+            let by_rate = rate.map_or(1514, |rate| (rate.as_bps() / (8 * 4096)).clamp(300, 1514));
             let quantum = params.quantum.map_or(by_rate, Bytes::get);
             Tin::new(quantum, CobaltParams::at_rate(target, params.rtt, packet_time), rate, weight)
         };
@@ -261,6 +262,12 @@ impl Discipline for Cake {
             }
         }
         None
+    }
+
+    fn know(&mut self, users: &Users) {
+        if !users.are_equal() {
+            self.tins.iter_mut().for_each(|tin| tin.weights = users.weights.clone());
+        }
     }
 
     #[inline]

@@ -313,6 +313,24 @@ fn each_isolation_shares_by_what_it_names() {
     }
 }
 
+/// A customer of weight 3 with one flow against one of weight 1 with four.
+#[test]
+fn hosts_share_in_the_ratio_of_weights() {
+    let mut queues = isolating(Isolation::DualHost, 1514, u32::MAX);
+    let weights = vec![3.0, 1.0];
+    queues.know(&Users { weights, ..Users::default() });
+    for handle in 0..20_000 {
+        let flow = handle % 5;
+        let packet = Queued { flow, user: flow.min(1), may_mark: true, ..packet(handle) };
+        queues.enqueue(packet, &IDLE, || 0.0, |_, _| {});
+    }
+    let mut lcg = Lcg(5);
+    let sent = (0..4_000)
+        .map(|_| queues.dequeue(Time::ZERO, || lcg.draw(), |_, _| {}).expect("backlogged"));
+    let of_first = sent.filter(|packet| packet.user == 0).count();
+    assert!((2_950..=3_050).contains(&of_first), "{of_first}");
+}
+
 #[test]
 fn a_superfluous_ack_is_dropped_while_it_waits() {
     let params = CakeParams { ack_filter: AckFilter::Aggressive, ..params(Isolation::Flows, None) };

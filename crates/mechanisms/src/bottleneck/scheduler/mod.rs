@@ -14,6 +14,7 @@ pub mod drr;
 pub mod dualpi2;
 mod fifo;
 pub mod fq_codel;
+pub mod htb;
 mod queue;
 pub mod rfc6057;
 mod two_classes;
@@ -63,6 +64,26 @@ impl Queued {
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.len as u64
+    }
+}
+
+/// Users of a network, as schedulers know them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Users {
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// Group of each customer.
+    pub group_of: Vec<u32>,
+    /// Weight of each customer.
+    pub weights: Vec<f64>,
+    /// Weight of each flow: that of its group.
+    pub flow_weights: Vec<f64>,
+}
+
+impl Users {
+    /// Whether no weight differs from 1.
+    pub fn are_equal(&self) -> bool {
+        self.weights.iter().chain(&self.flow_weights).all(|weight| *weight == 1.0)
     }
 }
 
@@ -142,6 +163,11 @@ pub trait Discipline: Sized {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued>;
 
+    /// Tells who the users are, before the first packet, for disciplines that share by weights or by groups.
+    fn know(&mut self, users: &Users) {
+        let _ = users;
+    }
+
     /// Returns the time before which no packet leaves although some wait: a scheduler that is a shaper.
     #[inline]
     fn next_at(&self) -> Option<Time> {
@@ -219,6 +245,7 @@ schedulers! {
     dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
     cake::Cake(CakeParams);
+    htb::Htb(HtbParams);
     rfc6057::Rfc6057(Rfc6057Params);
     declared_congestion::DeclaredCongestion(DeclaredCongestionParams);
 }
@@ -257,7 +284,19 @@ impl Scheduler {
     pub fn next_at(&self) -> Option<Time> {
         match self {
             Scheduler::Cake(own) => own.next_at(),
+            Scheduler::Htb(own) => own.next_at(),
             _ => None,
+        }
+    }
+
+    /// See [`Discipline::know`].
+    pub fn know(&mut self, users: &Users) {
+        match self {
+            Scheduler::Drr(own) => own.know(users),
+            Scheduler::FqCodel(own) => own.know(users),
+            Scheduler::Cake(own) => own.know(users),
+            Scheduler::Htb(own) => own.know(users),
+            _ => {}
         }
     }
 

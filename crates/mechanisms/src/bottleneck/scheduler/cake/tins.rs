@@ -79,6 +79,8 @@ pub(super) struct Tin {
     /// Clock of the tin's share of the rate.
     pub(super) next: Time,
     pub(super) weight: i64,
+    /// Weights of customers; none if they are equal.
+    pub(super) weights: Vec<f64>,
     pub(super) deficit: i64,
     pub(super) flows: Vec<Flow>,
     /// Number of bulk flows by sending host, and by receiving host.
@@ -135,6 +137,7 @@ impl Tin {
             rate,
             next: Time::ZERO,
             weight,
+            weights: Vec::new(),
             deficit: 0,
             flows: Vec::new(),
             bulk: [Vec::new(), Vec::new()],
@@ -236,6 +239,12 @@ impl Tin {
             Isolation::TripleIsolate => self.bulk[0][from as usize].max(self.bulk[1][to as usize]),
             _ => 1,
         };
+        if !self.weights.is_empty() {
+            // The customer is at one end, and the servers' host at the other.
+            let weight = self.weights[from.max(to) as usize - 1];
+            let share = self.quantum as f64 * weight / f64::from(load.max(1)) + draw();
+            return (share as i64).max(1);
+        }
         match load {
             0 | 1 => self.quantum as i64,
             load => (self.quantum as f64 / f64::from(load) + draw()) as i64,
