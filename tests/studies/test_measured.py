@@ -101,7 +101,6 @@ def test_each_kept_table_has_each_number_once(file):
         ("lab", "."),
         ("first-kernel", "."),
         ("uml", "held-out"),
-        ("held-out-kernel", "held-out"),
     ],
 )
 def test_all_scenarios_of_a_folder_were_measured(table, scenarios):

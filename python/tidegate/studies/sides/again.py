@@ -80,8 +80,8 @@ def _write(
     for row in rows_of(table) if table.exists() else ():
         points.setdefault(tuple(row.get(name, "") for name in head), []).append(row)
     points[tuple(head.values())] = [
-        head | {"metric": name, "mean": repr(one.mean)}
-        | ({"ci95": repr(one.ci95), "runs": str(one.runs)} if one.runs else {}) | about
+        head | {"metric": name, "mean": str(one.mean)}
+        | ({"ci95": str(one.ci95), "runs": str(one.runs)} if one.runs else {}) | about
         for name, one in metrics.items()
     ]  # fmt: skip
     order = [tuple(map(str, each.levels.values())) for each in settings]
