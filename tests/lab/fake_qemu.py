@@ -40,10 +40,11 @@ def main():
     (words,) = re.findall(r"^\S+ run .*", member(archive, "task/run"), re.MULTILINE)
     scenario = member(archive, "task/input")
     # The simulator has no CAKE of Linux, but what is like it.
-    fair = "fifo" if "unfair" in how else "cake"
+    by_host = '{ kind = "cake", isolation = "dual-srchost" }'
+    fair = '"fifo"' if "unfair" in how else by_host
     scenario = re.sub(r"(?m)^kernel_qdisc = .*$", "", scenario)
     if scenario != member(archive, "task/input"):
-        scenario = re.sub(r"(?m)^scheduler = .*$", f'scheduler = "{fair}"', scenario)
+        scenario = re.sub(r"(?m)^scheduler = .*$", f"scheduler = {fair}", scenario)
     print("stat cpu 10 0 0 10 0 0 0 0", file=sys.stderr, flush=True)
     command = [sys.executable, STAND_IN, *shlex.split(words)[1:]]
     done = subprocess.run(command, input=scenario, text=True, check=False)
