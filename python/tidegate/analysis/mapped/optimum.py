@@ -7,20 +7,30 @@ bounds that group's rate and no other.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.optimum import Flow, Optimum, allocate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.utility import Fairness
 
-_BY_TURNS = {"drr": True, "fq-codel": False, "cake": True}
-"""Schedulers that serve in turn; whether they take turns by customer, or by flow."""
+_HOSTS = {"srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "dual-host"}
+"""Isolation modes of CAKE in which the flows of a customer share a turn."""
+
+
+def _by_customer(scheduler: Mapping[str, Any]) -> bool | None:
+    """Whether a scheduler that serves in turn takes turns by customer, or by flow; None for others."""
+    kind = scheduler["kind"]
+    if kind == "drr":
+        return bool(scheduler["queues"] == "by-customer")
+    if kind == "cake" and scheduler["isolation"] != "flowblind":
+        return scheduler["isolation"] in _HOSTS
+    return False if kind == "fq-codel" else None
 
 
 class Sharing(NamedTuple):
@@ -37,12 +47,14 @@ class Sharing(NamedTuple):
 
 def sharing(mapped: Mapped) -> Sharing:
     """By what the scenario says: who serves in turn, what users pay, what they are assigned."""
-    kinds = [mapped.link(i)["scheduler"]["kind"] for i in mapped.full_links]
-    turns = [kind for kind in kinds if kind in _BY_TURNS]
+    schedulers = [mapped.link(i)["scheduler"] for i in mapped.full_links]
+    turns = [(one["kind"], _by_customer(one)) for one in schedulers]
+    turns = [(kind, by_customer) for kind, by_customer in turns if by_customer is not None]
     ones = [1.0] * len(mapped.bundles)
     if turns:
-        by = f"{turns[0]} serves {'customers' if _BY_TURNS[turns[0]] else 'flows'} in turn"
-        return Sharing("max-min", _BY_TURNS[turns[0]], ones, by)
+        kind, by_customer = turns[0]
+        by = f"{kind} serves {'customers' if by_customer else 'flows'} in turn"
+        return Sharing("max-min", bool(by_customer), ones, by)
     pays = [_willingness(bundle) for bundle in mapped.bundles]
     if all(pay is not None for pay in pays):
         weights = [float(pay or 0) for pay in pays]
