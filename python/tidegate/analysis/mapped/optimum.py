@@ -24,7 +24,7 @@ _HOSTS = {"srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "dual-h
 
 
 def _by_customer(scheduler: Mapping[str, Any]) -> bool | None:
-    """Whether a scheduler that serves in turn takes turns by customer, or by flow; None for others."""
+    """Whether a scheduler takes turns by customer, or by flow; None if it takes none."""
     kind = scheduler["kind"]
     if kind == "drr":
         return bool(scheduler["queues"] == "by-customer")
