@@ -3,7 +3,7 @@
 //! ```text
 //! "50 ms"   rate · 50 ms      rate as configured, or the mean of its trace
 //! "1 BDP"   rate · R          R longest round-trip time of the groups whose data cross the link: propagation there and
-//!                             back, with the users' own links, without queues and transmission
+//!                             back, with the users' own links, without queues and transmission; or their `round_trip`
 //! ```
 
 use std::collections::BTreeMap;
@@ -97,7 +97,9 @@ impl Trip {
         let both_ways = own.map(|delay| delay.as_nanos().saturating_mul(2));
         let shared = there.iter().chain(&back);
         let shared = shared.map(|link| network.links[*link as usize].delay.as_nanos());
-        let time = Span::from_nanos(both_ways.chain(shared).fold(0, u64::saturating_add));
+        let by_links = Span::from_nanos(both_ways.chain(shared).fold(0, u64::saturating_add));
+        // A group's round trip sets the delays of its own links; of a distribution its mean counts.
+        let time = user.round_trip.as_ref().map_or(by_links, |own| own.mean);
         Some(Trip { there, time })
     }
 }
