@@ -187,13 +187,15 @@ def _mixes():
 
 
 def _fidelity():
-    scenarios = table(FIDELITY, "scenario", "loss [%]", "verdict")
-    folder, names, beyond, losses = "", [], [], []
-    for one in scenarios:
-        name = one["scenario"].partition(":")[0]
-        # The second set's numbers begin anew.
-        folder = "held-out/" if name.startswith("01-") and names else folder
-        names.append(f"`{folder}{name}`")
+    tables = []
+    for one in table(FIDELITY, "scenario", "loss [%]", "verdict"):
+        # Each table's numbers begin anew.
+        tables += [[]] if one["scenario"].startswith("01-") else []
+        tables[-1].append(one)
+    first, _stock, held_out = tables
+    names, beyond, losses = [], [], []
+    for folder, one in [*(("", one) for one in first), *(("held-out/", one) for one in held_out)]:
+        names.append(f"`{folder}{one['scenario'].partition(':')[0]}`")
         beyond += names[-1:] if one["verdict"] != "within 10 %" else []
         if deviation := re.search(r"\*\*([^*–]+)\*\*", one["loss [%]"]):
             losses.append(f"{names[-1]} ({deviation[1]})")

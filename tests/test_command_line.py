@@ -141,7 +141,8 @@ def test_variants_stand_side_by_side(tidegate_command):
     assert shares[names[0]] < shares[names[1]], "ABC takes from the heavy user"
     folder = tidegate_command.folder / found["folder"]
     assert {path.name for path in folder.glob("*.png")} == {
-        "who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png",
+        "who-got-what.png", "delay.png", "group-heavy.png", "group-light.png",
+        "queue-bottleneck.png",
     }  # fmt: skip
 
 
@@ -165,7 +166,7 @@ def test_plot_draws_a_saved_result(tidegate_command):
     done = tidegate_command("plot", "kept", "--out", "figures")
     assert done.returncode == 0, done.stderr
     files = [tidegate_command.folder / line for line in done.stdout.split()]
-    assert len(files) == 4
+    assert len(files) == 5
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
 
 
@@ -256,7 +257,13 @@ def test_not_saving_is_done_by_asking_for_it(tidegate_command):
 
 def test_every_path_written_is_told_in_every_format(tidegate_command):
     arguments = ("simulate", "small.toml", "-r", 1, "--out", "kept", "--plot")
-    names = {"who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png"}
+    names = {
+        "who-got-what.png",
+        "delay.png",
+        "group-heavy.png",
+        "group-light.png",
+        "queue-bottleneck.png",
+    }
     shown = tidegate_command(*arguments).stdout
     assert all(name in shown.splitlines()[-1] for name in ("results in kept", *names))
     reported = tidegate_command(*arguments, "--format", "csv").stderr

@@ -138,3 +138,32 @@ def test_many_lines_are_told_apart(tmp_path, drawn):
     (heavy, light) = drawn["who-got-what.png"].axes[0].get_yticklabels()
     assert heavy.get_text() == "heavy", "its flows are not the same in all variants"
     assert light.get_text() == "light\n2 users × 1 flow"
+
+
+def test_the_delay_of_each_group_is_drawn_with_its_quantiles(tmp_path, drawn):
+    result = tidegate.simulate(SMALL)
+    result.plot(tmp_path)
+    (axes,) = drawn["delay.png"].axes
+    assert axes.get_xscale() == "log"
+    (marks,) = (line for line in axes.lines if line.get_marker() == "o")
+    rows = {row["name"]: row["mean"] for row in result.summary().to_pylist()
+            if row["metric"] == "p95_queueing_delay_s"}  # fmt: skip
+    assert marks.get_xdata().tolist() == pytest.approx([1e3 * rows["heavy"], 1e3 * rows["light"]])
+
+
+def test_groups_that_differ_thirtyfold_are_marks_on_a_logarithmic_axis(tmp_path, drawn):
+    probe = {"kind": "cbr", "rate": "20 kb/s"}
+    tidegate.simulate(SMALL, set={"users.light.traffic": probe}).plot(tmp_path / "apart")
+    assert drawn["who-got-what.png"].axes[0].get_xscale() == "log"
+    tidegate.simulate(SMALL).plot(tmp_path / "near")
+    assert drawn["who-got-what.png"].axes[0].get_xscale() == "linear"
+
+
+def test_below_five_runs_the_runs_themselves_stand_for_a_band(tmp_path, drawn):
+    for runs, bands in ((4, 0), (5, 1)):
+        tidegate.simulate(SMALL, replications=runs).plot(tmp_path / str(runs))
+        axes = drawn["group-heavy.png"].axes[0]
+        # The patch of the warm-up is no collection.
+        assert len(axes.collections) == bands
+        thin = [line for line in axes.lines if line.get_linewidth() < 1]
+        assert len(thin) == (0 if bands else runs)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import SMALL
+from support import ROOT, SMALL, SWEEP
 
 import tidegate
 from tidegate.results.columns import unit_of
@@ -159,10 +159,11 @@ def test_names_cannot_smuggle_markup_into_a_notebook():
 def test_plots_work_with_one_run_and_without_series(tmp_path):
     one = tidegate.simulate(SMALL, replications=1).plot(tmp_path / "one")
     assert [path.name for path in one] == [
-        "who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png",
+        "who-got-what.png", "delay.png", "group-heavy.png", "group-light.png",
+        "queue-bottleneck.png",
     ]  # fmt: skip
     without = tidegate.simulate(SMALL, set={"sample_interval": "off"}).plot(tmp_path / "none")
-    assert [path.name for path in without] == ["who-got-what.png"]
+    assert [path.name for path in without] == ["who-got-what.png", "delay.png"]
 
 
 def test_the_same_result_gives_the_same_figure(tmp_path, result):
@@ -304,3 +305,14 @@ def test_more_runs_than_anybody_waits_for_are_refused():
         deep = {"a": deep}
     with pytest.raises(tidegate.ScenarioError, match="nested too deeply"):
         tidegate.load_scenario(deep)
+
+
+def test_sweeps_and_analyses_show_as_tables_in_a_notebook(tmp_path):
+    swept = tidegate.sweep(SWEEP, out=tmp_path / "sweep", replications=1)._repr_html_()
+    assert swept.count("<tr>") == 1 + 4
+    assert "<th" in swept
+    assert "users.heavy.flows" in swept
+    shown = tidegate.analyse(ROOT / "scenarios/parking-lot.toml")._repr_html_()
+    assert "<table>" in shown
+    assert "equilibrium: " in shown
+    assert "does not apply" in shown

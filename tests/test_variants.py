@@ -73,6 +73,8 @@ def test_mechanisms_reach_every_link_of_a_row_and_those_with_prices_are_refused(
     assert kinds == {"drr"}
     with pytest.raises(UsageError, match="without prices"):
         variants_of(SMALL, mechanisms=["sbrm"])
+    with pytest.raises(UsageError, match="did you mean 'dual-host'"):
+        variants_of(SMALL, mechanisms=["cake"])
 
 
 def test_a_sweep_runs_every_variant_at_every_point(tmp_path):

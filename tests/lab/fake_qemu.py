@@ -40,7 +40,7 @@ def main():
     (words,) = re.findall(r"^\S+ run .*", member(archive, "task/run"), re.MULTILINE)
     scenario = member(archive, "task/input")
     # The simulator has no CAKE of Linux, but what is like it.
-    fair = "fifo" if "unfair" in how else "dual-host"
+    fair = "fifo" if "unfair" in how else "cake"
     scenario = re.sub(r"(?m)^kernel_qdisc = .*$", "", scenario)
     if scenario != member(archive, "task/input"):
         scenario = re.sub(r"(?m)^scheduler = .*$", f'scheduler = "{fair}"', scenario)

@@ -103,9 +103,7 @@ def test_the_lab_is_read_as_the_simulator_is_and_invalid_runs_do_not_count(small
             assert found[name].runs == 2
     assert found["invalid_runs"].mean == 1
     assert found["lateness_p99_s_most"].mean == 9e-05
-    with (small / "measured/lab.csv").open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert {row["kernel"] for row in rows} == {"6.0.0-stand-in"}
+    assert {row["kernel"] for row in rows(small / "measured/lab.csv")} == {"6.0.0-stand-in"}
     parts = [
         measured(small / "measured/parts.csv", {"case": "small", "part": part}) for part in (1, 2)
     ]
@@ -117,9 +115,9 @@ def test_the_lab_is_read_as_the_simulator_is_and_invalid_runs_do_not_count(small
 def test_a_series_of_a_stock_kernel_names_it(small, monkeypatch):
     asked = []
 
-    real = running.lab_all
+    real = running.lab_each
 
-    def lab_all(scenarios, *, kernel, **how):
+    def lab_each(scenarios, *, kernel, **how):
         asked.append(kernel)
         return real(scenarios, **how)
 
@@ -129,10 +127,56 @@ def test_a_series_of_a_stock_kernel_names_it(small, monkeypatch):
     )
     one = EXPERIMENT.replace(lab, f'kernel = "6.12"\n{stock}')
     (small / "experiments/one.toml").write_text(one)
-    monkeypatch.setattr("tidegate.laboratory.running.lab_all", lab_all)
+    monkeypatch.setattr("tidegate.laboratory.running.lab_each", lab_each)
     (table,) = reproduction.measure("small", "kernel")
     assert (table.name, asked) == ("stock.csv", ["6.12"])
     assert measured(table, {"case": "small"})["ratio"].runs == 3
+
+
+def rows(table):
+    with table.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_what_was_measured_before_an_interruption_is_kept_and_missing_goes_on(small, monkeypatch):
+    (small / "other.toml").write_text(SCENARIO.replace("flows = 3", "flows = 2"))
+    two = EXPERIMENT.replace('case = ["small"] }', 'case = ["small", "other"] }')
+    (small / "experiments/one.toml").write_text(two)
+    real = running.lab_each
+
+    def interrupted(scenarios, **how):
+        yield next(real(scenarios, **how))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tidegate.laboratory.running.lab_each", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduction.measure("small", "lab", jobs=1)
+    table = small / "measured/lab.csv"
+    before = rows(table)
+    assert {row["case"] for row in before} == {"small"}
+    asked = []
+
+    def the_rest(scenarios, **how):
+        asked.extend(scenarios.values())
+        return real(scenarios, **how)
+
+    monkeypatch.setattr("tidegate.laboratory.running.lab_each", the_rest)
+    reproduction.measure("small", "lab", jobs=1, missing=True)
+    assert [one.groups for one in asked] == [["heavy", "light"]]
+    after = rows(table)
+    assert after[: len(before)] == before
+    assert list(dict.fromkeys(row["case"] for row in after)) == ["small", "other"]
+    reproduction.measure("small", "lab", missing=True)
+    assert (len(asked), rows(table)) == (1, after)
+
+
+def test_a_point_that_is_no_longer_one_leaves_the_table(small):
+    table, _ = reproduction.measure("small", "lab")
+    kept = table.read_text()
+    line = kept.splitlines()[1].replace("small", "gone")
+    table.write_text(f"{kept}{line}\n")
+    reproduction.measure("small", "lab")
+    assert {row["case"] for row in rows(table)} == {"small"}
 
 
 def test_without_a_machine_the_remedy_is_named_and_no_table_is_written(small, monkeypatch):
@@ -141,7 +185,7 @@ def test_without_a_machine_the_remedy_is_named_and_no_table_is_written(small, mo
         reproduction.measure("small", "lab")
     monkeypatch.setenv("PATH", str(small))
     with pytest.raises(MissingError, match="apt-get install ns2"):
-        ns2.measure([], None, jobs=1, progress=False)
+        list(ns2.measure([], None, jobs=1, progress=False))
     assert not list((small / "measured").iterdir())
 
 
@@ -229,7 +273,7 @@ def test_every_seed_of_ns2_counts_and_the_range_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: str(program))
     (setting, *_) = load_study("fidelity").experiments["ns2"].series["ns2"].settings
     fewer = type(setting)(setting.levels, (*setting.overrides, ("replications", "3")), setting.base)
-    ((found, about),) = ns2.measure([fewer], None, jobs=2, progress=False)
-    assert about == {}
+    ((place, found, about),) = ns2.measure([fewer], None, jobs=2, progress=False)
+    assert (place, about) == (0, {})
     assert found["loss_percent"].runs == 3
     assert (found["loss_percent_least"].mean, found["loss_percent_most"].mean) == (5.0, 6.0)

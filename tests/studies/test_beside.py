@@ -179,6 +179,35 @@ def test_the_figure_has_each_deviation_and_the_number_of_one_beyond_its_edge(tab
         assert "+100" in file.read_text(encoding="utf-8")
 
 
+def test_a_further_series_has_blocks_and_marks_of_its_own(table, tmp_path):
+    from tidegate.studies.figures import draw
+
+    stock = table.with_name("stock.csv")
+    stock.write_text(
+        "case,metric,mean,ci95,runs,kernel,machine\na,ratio,2.5,nan,1,6.12,qemu\n", "utf-8"
+    )
+    one = experiment(table)
+    linux = one.series["linux"]
+    own = {"name": "stock", "measured": stock, "settings": linux.settings[:1]}
+    more = dataclasses.replace(linux, **own)
+    one = dataclasses.replace(
+        one,
+        series={**one.series, "stock": more},
+        figure={**one.figure, "also": {"stock": "stock Linux"}},
+    )
+    found = points(table, ratio=(2.0, 0.1), queue=(20.0, 1.0))
+    found.points["e", "stock"] = [Point({"case": "a"}, {"ratio": Estimate(2.5, float("nan"), 1)})]
+    outcome = Outcome(one, tuple(all_beside(one.beside, one.cells, found)), (), ())
+    blocks = blocks_beside(outcome, found)
+    assert "within 5 % of Linux" in blocks["agreement: e"]
+    assert "**0 of 1 rows are within 10 % of stock Linux" in blocks["agreement: e stock"]
+    assert "2.00 ± 0.10<br>2.50<br>**−20 %**" in blocks["beside: e stock"]
+    assert blocks["machine: e stock"] == "Measured with Linux 6.12 on qemu."
+    file = draw(one, found, tmp_path / "figures")
+    if file.suffix == ".svg":
+        assert "Linux (dots) and stock Linux (diamonds)" in file.read_text(encoding="utf-8")
+
+
 def test_a_series_without_a_table_cannot_be_beside(table):
     one = experiment(table)
     without = {**one.series, "linux": dataclasses.replace(one.series["linux"], measured=None)}

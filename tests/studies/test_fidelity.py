@@ -185,6 +185,38 @@ def lost(file, *changes, runs):
     return np.mean([run.readings["lost"] / run.readings["all"] for run in done])
 
 
+def beside_the_only_run(study, experiment, metric, **levels):
+    """Thirty simulated runs in order, and the kernel's number."""
+    (ours,) = (s for s in settings(study, experiment) if s.levels == levels)
+    runs = Runner(native_engine, study.measures, Threads()).runs(ours, 30)
+    each = [study.measures.of([run])[metric].mean for run in runs]
+    theirs = measured(study.experiments[experiment].series["kernel"].measured, levels)[metric]
+    assert theirs.runs == 1
+    return sorted(each), theirs.mean
+
+
+def test_the_kernels_only_run_lies_among_thirty_simulated_ones(study):
+    ratios, kernel = beside_the_only_run(
+        study, "cake", "ratio", traffic="ten-and-one", isolation="dual-srchost", rate=0.8
+    )
+    assert (ratios[0], np.median(ratios), ratios[-1]) == pytest.approx((1.0, 2.1, 5.0), rel=0.05)
+    assert ratios[10] < kernel < ratios[-10]
+    queues, kernel = beside_the_only_run(
+        study, "fq-codel", "queue_packets", traffic="far-and-near", signal="marks", rate=100
+    )
+    assert (queues[0], queues[-1]) == pytest.approx((15.9, 25.7), rel=0.01)
+    assert queues[0] < kernel < queues[-1]
+
+
+def test_cakes_queue_at_100_mbps_is_longer_than_in_any_of_thirty_simulated_runs(study):
+    queues, kernel = beside_the_only_run(
+        study, "cake", "queue_packets",
+        traffic="far-and-near", isolation="triple-isolate", rate=100,
+    )  # fmt: skip
+    assert (queues[0], queues[-1]) == pytest.approx((14.6, 22.9), rel=0.01)
+    assert queues[-1] < kernel == pytest.approx(23.1, rel=0.01)
+
+
 def test_no_jitter_of_the_hosts_takes_the_udp_source_out_of_step():
     """Linux lost 0.278 % of what two sources sent that come in step with the link."""
     jitters = ("off", "20 us", "50 us", "100 us", "300 us", "600 us", "1.2 ms")

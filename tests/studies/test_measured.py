@@ -95,7 +95,13 @@ def test_each_kept_table_has_each_number_once(file):
 
 
 @pytest.mark.parametrize(
-    ("table", "scenarios"), [("ns2", "ns2"), ("lab", "."), ("uml", "held-out")]
+    ("table", "scenarios"),
+    [
+        ("ns2", "ns2"),
+        ("lab", "."),
+        ("first-kernel", "."),
+        ("uml", "held-out"),
+    ],
 )
 def test_all_scenarios_of_a_folder_were_measured(table, scenarios):
     folder = data_folder("studies") / "fidelity"

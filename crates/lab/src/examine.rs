@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::scheduler::cake::AckFilter;
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
@@ -34,6 +37,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
     lines.extend(declares(plan));
     lines.extend(changes_rate(plan));
     lines.extend(shapes_at_tunnels(plan));
+    lines.extend(cannot_see(plan));
     lines.extend(too_many(plan));
     lines.extend(traffic::not_made(plan, ip));
     lines.extend(too_small(plan, ip));
@@ -101,6 +105,29 @@ fn shapes_at_tunnels(plan: &Plan) -> Option<String> {
     let message = "shaper: not in the place of a pdn-gateway or an enodeb, which is a process of its own here; put it \
                    at another";
     shapes.then(|| message.to_owned())
+}
+
+/// What a queue cannot see in packets of real hosts.
+fn cannot_see(plan: &Plan) -> Vec<String> {
+    let in_kernel = |link: &LinkPlan| link.kernel_qdisc.is_some();
+    let filters = |link: &LinkPlan| match &link.scheduler {
+        SchedulerParams::Cake(cake) => cake.ack_filter != AckFilter::NoAckFilter,
+        _ => false,
+    };
+    let filtered = plan.links.iter().any(|link| filters(link) && !in_kernel(link));
+    let unseen =
+        plan.links.iter().any(in_kernel) && plan.paths().any(|flow| flow.dscp != Dscp::Cs0);
+    let lines = [
+        (
+            filtered,
+            "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it",
+        ),
+        (
+            unseen,
+            "dscp: the hosts do not set it, so that the kernel's qdisc sees none; remove it, or kernel_qdisc",
+        ),
+    ];
+    lines.iter().filter(|(applies, _)| *applies).map(|(_, line)| (*line).to_owned()).collect()
 }
 
 /// Kernels name version 1 BBR, except patched ones.

@@ -222,6 +222,8 @@ fn packet(number: u32, at: u64, fields: [u64; 4]) -> Result<Queued, std::num::Tr
         activity: 0.0,
         may_mark: ecn != 0,
         scalable: ecn == 1,
+        to_user: false,
+        dscp: 0,
         marked: false,
         declares: None,
         arrived: Time::from_nanos(at),

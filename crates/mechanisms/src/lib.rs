@@ -8,6 +8,7 @@
 //! [`stage`]s.
 
 pub mod bottleneck;
+pub mod dscp;
 pub mod fixed_point;
 pub mod impairment;
 pub mod ingress;

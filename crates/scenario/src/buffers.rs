@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(of("10 Mb/s", "scheduler = \"drr\""), QueueLength::Packets(100));
         assert_eq!(of("10 Mb/s", "scheduler = \"fq-codel\""), QueueLength::Packets(10_240));
         assert_eq!(of("10 Mb/s", "scheduler = \"dualpi2\""), QueueLength::Packets(10_000));
-        assert_eq!(of("10 Mb/s", "scheduler = \"dual-host\""), bytes(4 << 20));
-        assert_eq!(of("100 Mb/s", "scheduler = \"dual-host\""), bytes(5_000_000));
-        assert_eq!(of("1 Gb/s", "scheduler = \"dual-host\""), bytes(10_240 * 1_500));
+        assert_eq!(of("10 Mb/s", "scheduler = \"cake\""), bytes(4 << 20));
+        assert_eq!(of("100 Mb/s", "scheduler = \"cake\""), bytes(5_000_000));
+        assert_eq!(of("1 Gb/s", "scheduler = \"cake\""), bytes(10_240 * 1_500));
     }
 }

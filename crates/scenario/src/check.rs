@@ -1,5 +1,6 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
@@ -130,6 +131,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
     placement::buckets(file, reader);
+    classes(file, reader);
     rates(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
@@ -191,6 +193,27 @@ fn times(file: &File, reader: &mut Reader) {
             reader.error_at("sample_interval", format!("more than {MAX_SAMPLES} samples"));
         }
         _ => {}
+    }
+}
+
+/// Classes of HTB are those of existing groups.
+fn classes(file: &File, reader: &mut Reader) {
+    let names: Names = file.users.entries.iter().map(|(name, _)| name.as_str()).collect();
+    for (path, link) in file.link_mechanisms() {
+        let SchedulerParams::Htb(htb) = &link.scheduler else { continue };
+        for (number, class) in htb.classes.0.iter().enumerate() {
+            if names.contains(class.users.as_str()) || reader.is_full() {
+                continue;
+            }
+            let near = nearest(&class.users, names.iter().copied()).map(str::to_owned);
+            let message =
+                format!("there is no group \"{}\"; groups are {}", class.users, list(&names));
+            let number = number.to_string();
+            let place = [&path[..], &["scheduler", "classes", &number, "users"]].concat();
+            reader.nested(&place, |reader| {
+                reader.error_near::<()>(message, near);
+            });
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use tidegate_mechanisms::units::{
 
 use crate::document::{Node, Table, Value};
 use crate::issue::{MAX_ERRORS, nearest};
+use crate::misplaced::same_name;
 use crate::profile::Profile;
 use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
@@ -191,6 +192,7 @@ pub(crate) fn read_choice(
     let list = words.join(", ");
     let given = reader.text(node, &format!("one of {list}"))?;
     let found = words.iter().find(|word| **word == given).copied();
+    let found = found.or_else(|| same_name(given, words.iter().copied()));
     found.or_else(|| {
         let near = nearest(given, words.iter().copied()).map(str::to_owned);
         reader.error_near(format!("\"{given}\" is none of {list}"), near)

@@ -57,7 +57,7 @@ fn add_group(
     user: &User,
 ) -> Vec<UserParts> {
     let group = plan.groups.len();
-    plan.groups.push(GroupPlan { name: name.to_owned() });
+    plan.groups.push(GroupPlan { name: name.to_owned(), weight: user.weight.0 });
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
@@ -65,7 +65,7 @@ fn add_group(
     let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
-        plan.users.push(UserPlan { group, number: number as u32, customer });
+        plan.users.push(UserPlan { group, number: number as u32, customer, receives: false });
         let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
         let (access, receiver_access) = own.add(plan, &own_name, number, place);
@@ -99,8 +99,9 @@ fn add_flows(
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
-        if let Some((host, _)) = host {
+        if let Some((host, at)) = host {
             plan.users[own.user].customer = host.user;
+            plan.users[own.user].receives = at == AtHosts::Receiving;
         }
         let seat = Seat { own, host };
         let routes = seat.routes(&there, &back);
@@ -326,6 +327,7 @@ fn kind(file: &File, user: &User, network: &Network) -> FlowKind {
         traffic: Arc::new(traffic(file, user, network)),
         tcp,
         prices: file.price_encoding().filter(|_| reads_prices),
+        dscp: user.dscp,
     }
 }
 

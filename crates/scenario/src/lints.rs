@@ -3,6 +3,7 @@
 mod background;
 mod beyond;
 mod declared;
+mod shares;
 mod short_buffers;
 mod willing;
 
@@ -29,6 +30,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     declared::of(file, &network, &crossing, &mut reader);
     beyond::of(file, &mut reader);
     background::of(file, &network, &mut reader);
+    shares::of(file, &network, &mut reader);
     short_buffers::of(file, &network, &mut reader);
     willing::of(file, &network, &crossing, &mut reader);
     for (name, user) in &file.users.entries {

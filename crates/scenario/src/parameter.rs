@@ -14,7 +14,7 @@ use tidegate_mechanisms::units::{
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice, read_kind};
-use crate::misplaced::belongs_elsewhere;
+use crate::misplaced::{belongs_elsewhere, named_elsewhere};
 use crate::profile::Profile;
 use crate::value::{read_items, read_whole};
 
@@ -167,7 +167,8 @@ impl ChoiceOverlay {
 
     /// Reads a mechanism's name, or a table with its `kind` and parameters.
     pub fn read(offer: &Alternatives, node: &Node, reader: &mut Reader) -> Option<Self> {
-        if let Some(message) = belongs_elsewhere(node, offer) {
+        let elsewhere = belongs_elsewhere(node, offer).or_else(|| named_elsewhere(node, offer));
+        if let Some(message) = elsewhere {
             match node.value {
                 Value::Table(_) => reader.error_at("kind", message),
                 _ => drop(reader.error::<()>(message)),

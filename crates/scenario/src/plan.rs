@@ -7,6 +7,8 @@ use std::fmt::{self, Display};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use tidegate_mechanisms::bottleneck::scheduler::Users;
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
@@ -130,6 +132,17 @@ impl Plan {
         }
     }
 
+    /// Returns the users as schedulers know them.
+    pub fn known_users(&self) -> Users {
+        let weight = |user: &UserPlan| self.groups[user.group].weight;
+        Users {
+            groups: self.groups.iter().map(|group| group.name.clone()).collect(),
+            group_of: self.users.iter().map(|user| user.group as u32).collect(),
+            weights: self.users.iter().map(weight).collect(),
+            flow_weights: self.flows.iter().map(|flow| weight(&self.users[flow.user])).collect(),
+        }
+    }
+
     /// Returns the flows of a group: indices into [`Plan::flows`].
     pub fn flows_of_group(&self, group: usize) -> Range<usize> {
         let before = |group| self.flows.partition_point(|flow| self.users[flow.user].group < group);
@@ -167,6 +180,8 @@ impl Plan {
 pub struct GroupPlan {
     /// Its key in the file, such as `heavy`.
     pub name: String,
+    /// Weight of each of its users, and of each of its flows.
+    pub weight: f64,
 }
 
 /// User: the owner of flows.
@@ -179,6 +194,8 @@ pub struct UserPlan {
     /// User at whose host it is, usually itself: an index into [`Plan::users`]. Mechanisms take all users at a host as
     /// one customer.
     pub customer: usize,
+    /// Whether the customer's host is at the receiving end of its flows.
+    pub receives: bool,
 }
 
 /// A stage of a user.
@@ -237,6 +254,8 @@ pub struct FlowKind {
     pub tcp: Option<Arc<TcpPlan>>,
     /// Encoding of prices, if its senders read them.
     pub prices: Option<Encoding>,
+    /// DiffServ codepoint of what its sender sends.
+    pub dscp: Dscp,
 }
 
 impl Deref for FlowPlan {

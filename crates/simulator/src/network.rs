@@ -319,7 +319,11 @@ impl<C: Contents> Network<C> {
             return self.lose_in_queue(number, packed, now);
         }
         let owner = self.flow_states[packed.flow() as usize].owner;
-        let done = self.links[number as usize].arrive(*packed, owner, now);
+        let link = &mut self.links[number as usize];
+        let done = link.arrive(*packed, owner, now);
+        if packed.has(flags::ACK) && link.filters_acks() {
+            link.filter_acks(packed, owner, &self.options, now);
+        }
         self.lose_at_station(number, now);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
@@ -332,6 +336,12 @@ impl<C: Contents> Network<C> {
     pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
+        let Some(departed) = departed else {
+            core::hint::cold_path();
+            self.transit.set_station(place, done);
+            self.lose_at_station(number, now);
+            return None;
+        };
         if let Some(capture) = &mut self.capture {
             core::hint::cold_path();
             capture.see(number, &departed.packed, now, false, &self.options);

@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState};
+use tidegate_mechanisms::bottleneck::scheduler::cake::TcpAck;
+use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState, Users};
 use tidegate_mechanisms::bottleneck::{DropReason, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
@@ -13,7 +14,7 @@ use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
 use crate::owner::Owner;
-use crate::packet::{PackedPacket, flags};
+use crate::packet::{OptionStore, Options, PackedPacket, flags};
 use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
 use crate::transmission::Transmission;
@@ -87,6 +88,8 @@ pub struct Served {
 struct Slots {
     slots: Vec<Slot>,
     vacant: Vec<u32>,
+    /// Handle of the packet that came last.
+    last_put: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -101,12 +104,18 @@ impl Slots {
     #[inline]
     fn put(&mut self, packed: PackedPacket, group: u16, arrived: Time) -> u32 {
         let slot = Slot { packed, arrived, group, taken: true };
-        if let Some(handle) = self.vacant.pop() {
-            self.slots[handle as usize] = slot;
-            return handle;
-        }
-        self.slots.push(slot);
-        (self.slots.len() - 1) as u32
+        let handle = match self.vacant.pop() {
+            Some(handle) => {
+                self.slots[handle as usize] = slot;
+                handle
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.last_put = Some(handle);
+        handle
     }
 
     #[inline]
@@ -125,6 +134,27 @@ impl Slots {
     fn len(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }
+}
+
+/// Returns what a packet acknowledges; `None` for packets with data and requests.
+fn ack(packed: &PackedPacket, options: &OptionStore) -> Option<TcpAck> {
+    if !packed.has(flags::ACK) || packed.has(flags::SYN | flags::REPORT) {
+        return None;
+    }
+    let stored = match packed.has(flags::OPTIONS) {
+        true => options.peek(packed.payload()),
+        false => Options::NONE,
+    };
+    Some(TcpAck {
+        connection: u64::from(packed.connection()) << 32
+            | u64::from(packed.flow()) << 1
+            | u64::from(packed.has(flags::BACK)),
+        number: packed.number(),
+        echo: packed.stamp(),
+        ecn: [packed.has(flags::ECE), packed.has(flags::CWR)],
+        is_special: packed.has(flags::AE | flags::TUNNEL) || stored.received_bytes.is_some(),
+        sack: if packed.has(flags::SACK) { stored.sack } else { [(0, 0); 3] },
+    })
 }
 
 impl Station {
@@ -152,6 +182,11 @@ impl Station {
         })
     }
 
+    /// Tells the scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        self.scheduler.know(users);
+    }
+
     /// Whether the transmitter is idle.
     pub const fn is_idle(&self) -> bool {
         self.sending.is_none()
@@ -165,6 +200,7 @@ impl Station {
             self.arrive_outside(packed, owner.group, now, probe);
             return;
         }
+        let (dscp, to_user) = owner.dscp_and_end.of_packet(packed.has(flags::BACK));
         let queued = Queued {
             handle: self.packet_store.put(packed, owner.group, now),
             len: packed.len().into(),
@@ -173,6 +209,8 @@ impl Station {
             activity,
             may_mark: self.ecn && (self.ecn_marks_all || packed.has(flags::ECT)),
             scalable: owner.scalable,
+            to_user,
+            dscp,
             marked: false,
             declares: packed.re_inserted(),
             arrived: now,
@@ -212,7 +250,40 @@ impl Station {
         }
     }
 
-    /// Starts the transmission of the next packet, if any. Returns its end.
+    /// Drops the ACK that `newest`, which has just arrived, makes superfluous, if the scheduler filters ACKs and it still
+    /// waits.
+    #[cold]
+    pub fn filter_acks(
+        &mut self,
+        newest: &PackedPacket,
+        owner: Owner,
+        options: &OptionStore,
+        now: Time,
+        probe: &mut LinkProbe,
+    ) {
+        let Station { scheduler, packet_store, lost, .. } = self;
+        let Some(filter) = scheduler.ack_filter() else { return };
+        let Some(handle) = packet_store.last_put else { return };
+        let (dscp, to_user) = owner.dscp_and_end.of_packet(newest.has(flags::BACK));
+        let mut dropped = None;
+        {
+            let ack_of = |handle: u32| ack(&packet_store.get(handle).packed, options);
+            let newest = (handle, owner.user, newest.flow(), dscp, to_user);
+            filter.filter_acks(newest, ack_of, |packet, reason| dropped = Some((packet, reason)));
+        }
+        if let Some((packet, reason)) = dropped {
+            let slot = packet_store.take(packet.handle);
+            probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
+            lost.push(slot.packed);
+        }
+    }
+
+    /// Whether the scheduler filters ACKs.
+    pub fn filters_acks(&mut self) -> bool {
+        self.scheduler.ack_filter().is_some()
+    }
+
+    /// Starts the transmission of the next packet, if any. Returns its end, or the time at which a shaper lets it go.
     pub fn begin(
         &mut self,
         now: Time,
@@ -229,7 +300,9 @@ impl Station {
             probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.packed);
         };
-        let next = scheduler.dequeue(now, || rng.unit(), lose)?;
+        let Some(next) = scheduler.dequeue(now, || rng.unit(), lose) else {
+            return scheduler.next_at();
+        };
         let Queued { handle, marked, .. } = next;
         if let Some((_, Moment::Departure)) = self.signals_price {
             self.signal_price(handle);
@@ -247,21 +320,16 @@ impl Station {
         Some(departs)
     }
 
-    /// Completes the transmission in progress.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
+    /// Completes the transmission in progress; `None` if there is none, after a shaper's pause.
     #[inline]
-    pub fn end(&mut self) -> Served {
-        let Sending { handle, departs, marked, .. } =
-            self.sending.take().expect("something was sent");
+    pub fn end(&mut self) -> Option<Served> {
+        let Sending { handle, departs, marked, .. } = self.sending.take()?;
         self.idle_since = departs;
         let &Slot { mut packed, group, .. } = self.packet_store.take(handle);
         if marked {
             packed.mark();
         }
-        Served { packed, group, marked }
+        Some(Served { packed, group, marked })
     }
 
     #[cold]

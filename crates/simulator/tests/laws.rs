@@ -310,7 +310,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
             || matches!(
                 planned.scheduler,
                 SchedulerParams::FqCodel(_)
-                    | SchedulerParams::DualHost(_)
+                    | SchedulerParams::Cake(_)
                     | SchedulerParams::DualPi2(_)
             );
         if !signals {

@@ -3,6 +3,7 @@
 mod applications;
 mod aqm;
 mod bbr;
+mod cake;
 mod captures;
 mod common;
 mod conex;
@@ -31,6 +32,7 @@ mod reordering;
 mod scalable;
 mod senders;
 mod shapers;
+mod shares;
 mod stages;
 mod stations;
 mod streams;

@@ -107,7 +107,10 @@ fn fair_queuing_over_flows_makes_ten_flows_ten_times_one() {
 /// in its turn: the ratio is slightly below 1.
 #[test]
 fn fairness_between_customers_and_then_between_flows() {
-    let dual_host = ("bottleneck.scheduler.kind", "\"dual-host\"");
+    let dual_host = (
+        "bottleneck.scheduler",
+        r#"{ kind = "cake", isolation = "dual-srchost", quantum = "1514 B" }"#,
+    );
     let plan = plan_with(TCP, &[("bottleneck.buffer", "\"500 packets\""), dual_host]);
     let dual_host = ratio(&plan);
     assert!((0.9..1.02).contains(&dual_host), "{dual_host}");
@@ -125,11 +128,11 @@ fn fairness_between_customers_and_then_between_flows() {
 /// stays busy; with target 5 ms, as in its unlimited mode, the queue runs empty after each drop.
 #[test]
 fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
-    let used = |knows_rate: bool| {
+    let used = |unlimited: bool| {
         let text = format!(
             "version = 1\nwarm_up = \"20 s\"\nduration = \"120 s\"\n[bottleneck]\nrate = \"831 kb/s\"\n\
              delay = \"15 ms\"\nbuffer = \"1000 packets\"\n\
-             scheduler = {{ kind = \"dual-host\", knows_rate = {knows_rate} }}\n[users.upload]\n"
+             scheduler = {{ kind = \"cake\", isolation = \"dual-srchost\", quantum = \"1514 B\", unlimited = {unlimited} }}\n[users.upload]\n"
         );
         let plan = plan_with(&text, &[]);
         let used = (1..=3).map(|seed| {
@@ -138,7 +141,7 @@ fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
         });
         used.sum::<f64>() / 3.0
     };
-    let (known, unknown) = (used(true), used(false));
+    let (known, unknown) = (used(false), used(true));
     assert!(known > 0.98 && unknown < 0.85, "{known} and {unknown}");
 }
 

@@ -55,6 +55,11 @@ class Analysis:
                 found[f"{view}_{name}"] = pa.Table.from_pylist(rows)
         return found
 
+    def _repr_html_(self) -> str:
+        from tidegate.analysis.show import html_of
+
+        return html_of(self)
+
     def to_dict(self) -> dict[str, object]:
         """As `tidegate analyse --format json` prints it."""
         views = {name: one.to_dict() for name, one in self.views.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from tidegate.escapes import one_line
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tidegate.analysis.analyse import Analysis
     from tidegate.analysis.views.answer import Answer, Rows, Value
 
 # Ending of a name: unit and by what the number is multiplied.
@@ -36,6 +38,35 @@ def tables_of(answer: Answer) -> list[RenderableType]:
     return [_table(rows) for rows in answer.tables.values() if rows]
 
 
+def html_of(analysis: Analysis) -> str:
+    """All views for a notebook: words and tables, and why others do not apply."""
+    parts = []
+    for view, answer in analysis.answers.items():
+        above, below = paragraphs(view, answer)
+        parts += [_paragraph(above), *map(_html_table, filter(None, answer.tables.values()))]
+        parts.append(_paragraph(below))
+    silent = "\n".join(f"{view} does not apply: {why}" for view, why in analysis.silences.items())
+    return "".join([*parts, _paragraph(silent) if silent else ""])
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{'<br>'.join(escape(one_line(line)) for line in text.strip().splitlines())}</p>"
+
+
+def _html_table(rows: Rows) -> str:
+    head = "".join(f"<th>{escape(one_line(_heading(name)))}</th>" for name in rows[0])
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{_side(value)}">{escape(one_line(_cell(name, value)))}</td>'
+            for name, value in row.items()
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
 def _verdict(values: Mapping[str, Value]) -> str:
     return ", ".join(
         f"{_words(name)} {_text(name, value)}"
@@ -50,6 +81,10 @@ def _ends_of_search(name: str, values: Mapping[str, Value]) -> bool:
     return any(other.startswith((f"{quantity}_be", f"{quantity}_searched")) for other in values)
 
 
+def _heading(name: str) -> str:
+    return _words(name) + (f" [{_unit(name)[0]}]" if _unit(name)[0] else "")
+
+
 def _table(rows: Rows) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -57,8 +92,7 @@ def _table(rows: Rows) -> RenderableType:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name, value in rows[0].items():
-        heading = _words(name) + (f" [{_unit(name)[0]}]" if _unit(name)[0] else "")
-        table.add_column(Text(one_line(heading)), justify=_side(value))
+        table.add_column(Text(one_line(_heading(name))), justify=_side(value))
     for row in rows:
         table.add_row(*(Text(one_line(_cell(name, value))) for name, value in row.items()))
     return table

@@ -74,6 +74,10 @@ def reproduce(
             help="Measure this side's tables again instead: lab (this Linux; root), kernel or ns2.",
         ),
     ] = None,
+    missing: Annotated[
+        bool,
+        typer.Option("--missing", help="With --measure: only points that the tables lack."),
+    ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,8 +124,11 @@ def reproduce(
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"there is no study {study!r}; there are {', '.join(study_names())}{hint}")
     if measure:
-        _measure(target, measure, jobs, alone=not (report or check or only), quiet=quiet)
+        alone = not (report or check or only)
+        _measure(target, measure, jobs, alone=alone, missing=missing, quiet=quiet)
         return
+    if missing:
+        raise UsageError("--missing requires --measure")
     if check and only:
         raise UsageError("--check judges whole experiments: drop --only")
     _check_report(target, report=report, part=bool(quick or only or typed(out)))
@@ -160,13 +167,15 @@ def reproduce(
         raise typer.Exit(CHECK_MISSED)
 
 
-def _measure(target: str | None, side: str, jobs: int | None, *, alone: bool, quiet: bool) -> None:
+def _measure(
+    target: str | None, side: str, jobs: int | None, *, alone: bool, missing: bool, quiet: bool
+) -> None:
     """Measure the tables of another side again."""
     from tidegate.studies.reproduce import measure
 
     if target is None or not alone:
         raise UsageError("--measure needs a PAPER; drop --report, --check and --only")
-    for table in measure(target, side, jobs=jobs, progress=not quiet):
+    for table in measure(target, side, jobs=jobs, progress=not quiet, missing=missing):
         eprint(f"wrote {table}")
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
-    from rich.console import RenderableType
 
     from tidegate.runs.sweeps import Sweep
 
@@ -122,7 +121,10 @@ def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
             print_csv(first.column_names, _rows(chain([first], parts)))
         return
     if len(done.points) <= MOST_SHOWN:
-        print_tables([_table(done)])
+        from tidegate.results.show import rich_table
+        from tidegate.runs.sweep_grid import sweep_grid
+
+        print_tables([rich_table(sweep_grid(done))])
     else:
         say(f"{len(done.points)} points, too many to show; --format csv prints all")
     say(saved(done.folder, figures))
@@ -166,27 +168,3 @@ def _points(done: Sweep) -> Iterator[dict[str, object]]:
 def _rows(parts: Iterable[pa.Table]) -> Iterator[list[object]]:
     for part in parts:
         yield from (list(row.values()) for row in part.to_pylist())
-
-
-def _table(done: Sweep) -> RenderableType:
-    """Return the throughput per user of each group at each point."""
-    from tidegate.results.show import Grid, rate_unit, rich_table, uncertain
-    from tidegate.results.statistics import Estimate
-    from tidegate.runs.swept_values import words
-
-    groups = done.scenario.groups
-    found = [
-        (point, {row.name: row for row in point.summary() if row.metric == "throughput_bps"})
-        for point in done.points
-    ]
-    found = [(point, by_group) for point, by_group in found if by_group]
-    largest = max((row.mean for _, by_group in found for row in by_group.values()), default=0.0)
-    unit, scale = rate_unit(largest)
-    headings = [*done.axes, *groups, *["runs"] * (done.until is not None)]
-    grid = Grid(f"Throughput per user [{unit}]", headings, text_columns=len(done.axes))
-    for point, by_group in found:
-        estimates = (Estimate(r.mean, r.ci95, r.runs) for r in map(by_group.get, groups) if r)
-        cells = [uncertain(value, scale) for value in estimates]
-        runs = [str(len(point.runs))] if done.until else []
-        grid.cells.append([*(words(point.values[key]) for key in done.axes), *cells, *runs])
-    return rich_table(grid)

@@ -50,9 +50,11 @@ FARTHEST = 150.0
 """Per cent that the axis of differences reaches at most; what lies beyond is marked at its end."""
 WORDS = {
     "throughput_bps": "throughput", "ratio_to_first": "ratio to first group",
-    "loss_ratio": "loss", "mark_ratio": "marks", "mean_completion_s": "FCT",
+    "loss_ratio": "loss", "mark_ratio": "marks", "p95_queueing_delay_s": "p95 queueing delay",
+    "mos": "MOS", "mean_completion_s": "FCT", "p99_completion_s": "p99 FCT",
+    "mean_slowdown": "slowdown", "transfers_unfinished": "unfinished",
     "utilization": "utilisation", "mean_backlog_packets": "mean queue",
-    "mean_sojourn_s": "mean delay", "p95_sojourn_s": "p95 queueing delay", "drop_ratio": "drops",
+    "mean_sojourn_s": "mean delay", "p95_sojourn_s": "p95 sojourn time", "drop_ratio": "drops",
     "marks": "marks", "blocking": "blocked", "calls": "calls", "set_up_s": "set-up time",
     "target_rate_bps": "target rate", "quality": "quality", "price": "price",
 }  # fmt: skip
@@ -176,7 +178,9 @@ def _changes(
     axes.set_yticks(np.arange(len(rows)), labels)
     axes.invert_yaxis()
     axes.set_xlim(-end, end)
-    what = f"{', '.join(others)} against {first} [%], 95 % confidence (Welch)"
+    paired = all(both.is_paired(side) for side in range(1, len(both.results)))
+    kind = "of paired runs" if paired else "(Welch)"
+    what = f"{', '.join(others)} against {first} [%], 95 % confidence {kind}"
     axes.set_xlabel(textwrap.fill(what, 60))
     axes.set_title("Difference")
 

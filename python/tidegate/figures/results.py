@@ -1,4 +1,4 @@
-"""Figures of results: throughput by group, each group over time, each queue over time."""
+"""Figures of results: throughput and delay by group, each group and each queue over time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matplotlib import rc_context
 from matplotlib.ticker import MaxNLocator
 
 from tidegate.errors import ResultError
+from tidegate.figures.delays import delays
 from tidegate.figures.look import (
     COLOURS,
     INK,
@@ -43,6 +44,12 @@ _EXPECTED: dict[str, Any] = {"colors": INK, "linestyles": ":", "linewidth": 2.0,
 _LONGEST_BESIDE = 24
 """Characters of a variant's name; where one is longer, the legend stands below the axes."""
 
+_APART = 30.0
+"""Ratio of throughputs from which they are marks on a logarithmic axis instead of bars."""
+
+_ENOUGH_RUNS = 5
+"""Runs from which a band says more than the runs themselves."""
+
 HATCHES = ("", "//", "..", "xx", "--", "++")
 """Line styles that distinguish a repeated colour."""
 
@@ -67,6 +74,7 @@ def draw(
         with rc_context(STYLE):
             return [
                 *_bars(results, folder, expected),
+                *_delays(results, folder),
                 *_groups(results, folder),
                 *_queues(results, folder, expected),
                 *_completions(results, folder),
@@ -79,8 +87,12 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
     """Throughput per user of every group, with confidence intervals."""
     groups = _first(results).scenario.groups
     figure, axes = new_figure(height=1.7 + 0.42 * len(groups) * len(results))
-    largest = max(numbers(r.groups, "throughput_bps").max(initial=0.0) for r in results.values())
-    unit, scale = rate_unit(float(largest))
+    every = np.concatenate([numbers(r.groups, "throughput_bps") for r in results.values()])
+    unit, scale = rate_unit(float(every.max(initial=0.0)))
+    some = scale * every[every > 0.0]
+    # Bars of groups that differ this much would be as good as nothing beside a long one.
+    apart = bool(some.size) and some.max() >= _APART * some.min()
+    least = some.min() / 2 if apart else 0.0
     thick = 0.8 / len(results)
     labels_of = list(results)
     _, labels = split_names(list(results))
@@ -93,11 +105,18 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
         at = places + (number - (len(results) - 1) / 2) * thick
         means = np.array([value.mean for value in found])
         half = np.array([value.ci95 for value in found])  # one run has none
-        axes.barh(
-            at, means, thick * 0.92, xerr=half, color=look(number).colour, label=label,
-            hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0,
-            error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
-        )  # fmt: skip
+        if apart:
+            axes.errorbar(
+                np.maximum(means, least), at, xerr=half, linestyle="none", markersize=7,
+                marker=look(number).marker, color=look(number).colour, label=label, capsize=3,
+                elinewidth=1.2,
+            )  # fmt: skip
+        else:
+            axes.barh(
+                at, means, thick * 0.92, xerr=half, color=look(number).colour, label=label,
+                hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white",
+                linewidth=0, error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
+            )  # fmt: skip
         for y, group in zip(at, groups, strict=True):
             value = expected.get(labels_of[number], {}).get(("group", group, "throughput_bps"))
             if value is not None:
@@ -112,9 +131,26 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"throughput per user [{unit}]")
     axes.margins(x=0.12)
-    axes.set_xlim(left=0)
+    if apart:
+        axes.set_xscale("log")
+        plain_log_ticks(axes.xaxis)
+    else:
+        axes.set_xlim(left=0)
     _finish(axes, results, "Throughput by group")
     return [write(figure, folder / "who-got-what.png")]
+
+
+def _delays(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Queueing delay of every group."""
+    groups = _first(results).scenario.groups
+    _, labels = split_names(list(results))
+    drawn = delays({name: one.groups for name, one in results.items()}, groups, labels)
+    if drawn is None:
+        return []
+    figure, axes = drawn
+    shown = "lines from the median to the 99 % quantile, marks and numbers at 95 %"
+    _finish(axes, results, "Queueing delay by group", shown)
+    return [write(figure, folder / "delay.png")]
 
 
 def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
@@ -194,7 +230,7 @@ def _lines(
     path: Path,
     expected: Mapping[str, float] | None = None,
 ) -> Path:
-    """Mean over replications with a band of 95 % confidence, a line per variant."""
+    """Mean over replications, a line per variant, with a band of 95 % confidence or few runs."""
     figure, axes = new_figure(height=4.2)
     _, labels = split_names(list(results))
     for number, (name, shown) in enumerate(zip(results, labels, strict=True)):
@@ -203,8 +239,11 @@ def _lines(
         time, values = curves[name]
         mean, half = band95(values)
         drawn = look(number)
-        low = np.maximum(mean - half, 0.0)
-        axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
+        if len(values) >= _ENOUGH_RUNS:
+            low = np.maximum(mean - half, 0.0)
+            axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
+        elif len(values) > 1:
+            axes.plot(time, values.T, color=drawn.colour, alpha=0.35, linewidth=0.6)
         axes.plot(time, mean, color=drawn.colour, linestyle=drawn.dashes, label=shown)
         if expected and name in expected:
             axes.axhline(expected[name], color=drawn.colour, linestyle=":", linewidth=1.4)

@@ -11,7 +11,7 @@ from tidegate.runs.simulation import seeds_of
 from tidegate.scenarios.reading import load_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tidegate._native import Scenario
     from tidegate.laboratory.process import Measured
@@ -102,6 +102,28 @@ def lab_all(
     kernel: str | None = None,
 ) -> dict[str, Result]:
     """Run named scenarios; the first failure ends it, and no process is left, whatever happens."""
+    results = dict(
+        lab_each(
+            scenarios, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
+            progress=progress, verbose=verbose, kernel=kernel,
+        )
+    )  # fmt: skip
+    return {name: results[name] for name in scenarios}
+
+
+def lab_each(
+    scenarios: Mapping[str, Scenario],
+    *,
+    seed: int | None = None,
+    replications: int | None = None,
+    jobs: int = 1,
+    ip: int = 4,
+    generator: str = "own",
+    progress: Showing = False,
+    verbose: bool = False,
+    kernel: str | None = None,
+) -> Iterator[tuple[str, Result]]:
+    """Run named scenarios, and give the result of each as soon as its last run has ended."""
     from tidegate.laboratory import bpf, control, guest
     from tidegate.laboratory.process import Children, missing
     from tidegate.runs.progress import shown
@@ -116,6 +138,8 @@ def lab_all(
         raise MissingError(lacking)
     started = time.monotonic()
     tasks = tasks_of(scenarios, seed, replications)
+    if stock is not None:  # In virtual time all days are alike.
+        tasks.sort(key=lambda task: [*scenarios].index(task[0]))
     children = Children()
     shared: dict[str, object] = {}
     done: dict[tuple[str, int], Measured] = {}
@@ -139,14 +163,14 @@ def lab_all(
                     done[runs[run]] = run.result()
                     done[runs[run]].about.update(shared)
                     seconds.end(runs[run])
+                for name in dict.fromkeys(runs[run][0] for run in ended):
+                    own = [task for task in tasks if task[0] == name]
+                    if all(task in done for task in own):
+                        wall_s = time.monotonic() - started
+                        yield name, _result(scenarios[name], [done[task] for task in own], wall_s)
     finally:
         children.stop()
         pool.shutdown(wait=False, cancel_futures=True)
-    wall_s = time.monotonic() - started
-    return {
-        name: _result(scenario, [done[task] for task in tasks if task[0] == name], wall_s)
-        for name, scenario in scenarios.items()
-    }
 
 
 def check_options(ip: int, generator: str) -> None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tidegate.results.show import Grid, Quantity
 
 GROUP_METRICS = ("throughput_bps", "ratio_to_first", "loss_ratio", "mark_ratio",
-                 "mean_completion_s")  # fmt: skip
+                 "p95_queueing_delay_s", "mos", "mean_completion_s", "p99_completion_s",
+                 "mean_slowdown", "transfers_unfinished")  # fmt: skip
 LINK_METRICS = ("utilization", "mean_backlog_packets", "mean_sojourn_s", "p95_sojourn_s",
                 "drop_ratio", "marks")  # fmt: skip
 APPLICATION_METRICS = ("stalls", "mean_stall_s", "startup_s", "qoe", "finished", "completion_s",

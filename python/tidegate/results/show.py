@@ -139,15 +139,21 @@ def place_grids(results: Mapping[str, Result]) -> list[Grid]:
 
 
 def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
-    """`grids` for a terminal, and what the shares in them are shares of."""
+    """All tables for a terminal, and what the shares in them are shares of."""
     from rich.text import Text
 
-    drawn = [*grids(results), *place_grids(results)]
+    drawn = _all_grids(results)
     definitions = legend([metric for grid in drawn for metric in grid.metrics])
     return [
         *(rich_table(grid, narrow=narrow) for grid in drawn),
         Text(definitions + "\n", style="dim"),
     ]
+
+
+def _all_grids(results: Mapping[str, Result]) -> list[Grid]:
+    from tidegate.results.size_grid import size_grids
+
+    return [*grids(results), *size_grids(results), *place_grids(results)]
 
 
 def predicted_table(
@@ -203,8 +209,8 @@ def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
 
 
 def html(results: Mapping[str, Result]) -> str:
-    """`grids` for a notebook."""
-    return "".join(html_table(grid) for grid in [*grids(results), *place_grids(results)])
+    """All tables for a notebook."""
+    return "".join(html_table(grid) for grid in _all_grids(results))
 
 
 def uncertain(value: Estimate, scale: float = 1.0) -> str:

@@ -196,6 +196,12 @@ class Sweep:
         found = [(point, self.until.lacking(point.summary())) for point in self.points]
         return [(point, lacking) for point, lacking in found if lacking]
 
+    def _repr_html_(self) -> str:
+        from tidegate.results.show import html_table
+        from tidegate.runs.sweep_grid import sweep_grid
+
+        return html_table(sweep_grid(self))
+
     def summary(self) -> pa.Table:
         """Means and 95 % half-widths of all points, with a column for each swept key.
 

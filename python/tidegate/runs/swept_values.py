@@ -25,6 +25,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     },
     "packets": {"packets": 1.0, "packet": 1.0},
     "pps": {"packets/s": 1.0, "packet/s": 1.0},
+    "bdp": {"BDP": 1.0},
 }  # fmt: skip
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([A-Za-z/]+)")
 

@@ -205,8 +205,11 @@ def text_of(source: Source) -> tuple[str, str | None, str | None]:
     if isinstance(source, str) and ("\n" in source or "=" in source):
         return source, None, None
     path = Path(source)
+    there = in_package(path)
+    # Of a bare name the file is among the scenarios, and so are its data files.
+    shown = path if there == path or path.suffix else Path("scenarios", there.name)
     try:
-        return read_text(in_package(path), MAX_FILE_BYTES), path.stem, str(path)
+        return read_text(there, MAX_FILE_BYTES), path.stem, str(shown)
     except FileNotFoundError as error:
         near = nearest_file(path)
         raise _unreadable(str(error.strerror), str(path), str(near) if near else None) from None

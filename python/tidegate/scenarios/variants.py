@@ -129,7 +129,8 @@ def _with_mechanism(
     """Read the scenario with a mechanism in place of its scheduler, AQM and differentiation."""
     known = mechanisms_of_the_league()
     if name not in known:
-        near = get_close_matches(name, list(known), 1)
+        titled = [one for one, about in known.items() if name.lower() in about["title"].lower()]
+        near = get_close_matches(name, list(known), 1) or titled
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
         raise UsageError(f"--with: the league has no mechanism {name!r} without prices; {hint}")
     content = tomllib.loads(base.to_toml())

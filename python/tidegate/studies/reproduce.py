@@ -149,17 +149,23 @@ def reproduce(
 
 
 def measure(
-    target: str, side: str, *, jobs: int | None = None, progress: Showing = False
+    target: str,
+    side: str,
+    *,
+    jobs: int | None = None,
+    progress: Showing = False,
+    missing: bool = False,
 ) -> list[Path]:
     """Measure again on a side that is not the simulator, and write the tables of these series.
 
-    `lab` is this machine's Linux (root, in real time), `ns2` is ns-2. `jobs` is how many runs go at
-    the same time, by default 3.
+    `lab` is this machine's Linux (root, in real time), `kernel` a stock kernel in virtual time,
+    `ns2` is ns-2. `jobs` is how many runs go at the same time, by default 3. With `missing`, only
+    points that the tables lack are measured.
     """
     (name, *_), experiment = _parse(target)
     study = load_study(name)
     chosen = _chosen(study, experiment)
-    return measure_again(study, chosen, side, jobs=jobs or 3, progress=progress)
+    return measure_again(study, chosen, side, jobs=jobs or 3, progress=progress, missing=missing)
 
 
 def _parse(target: str | None) -> tuple[list[str], str | None]:

@@ -22,6 +22,9 @@ pub mod re_ecn_policer;
 mod report;
 pub mod shaper;
 mod slots;
+pub mod srtcm;
+pub mod three_colours;
+pub mod trtcm;
 mod tunnel;
 mod user_state;
 
@@ -41,6 +44,9 @@ pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
 pub use re_ecn_policer::{Outside, ReEcnPolicer, ReEcnPolicerParams};
 pub use report::{Fate, Report, TunnelReport};
 pub use shaper::{Shaper, ShaperParams};
+pub use srtcm::{Srtcm, SrtcmParams};
+pub use three_colours::ColourAction;
+pub use trtcm::{Trtcm, TrtcmParams};
 pub use tunnel::{EcnRules, Tunnel};
 pub use user_state::UserState;
 
@@ -446,6 +452,8 @@ stages! {
     MarkCounter(MarkCounterParams);
     Policer(PolicerParams);
     Shaper(ShaperParams);
+    Srtcm(SrtcmParams);
+    Trtcm(TrtcmParams);
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);
     RandomMarker(RandomMarkerParams);

@@ -1,10 +1,11 @@
 //! Sections of users and their traffic.
 
 use serde_json::{Value as Json, json};
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::parameters::Tables;
+use tidegate_mechanisms::parameters::{ParameterType, Tables};
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Demand, Span};
+use tidegate_mechanisms::units::{Bytes, Demand, Span, Step};
 use tidegate_mechanisms::{parameters, words};
 
 use super::{Access, Tcp};
@@ -12,6 +13,8 @@ use crate::choice::ChoiceField;
 use crate::declare::section;
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
+use crate::parameter::read_value;
+use crate::parameter_schema::kind_schema;
 use crate::schema::Definitions;
 use crate::table::Tabled;
 use crate::traffic::{Traffic, Variation};
@@ -42,6 +45,13 @@ section! {
         pub hosts: Option<String>,
         /// Traffic of each flow.
         pub traffic: ChoiceField<Traffic> = "greedy",
+        /// Weight w of each user of the group where a scheduler shares by user, and of each flow where it shares by flow:
+        /// `drr`, `fq-codel` and `cake` give shares in the ratio of weights. The share in ABC is the meter's
+        /// `reference_rate`.
+        pub weight: Step = "1",
+        /// DiffServ codepoint of the packets that the sender of each flow sends, for schedulers with tins such as CAKE;
+        /// those that its receiver sends have CS0. The lab has it in its own queues, and not in the kernel's.
+        pub dscp: Dscp = "CS0",
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
         pub start: Option<Start>,
@@ -91,6 +101,18 @@ parameters! {
         pub at: Span,
         /// w of the flow's congestion control.
         pub willingness_to_pay: Demand,
+    }
+}
+
+impl Field for Dscp {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        read_value(Dscp::KIND, node, reader).map(Dscp::from_value)
+    }
+    fn write(&self) -> Value {
+        self.word().into()
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        kind_schema(Dscp::KIND, definitions)
     }
 }
 

@@ -28,8 +28,8 @@ parameters! {
         /// Room for waiting packets, the one in transmission included: packets, bytes, the time in which the link sends
         /// them ("50 ms"), or bandwidth-delay products ("1 BDP": the rate times the longest round-trip time, without
         /// queues, of the groups whose data cross the link). Default: 100 packets; with a scheduler that is a qdisc of
-        /// Linux, that of the qdisc: 10240 packets for "fq-codel", 10000 for "dualpi2", and for "dual-host" four times
-        /// the rate times interval, between 4 MiB and 10240 full packets.
+        /// Linux, that of the qdisc: 10240 packets for "fq-codel", 10000 for "dualpi2", and for "cake" four times
+        /// the rate times rtt, between 4 MiB and 10240 full packets.
         pub buffer: Option<BufferSize>,
     }
 }

@@ -1,11 +1,12 @@
 //! Links whose departures are events, served by a [`Station`].
 
 use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::bottleneck::scheduler::Users;
 use tidegate_mechanisms::units::Time;
 
 use super::{Link, Rest};
 use crate::owner::Owner;
-use crate::packet::PackedPacket;
+use crate::packet::{OptionStore, PackedPacket};
 use crate::station::{Release, Served, Station};
 use crate::transmission::Transmission;
 
@@ -21,6 +22,13 @@ pub struct Departed {
 }
 
 impl Link {
+    /// Tells a station's scheduler who the users are.
+    pub fn know(&mut self, users: &Users) {
+        if let Some(station) = self.rest().station.as_mut() {
+            station.know(users);
+        }
+    }
+
     /// Whether its departures are events.
     pub fn is_station(&self) -> bool {
         self.station().is_some()
@@ -52,15 +60,36 @@ impl Link {
         })
     }
 
-    /// Completes a station's transmission at `now`. Returns the packet, with its arrival time at the far end, and the
-    /// end of the next transmission.
+    /// Drops the ACK that a packet, just arrived, makes superfluous at a station that filters ACKs.
+    #[cold]
+    pub fn filter_acks(
+        &mut self,
+        newest: &PackedPacket,
+        owner: Owner,
+        options: &OptionStore,
+        now: Time,
+    ) {
+        let Rest { station, probe, .. } = self.rest();
+        let station = station.as_mut().expect("departures are events");
+        station.filter_acks(newest, owner, options, now, probe);
+    }
+
+    /// Whether its station filters ACKs.
+    pub fn filters_acks(&mut self) -> bool {
+        self.rest().station.as_mut().is_some_and(|station| station.filters_acks())
+    }
+
+    /// Completes a station's transmission at `now`. Returns the packet, with its arrival time at the far end; `None` after
+    /// a shaper's pause. Returns the end of the next transmission or pause, too.
     ///
     /// # Panics
     ///
-    /// If the link is not a station, or was not sending.
-    pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
+    /// If the link is not a station.
+    pub fn depart(&mut self, now: Time) -> (Option<Departed>, Option<Time>) {
         let station = self.rest().station.as_mut().expect("departures are events");
-        let Served { packed, group, marked } = station.end();
+        let Some(Served { packed, group, marked }) = station.end() else {
+            return (None, self.begin(now));
+        };
         let lost_on_wire = self.rest().is_lost_on_wire();
         if lost_on_wire {
             self.rest().probe.on_drop(DropReason::Wire, group);
@@ -69,7 +98,7 @@ impl Link {
         }
         let delay = self.delay;
         let at = self.rest().far_end_at(now, delay);
-        (Departed { packed, at, lost_on_wire }, self.begin(now))
+        (Some(Departed { packed, at, lost_on_wire }), self.begin(now))
     }
 
     /// Takes the next packet for the external queue that serves this link.

@@ -70,6 +70,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
     let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {
         while let Some(at) = done.filter(|at| *at <= now) {
             let (departed, next) = link.depart(at);
+            let departed = departed.expect("it was sending");
             let number = departed.packed.number() as usize;
             if !departed.lost_on_wire {
                 let marked = departed.packed.has(flags::CE);

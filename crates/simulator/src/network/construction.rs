@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{
-    Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
 };
 
 use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
@@ -14,7 +15,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
 use crate::memory::large_list;
-use crate::owner::Owner;
+use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
 use crate::stages::Stages;
@@ -61,7 +62,13 @@ impl<C: Contents> Network<C> {
         early: &EagerDelivery,
     ) -> (Self, Vec<Routes>) {
         let link = |link| Link::new(link, plan.groups.len(), seed);
-        let links = large_list(plan.links.iter().map(link));
+        let mut links = large_list(plan.links.iter().map(link));
+        let schedules = |link: &LinkPlan| link.scheduler != SchedulerParams::Fifo;
+        if plan.links.iter().any(schedules) {
+            let users = plan.known_users();
+            let scheduled = links.iter_mut().zip(&plan.links).filter(|(_, plan)| schedules(plan));
+            scheduled.for_each(|(link, _)| link.know(&users));
+        }
         let stations: Vec<u32> =
             (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
         let stages = Stages::new(plan, seed);
@@ -121,10 +128,11 @@ impl<C: Contents> Network<C> {
             if i >= plan.flows.len() {
                 continue;
             }
-            let UserPlan { group, customer, .. } = plan.users[flow.user];
+            let UserPlan { group, customer, receives, .. } = plan.users[flow.user];
             let (user, scalable) = (customer as u32, flow.is_scalable());
+            let dscp_and_end = DscpAndEnd::new(flow.dscp.bits(), receives);
             network.flow_states.push(FlowState {
-                owner: Owner { group: group as u16, user, scalable },
+                owner: Owner { group: group as u16, user, scalable, dscp_and_end },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: match flow.tcp.as_deref() {
                     Some(tcp) if tcp.quirks.jitter_per_burst => Time::ZERO,

@@ -268,6 +268,8 @@ fn row() -> impl Strategy<Value = &'static str> {
         "{ kind = \"congestion-reporter\", interval = \"15 ms\" }",
         "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
         "{ kind = \"policer\", rate = \"2 Mb/s\", burst = \"18 kB\", peak_rate = \"9 Mb/s\", peak_burst = \"9 kB\" }",
+        "{ kind = \"srtcm\", rate = \"2 Mb/s\", burst = \"18 kB\", excess_burst = \"9 kB\", yellow = \"mark\" }",
+        "{ kind = \"trtcm\", rate = \"1 Mb/s\", peak_rate = \"4 Mb/s\", yellow = \"drop\", red = \"mark\", buckets = \"one\" }",
         "{ kind = \"mark-counter\" }, { kind = \"shaper\", rate = \"2 Mb/s\", burst = \"18 kB\", max_delay = \"200 ms\" }",
         "{ kind = \"shaper\", rate = \"5 Mb/s\", burst = \"9 kB\", peak_rate = \"7 Mb/s\", peak_burst = \"9 kB\", \
          buffer = \"20 kB\", buckets = \"one\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }",
@@ -301,12 +303,15 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"aqm = { kind = "pc3", gamma = 1000.0, alpha = 90.0, target = "1 kB" }"#,
         r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB", price = "pc3", interval = "3 ms" }"#,
         r#"scheduler = { kind = "drr" }"#,
-        r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
+        r#"scheduler = { kind = "drr", quantum = "300 B", queues = "by-flow" }"#,
+        r#"scheduler = { kind = "htb", classes = [{ users = "group-0", rate = "0.4 Mb/s", ceil = "2 Mb/s" }] }"#,
         r#"scheduler = { kind = "fq-codel", target = "1 ms", interval = "10 ms" }"#,
         r#"scheduler = { kind = "fq-codel", flows = 3, quantum = "300 B", perturbation = 7 }"#,
-        r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms" }"#,
-        r#"scheduler = { kind = "dual-host", quantum = "300 B" }"#,
-        r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms", knows_rate = false }"#,
+        r#"scheduler = { kind = "cake", target = "1 ms", rtt = "10 ms", isolation = "dual-host" }"#,
+        r#"scheduler = { kind = "cake", quantum = "300 B", ack_filter = "ack-filter" }"#,
+        r#"scheduler = { kind = "cake", rtt = "10 ms", unlimited = true, tins = "diffserv8", isolation = "hosts" }"#,
+        r#"scheduler = { kind = "cake", bandwidth = "0.7 Mb/s", link_layer = "pppoe-llcsnap", tins = "diffserv4", ack_filter = "ack-filter-aggressive" }"#,
+        r#"scheduler = { kind = "cake", bandwidth = "5 Mb/s", isolation = "flowblind", overhead = "20 B", mpu = "100 B", framing = "ptm" }"#,
         r#"scheduler = { kind = "rfc6057", provisioned_rate = "1 Mb/s", period = "0.2 s" }"#,
         r#"scheduler = { kind = "declared-congestion", outside = "first" }"#,
         r#"scheduler = { kind = "dualpi2" }"#,
@@ -429,7 +434,14 @@ fn group() -> impl Strategy<Value = Group> {
         "",
         "round_trip = { mean = \"9 s\", varies = { kind = \"weibull\", shape = 0.3 } }\n",
     ]);
-    let size = select(vec!["", "", "packet_size = \"200 B\"\n", "packet_size = \"9000 B\"\n"]);
+    let size = select(vec![
+        "",
+        "",
+        "packet_size = \"200 B\"\ndscp = \"EF\"\n",
+        "packet_size = \"9000 B\"\n",
+        "dscp = \"CS1\"\nweight = 2.5\n",
+        "dscp = \"AF41\"\n",
+    ]);
     let own = (size, times, round_trip);
     (1..4u32, 1..4u32, traffic, meter, own, ends(), any::<[bool; 2]>()).prop_map(
         |(count, flows, traffic, meter, own, (ingress, egress), [at_first, shares])| {

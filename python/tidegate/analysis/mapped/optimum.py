@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.utility import Fairness
 
-_BY_TURNS = {"drr": True, "fq-codel": False, "dual-host": True}
+_BY_TURNS = {"drr": True, "fq-codel": False, "cake": True}
 """Schedulers that serve in turn; whether they take turns by customer, or by flow."""
 
 

@@ -37,7 +37,9 @@ def draw_beside(experiment: Experiment, measured: Points) -> Figure:
         sides[called] = all_beside(beside, [*cells], measured)
     found = [one for each in sides.values() for one in each]
     factor = next(iter(beside.row))
-    levels = list(dict.fromkeys(one.cell.levels[factor] for one in found))
+    order = dict.fromkeys(one.levels[factor] for one in experiment.series[beside.ours].settings)
+    there = {one.cell.levels[factor] for one in found}
+    levels = [level for level in order if level in there]
     shown = spec["metrics"]
     figure = Figure((12.0, 2.0 + 0.34 * len(levels)), layout="constrained")
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]

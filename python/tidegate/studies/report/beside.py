@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.show import uncertain
-from tidegate.studies.beside import CLOSE
+from tidegate.studies.beside import CLOSE, all_beside
 from tidegate.studies.factors import title
 from tidegate.studies.figures.lines import place
 from tidegate.studies.page import table
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
 
 
 def blocks_beside(outcome: Outcome, measured: Points) -> dict[str, str]:
-    """Give `beside: NAME`, `agreement: NAME`, `deviating: NAME` and `machine: NAME`."""
+    """Give `beside: NAME`, `agreement: NAME`, `deviating: NAME` and `machine: NAME`.
+
+    Each further series that the figure has gives the same, as `beside: NAME SERIES`.
+    """
     experiment = outcome.experiment
-    beside = experiment.beside
-    if beside is None:
+    if experiment.beside is None:
         return {}
-    name, series = experiment.name, experiment.series[beside.series]
+    blocks = _blocks(experiment.name, experiment.beside, outcome, measured)
+    for name, called in (experiment.figure or {}).get("also", {}).items():
+        beside = replace(experiment.beside, series=name, name=called, also={})
+        cells = [*beside.cells(experiment.name, experiment.series)]
+        own = replace(outcome, cells=tuple(all_beside(beside, cells, measured)))
+        blocks |= _blocks(f"{experiment.name} {name}", beside, own, measured)
+    return blocks
+
+
+def _blocks(name: str, beside: Beside, outcome: Outcome, measured: Points) -> dict[str, str]:
+    series = outcome.experiment.series[beside.series]
     assert series.measured is not None, "cells were made of it"  # noqa: S101
     return {
         f"beside: {name}": _table(beside, outcome, measured),

@@ -18,7 +18,7 @@ from tidegate.studies.metrics import Run
 from tidegate.studies.runner import native_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.results.result import Result
     from tidegate.runs.simulation import Showing
@@ -40,21 +40,23 @@ def measure(
     jobs: int,
     progress: Showing,
     kernel: str | None = None,
-) -> list[tuple[dict[str, Estimate], dict[str, str]]]:
-    """Give the metrics of each setting, and where they were measured."""
-    from tidegate.laboratory.running import lab_all
+) -> Iterator[tuple[int, dict[str, Estimate], dict[str, str]]]:
+    """Give the metrics of each setting, by its place, and where they were measured."""
+    from tidegate.laboratory.running import lab_each
 
     # Settings that only read a run in another way share it.
     scenarios = [native_engine(one.base, one.overrides) for one in settings]
-    different: dict[str, Any] = {one.to_toml(): one for one in scenarios}
-    found: dict[str, Result] = {}
+    places: dict[str, list[int]] = {}
+    different: dict[str, Any] = {}
+    for place, one in enumerate(scenarios):
+        places.setdefault(one.to_toml(), []).append(place)
+        different[one.to_toml()] = one
     for count in sorted({one.replications for one in different.values()}):
         some = {name: one for name, one in different.items() if one.replications == count}
-        found |= lab_all(some, replications=count, jobs=jobs, progress=progress, kernel=kernel)
-    return [
-        _point(found[scenario.to_toml()], setting, measures)
-        for scenario, setting in zip(scenarios, settings, strict=True)
-    ]
+        runs = lab_each(some, replications=count, jobs=jobs, progress=progress, kernel=kernel)
+        for name, result in runs:
+            for place in places[name]:
+                yield place, *_point(result, settings[place], measures)
 
 
 def _point(

@@ -40,8 +40,8 @@ def measured(table: Path, levels: Mapping[str, Level]) -> dict[str, Estimate]:
     """Metrics of the point that has exactly these levels; raise where the table has none."""
     wanted = {name: str(level) for name, level in levels.items()}
     found: dict[str, Estimate] = {}
-    for number, row in enumerate(_rows(table), 2):
-        if {name: row[name] for name in row if name not in _NOT_LEVELS} != wanted:
+    for number, row in enumerate(rows_of(table), 2):
+        if _place(row) != wanted:
             continue
         if row["metric"] in found:
             raise ReproductionError(f"{table}:{number}: {row['metric']} of {wanted} once more")
@@ -54,9 +54,15 @@ def measured(table: Path, levels: Mapping[str, Level]) -> dict[str, Estimate]:
     return found
 
 
+def has(table: Path, levels: Mapping[str, Level]) -> bool:
+    """Whether a table is there and has the point of these levels."""
+    wanted = {name: str(level) for name, level in levels.items()}
+    return table.exists() and any(_place(row) == wanted for row in rows_of(table))
+
+
 def about_the_runs(table: Path, settings: Sequence[Setting]) -> str:
     """Where and how well these points were measured, in sentences; nothing if it does not say."""
-    rows, points = _rows(table), [measured(table, setting.levels) for setting in settings]
+    rows, points = rows_of(table), [measured(table, setting.levels) for setting in settings]
     where = {
         f"Linux {row['kernel']}" + (f" on {row['machine']}" if row.get("machine") else "")
         for row in rows
@@ -86,7 +92,12 @@ def about_the_runs(table: Path, settings: Sequence[Setting]) -> str:
     return " ".join(sentences)
 
 
-def _rows(table: Path) -> list[dict[str, str]]:
+def _place(row: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in row.items() if name not in _NOT_LEVELS}
+
+
+def rows_of(table: Path) -> list[dict[str, str]]:
+    """Rows of a table, checked for the columns that all have."""
     try:
         with table.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))

@@ -33,13 +33,12 @@ _AGENTS = {"sack": "Sack1", "newreno": "Newreno", "reno": "Reno"}
 
 def measure(
     settings: Sequence[Setting], _measures: Measures, *, jobs: int, progress: Showing
-) -> list[tuple[dict[str, Estimate], dict[str, str]]]:
-    """Give the metrics of each setting, with the least and the most of any seed."""
+) -> Iterator[tuple[int, dict[str, Estimate], dict[str, str]]]:
+    """Give the metrics of each setting, by its place, with the least and the most of any seed."""
     program = shutil.which("ns")
     script = data_folder("studies").parent / "bench/ns2_dumbbell.tcl"
     if program is None or not script.is_file():
         raise MissingError(["ns-2: apt-get install ns2, and a checkout of tidegate"])
-    found: list[tuple[dict[str, Estimate], dict[str, str]]] = []
     with shown(progress, "scenarios") as tell, ThreadPoolExecutor(max(1, jobs)) as pool:
         for number, setting in enumerate(settings):
             tell(number, len(settings))
@@ -53,8 +52,7 @@ def measure(
                     for seed in range(1, scenario.replications + 1)
                 ]
                 runs = [numbers(plan, each) for each in pool.map(_output, commands)]
-            found.append((_estimates(runs), {}))
-    return found
+            yield number, _estimates(runs), {}
 
 
 def _output(command: list[str]) -> dict[str, Any]:

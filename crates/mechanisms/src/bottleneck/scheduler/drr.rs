@@ -1,4 +1,4 @@
-//! Deficit round robin (DRR) with a queue per customer.
+//! Deficit round robin (DRR) with a queue per customer, or per flow.
 //! M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM ToN
 //! 4(3), 1996, sections III and IV.
 //!
@@ -6,22 +6,24 @@
 //! while the deficit lasts; the rest of it is kept for the next turn, unless the queue becomes empty:
 //!
 //! ```text
-//! D_i ← D_i + Q                       at the start of a turn of customer i
+//! D_i ← D_i + w_i Q                   at the start of a turn of customer i, of weight w_i
 //! send while size(head) ≤ D_i         D_i ← D_i − size
 //! D_i ← 0                             when queue i is empty
 //! ```
 //!
-//! Every backlogged customer thus gets the same share of bytes, to within a quantum and a packet. All queues share one
+//! Every backlogged customer thus gets the same share of bytes, to within a quantum and a packet; with weights
+//! (`users.NAME.weight`) shares are in their ratio. All queues share one
 //! buffer. When it is full, a packet of the longest queue (in bytes) makes room (section IV-A's buffer stealing, after
 //! McKenney), so that only customers with long queues lose packets: the last packet, as in Linux's SFQ (its DRR has no
 //! common buffer), or the first, as in ns-2's DRR. A quantum of at least the largest packet makes each step O(1);
 //! finding the longest queue takes a pass over the customers with waiting packets, only when the buffer is full.
 //!
-//! Differs from the paper: queues are per customer, not per flow hashed to 1024 places, so there are no collisions.
+//! Differs from the paper: queues are per customer, or per flow without a hash, so there are no collisions. With
+//! `queues = "by-flow"` and a buffer of 127 packets it is Linux's SFQ without hash.
 
 use std::collections::VecDeque;
 
-use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState, Users};
 use crate::bottleneck::DropReason;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, Time};
@@ -32,10 +34,22 @@ parameters! {
     pub struct DrrParams {
         /// Q: bytes that a customer may send per round.
         pub quantum: Bytes = "1500 B",
+        /// Whose packets share a queue.
+        pub queues: QueuesBy = "by-customer",
         /// Packet of the longest queue that is dropped.
         pub drop: DropFrom = { linux: "tail", classic: "head", linux_2_6_29: "tail" },
     }
     check quantum_is_something;
+}
+
+words! {
+    /// Whose packets share a queue.
+    pub enum QueuesBy {
+        /// Those of a customer.
+        Customer = "by-customer",
+        /// Those of a flow.
+        Flow = "by-flow",
+    }
 }
 
 words! {
@@ -57,6 +71,9 @@ fn quantum_is_something(params: &DrrParams) -> Option<ParameterError> {
 #[derive(Clone, Debug)]
 pub struct Drr {
     quantum: u64,
+    /// Quantum of each queue with a weight; the others have `quantum`.
+    weighted: Vec<u64>,
+    queues: QueuesBy,
     drop: DropFrom,
     capacity: Capacity,
     by_user: Vec<Customer>,
@@ -90,8 +107,21 @@ impl Discipline for Drr {
         let quantum = params.quantum.get();
         assert!(quantum > 0, "a turn is worth something");
         let (by_user, active) = (Vec::new(), VecDeque::new());
-        let DrrParams { drop, .. } = params;
-        Drr { quantum, drop, capacity: place.capacity, by_user, active, packets: 0, bytes: 0 }
+        let DrrParams { drop, queues, .. } = params;
+        let weighted = Vec::new();
+        let capacity = place.capacity;
+        Drr { quantum, weighted, queues, drop, capacity, by_user, active, packets: 0, bytes: 0 }
+    }
+
+    fn know(&mut self, users: &Users) {
+        let weights = match self.queues {
+            QueuesBy::Customer => &users.weights,
+            QueuesBy::Flow => &users.flow_weights,
+        };
+        if !users.are_equal() {
+            let quantum = |weight: &f64| ((self.quantum as f64 * weight) as u64).max(1);
+            self.weighted = weights.iter().map(quantum).collect();
+        }
     }
 
     /// While there is no room, a packet of the longest queue is dropped.
@@ -103,12 +133,16 @@ impl Discipline for Drr {
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
-        let index = packet.user as usize;
+        let queue = match self.queues {
+            QueuesBy::Customer => packet.user,
+            QueuesBy::Flow => packet.flow,
+        };
+        let index = queue as usize;
         if index >= self.by_user.len() {
             self.by_user.resize(index + 1, Customer::default());
         }
         if self.by_user[index].queue.is_empty() {
-            self.active.push_back(packet.user);
+            self.active.push_back(queue);
         }
         self.packets += 1;
         self.bytes += packet.bytes();
@@ -130,7 +164,8 @@ impl Discipline for Drr {
             let customer = &mut self.by_user[user as usize];
             if !customer.served {
                 customer.served = true;
-                customer.deficit += self.quantum;
+                customer.deficit +=
+                    self.weighted.get(user as usize).copied().unwrap_or(self.quantum);
             }
             let head = customer.queue.front().expect("an active customer has packets");
             if head.bytes() > customer.deficit {
@@ -195,7 +230,8 @@ mod tests {
     }
 
     fn dropping(drop: DropFrom, quantum: u64, packets: u32) -> Drr {
-        Drr::new(DrrParams { quantum: Bytes::new(quantum), drop }, &place(packets))
+        let (quantum, queues) = (Bytes::new(quantum), QueuesBy::Customer);
+        Drr::new(DrrParams { quantum, queues, drop }, &place(packets))
     }
 
     fn offer(drr: &mut Drr, user: u32, len: u32, handle: u32) -> Vec<u32> {
@@ -206,6 +242,34 @@ mod tests {
             lost.push(packet.handle);
         });
         lost
+    }
+
+    /// Weights of 1, 2 and 0.5.
+    #[test]
+    fn shares_are_in_the_ratio_of_weights() {
+        let mut drr = drr(1500, 100_000);
+        let weights = vec![1.0, 2.0, 0.5];
+        drr.know(&Users { flow_weights: weights.clone(), weights, ..Users::default() });
+        for handle in 0..3000 {
+            offer(&mut drr, handle % 3, 1000, handle);
+        }
+        let mut sent = [0; 3];
+        for _ in 0..700 {
+            sent[take(&mut drr, Time::ZERO).unwrap().user as usize] += 1;
+        }
+        for (sent, want) in sent.into_iter().zip([200, 400, 100]) {
+            assert!(i32::abs(sent - want) <= 3, "{sent}, {want}");
+        }
+    }
+
+    #[test]
+    fn queues_may_be_those_of_flows() {
+        let (quantum, drop) = (Bytes::new(1500), DropFrom::Tail);
+        let mut drr = Drr::new(DrrParams { quantum, queues: QueuesBy::Flow, drop }, &place(99));
+        for (handle, flow) in [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)] {
+            drr.enqueue(Queued { flow, ..packet(handle) }, &IDLE, || 0.0, |_, _| panic!("fits"));
+        }
+        assert_eq!(served(&mut drr), [0, 3, 1, 4, 2]);
     }
 
     /// Three queues and a quantum of 500 B, worked out by hand.

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! arrives   i = n · hash(flow, perturbation);   if on no list: i to the end of new, D_i ← Q
-//! leaves    i = first of new, or of old if new is empty
-//!           D_i ≤ 0: D_i ← D_i + Q, i to the end of old, look again
+//! leaves    i = first of new, or of old if new is empty          (w weight of the flow's group, users.NAME.weight)
+//!           D_i ≤ 0: D_i ← D_i + w Q, i to the end of old, look again
 //!           packet = CoDel_i;   none: i to the end of old (from new, if old is not empty), or
 //!                               off the lists; look again
 //!           D_i ← D_i − size(packet)
@@ -28,7 +28,7 @@
 use std::collections::VecDeque;
 
 use super::queue::mark_or;
-use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
+use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState, Users};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
@@ -86,6 +86,8 @@ pub struct FqCodel {
     old: VecDeque<u32>,
     packets: u32,
     bytes: u64,
+    /// Quantum of each flow, if their weights differ.
+    weighted: Vec<i64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -96,6 +98,8 @@ struct FlowQueue {
     deficit: i64,
     /// Whether it is on one of the lists.
     listed: bool,
+    /// Flow of the packet that came last, for its weight.
+    flow: u32,
 }
 
 impl Discipline for FqCodel {
@@ -128,6 +132,15 @@ impl Discipline for FqCodel {
             old: VecDeque::new(),
             packets: 0,
             bytes: 0,
+            weighted: Vec::new(),
+        }
+    }
+
+    fn know(&mut self, users: &Users) {
+        if !users.are_equal() {
+            let quantum = self.params.quantum.as_f64();
+            let of_flow = |weight: &f64| ((quantum * weight) as i64).max(1);
+            self.weighted = users.flow_weights.iter().map(of_flow).collect();
         }
     }
 
@@ -141,9 +154,11 @@ impl Discipline for FqCodel {
         mut lose: impl FnMut(Queued, DropReason),
     ) {
         let place = self.place(packet.flow);
+        let quantum = quantum(&self.params, &self.weighted, packet.flow);
         let flow = &mut self.queues[place as usize];
+        flow.flow = packet.flow;
         if !flow.listed {
-            (flow.listed, flow.deficit) = (true, self.params.quantum.get() as i64);
+            (flow.listed, flow.deficit) = (true, quantum);
             self.new.push_back(place);
         }
         self.packets += 1;
@@ -163,7 +178,7 @@ impl Discipline for FqCodel {
         _draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
-        let FqCodel { params, codel, queues, new, old, packets, bytes, .. } = self;
+        let FqCodel { params, codel, queues, new, old, packets, bytes, weighted, .. } = self;
         loop {
             let is_new = !new.is_empty();
             let place = *new.front().or(old.front())?;
@@ -192,7 +207,7 @@ impl Discipline for FqCodel {
                     continue;
                 }
             } else {
-                flow.deficit += params.quantum.get() as i64;
+                flow.deficit += quantum(params, weighted, flow.flow);
             }
             if is_new {
                 new.pop_front()
@@ -211,6 +226,15 @@ impl Discipline for FqCodel {
     /// Size of the whole table, used or not.
     fn state_bytes(&self) -> usize {
         self.queues.len() * (size_of::<FlowQueue>() + size_of::<u32>())
+    }
+}
+
+/// Returns the bytes that a flow's queue may send per round.
+#[inline]
+fn quantum(params: &FqCodelParams, weighted: &[i64], flow: u32) -> i64 {
+    match weighted {
+        [] => params.quantum.get() as i64,
+        weighted => weighted[flow as usize],
     }
 }
 

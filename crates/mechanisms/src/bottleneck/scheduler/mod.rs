@@ -8,12 +8,13 @@
 //! Periodic updates need no clock: they depend only on arrivals and departures, so they are performed at the next
 //! packet.
 
+pub mod cake;
 pub mod declared_congestion;
 pub mod drr;
-pub mod dual_host;
 pub mod dualpi2;
 mod fifo;
 pub mod fq_codel;
+pub mod htb;
 mod queue;
 pub mod rfc6057;
 mod two_classes;
@@ -46,6 +47,10 @@ pub struct Queued {
     pub may_mark: bool,
     /// Whether its sender reacts to marks in proportion (L4S, RFC 9331).
     pub scalable: bool,
+    /// Whether it travels to its customer, whose host is at the receiving end.
+    pub to_user: bool,
+    /// DiffServ codepoint.
+    pub dscp: u8,
     /// Whether it has been marked here.
     pub marked: bool,
     /// Whether its user's congestion is re-inserted into its tunnel's header; `None` without a field for that.
@@ -59,6 +64,26 @@ impl Queued {
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.len as u64
+    }
+}
+
+/// Users of a network, as schedulers know them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Users {
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// Group of each customer.
+    pub group_of: Vec<u32>,
+    /// Weight of each customer.
+    pub weights: Vec<f64>,
+    /// Weight of each flow: that of its group.
+    pub flow_weights: Vec<f64>,
+}
+
+impl Users {
+    /// Whether no weight differs from 1.
+    pub fn are_equal(&self) -> bool {
+        self.weights.iter().chain(&self.flow_weights).all(|weight| *weight == 1.0)
     }
 }
 
@@ -138,6 +163,17 @@ pub trait Discipline: Sized {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued>;
 
+    /// Tells who the users are, before the first packet, for disciplines that share by weights or by groups.
+    fn know(&mut self, users: &Users) {
+        let _ = users;
+    }
+
+    /// Returns the time before which no packet leaves although some wait: a scheduler that is a shaper.
+    #[inline]
+    fn next_at(&self) -> Option<Time> {
+        None
+    }
+
     /// Returns the packets and bytes waiting.
     fn backlog(&self) -> (u32, u64);
 
@@ -208,7 +244,8 @@ schedulers! {
     drr::Drr(DrrParams);
     dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
-    dual_host::DualHost(DualHostParams);
+    cake::Cake(CakeParams);
+    htb::Htb(HtbParams);
     rfc6057::Rfc6057(Rfc6057Params);
     declared_congestion::DeclaredCongestion(DeclaredCongestionParams);
 }
@@ -240,6 +277,36 @@ impl Scheduler {
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         each!(self, own => own.dequeue(now, draw, lose))
+    }
+
+    /// See [`Discipline::next_at`].
+    #[inline]
+    pub fn next_at(&self) -> Option<Time> {
+        match self {
+            Scheduler::Cake(own) => own.next_at(),
+            Scheduler::Htb(own) => own.next_at(),
+            _ => None,
+        }
+    }
+
+    /// See [`Discipline::know`].
+    pub fn know(&mut self, users: &Users) {
+        match self {
+            Scheduler::Drr(own) => own.know(users),
+            Scheduler::FqCodel(own) => own.know(users),
+            Scheduler::Cake(own) => own.know(users),
+            Scheduler::Htb(own) => own.know(users),
+            _ => {}
+        }
+    }
+
+    /// Returns the scheduler if it filters ACKs.
+    #[inline]
+    pub fn ack_filter(&mut self) -> Option<&mut Cake> {
+        match self {
+            Scheduler::Cake(own) if own.filters_acks() => Some(own),
+            _ => None,
+        }
     }
 
     /// Returns its price for the last packet that arrived or left, if it has one.
@@ -302,6 +369,8 @@ pub(crate) mod tests {
             activity: 0.0,
             may_mark: false,
             scalable: false,
+            to_user: false,
+            dscp: 0,
             marked: false,
             declares: None,
             arrived: Time::ZERO,

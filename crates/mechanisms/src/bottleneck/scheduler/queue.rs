@@ -35,6 +35,27 @@ impl Queue {
         Some(packet)
     }
 
+    /// Takes the packet at this place, counted from the oldest.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn remove(&mut self, place: usize) -> Queued {
+        let packet = self.packets.remove(place).expect("the packet waits");
+        self.bytes -= packet.bytes();
+        packet
+    }
+
+    /// Iterates over the packets from the oldest on.
+    pub fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.packets.iter()
+    }
+
+    /// Returns the latest packet.
+    pub fn back(&self) -> Option<&Queued> {
+        self.packets.back()
+    }
+
     /// Returns the oldest packet.
     #[inline]
     pub fn front(&self) -> Option<&Queued> {
