@@ -185,12 +185,12 @@ def lost(file, *changes, runs):
     return np.mean([run.readings["lost"] / run.readings["all"] for run in done])
 
 
-def beside_the_only_run(study, experiment, metric, **levels):
+def beside_the_only_run(study, experiment, metric, series="kernel", **levels):
     """Thirty simulated runs in order, and the kernel's number."""
     (ours,) = (s for s in settings(study, experiment) if s.levels == levels)
     runs = Runner(native_engine, study.measures, Threads()).runs(ours, 30)
     each = [study.measures.of([run])[metric].mean for run in runs]
-    theirs = measured(study.experiments[experiment].series["kernel"].measured, levels)[metric]
+    theirs = measured(study.experiments[experiment].series[series].measured, levels)[metric]
     assert theirs.runs == 1
     return sorted(each), theirs.mean
 
@@ -206,6 +206,25 @@ def test_the_kernels_only_run_lies_among_thirty_simulated_ones(study):
     )
     assert (queues[0], queues[-1]) == pytest.approx((15.9, 25.7), rel=0.01)
     assert queues[0] < kernel < queues[-1]
+
+
+@pytest.mark.parametrize(
+    ("case", "metric", "least", "most", "inside"),
+    [
+        ("06-two-rtts", "ratio", 0.88, 1.98, True),
+        ("10-twenty-aqm-ecn", "mark_ratio", 0.037, 0.078, True),
+        ("14-short-transfers", "loss_ratio", 0.0069, 0.0107, True),
+        ("01-one-reno", "loss_ratio", 0.00036, 0.00036, False),
+        ("14-short-transfers", "completion_s", 4.7, 6.6, False),
+        ("16-four-cubic-50mbps", "loss_ratio", 0.00118, 0.00133, False),
+    ],
+)
+def test_the_stock_kernels_run_of_the_first_set_beside_thirty_simulated_ones(
+    study, case, metric, least, most, inside
+):
+    ours, kernel = beside_the_only_run(study, "first", metric, "stock", case=case)
+    assert (ours[0], ours[-1]) == pytest.approx((least, most), rel=0.01)
+    assert (ours[0] < kernel < ours[-1]) is inside
 
 
 def test_cakes_queue_at_100_mbps_is_longer_than_in_any_of_thirty_simulated_runs(study):

@@ -6,6 +6,7 @@ mod declared;
 mod shares;
 mod short_buffers;
 mod willing;
+mod wired;
 
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
@@ -33,6 +34,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     shares::of(file, &network, &mut reader);
     short_buffers::of(file, &network, &mut reader);
     willing::of(file, &network, &crossing, &mut reader);
+    wired::of(file, &mut reader);
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));
     }
