@@ -22,6 +22,7 @@ from tidegate.cli.common import (
     changes,
     command,
     overrides,
+    print_settled,
     print_warnings,
     say,
 )
@@ -126,6 +127,7 @@ def lab(
     base = parse(scenario, given)
     if not quiet:
         print_warnings(scenario, base)
+        print_settled(scenario, base, given)
     if base.points() and not quiet:
         eprint(f"{scenario} has a [sweep]; this is its base alone")
     scenarios = variants_of(

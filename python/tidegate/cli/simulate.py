@@ -29,6 +29,7 @@ from tidegate.cli.common import (
     command,
     executor,
     overrides,
+    print_settled,
     print_warnings,
 )
 from tidegate.cli.common import Until as UntilOption
@@ -99,6 +100,7 @@ def simulate(
     base = parse(scenario, given)
     if not quiet:
         print_warnings(scenario, base)
+        print_settled(scenario, base, given)
     if base.points() and not quiet:
         eprint(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
