@@ -147,7 +147,7 @@ def test_a_name_in_the_file_is_not_taken_for_a_mechanism():
 def test_what_a_variant_settles_is_not_swept_and_set_with_a_warning(tidegate_command, tmp_path):
     settled = SMALL + '[variants.fast]\nbottleneck.rate = "50 Mb/s"\n'
     swept = settled + '[sweep]\n"bottleneck.rate" = ["5 Mb/s", "20 Mb/s"]\n'
-    with pytest.raises(UsageError, match="variant fast sets bottleneck.rate, which is swept"):
+    with pytest.raises(UsageError, match=r"variant fast sets bottleneck\.rate, which is swept"):
         tidegate.sweep(swept, out=tmp_path / "s")
     (tmp_path / "settled.toml").write_text(settled)
     given = ("simulate", "settled.toml", "--no-save", "-r", "1", "--set", "bottleneck.rate=5 Mb/s")
