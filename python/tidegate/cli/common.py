@@ -196,6 +196,17 @@ def print_warnings(path: Path, scenario: Scenario) -> None:
         eprint(f"{one_line(path)}: warning: {text}")
 
 
+def print_warnings_of_variants(
+    path: Path, base: Scenario, variants: Mapping[str, Scenario]
+) -> None:
+    """Print the warnings of variants that the file as it stands has not."""
+    known = {text for *_, text in base.warnings()}
+    for name, scenario in variants.items():
+        for *_, text in scenario.warnings():
+            if text not in known:
+                eprint(f"{one_line(path)}: {one_line(name)}: warning: {text}")
+
+
 def print_base_alone(path: Path, scenario: Scenario) -> None:
     """Say that variants and the sweep of a file are left out."""
     parts = [*["[variants]"] * bool(scenario.variants()), *["a [sweep]"] * bool(scenario.points())]

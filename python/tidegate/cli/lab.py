@@ -24,6 +24,7 @@ from tidegate.cli.common import (
     overrides,
     print_settled,
     print_warnings,
+    print_warnings_of_variants,
     say,
 )
 from tidegate.cli.endings import eprint
@@ -134,6 +135,8 @@ def lab(
         scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
         only=only or (),
     )  # fmt: skip
+    if not quiet:
+        print_warnings_of_variants(scenario, base, scenarios)
     differing = check_scenarios(scenarios, ip=ip, generator=generator)
     if not quiet:
         for name, deviations in differing.items():

@@ -31,6 +31,7 @@ from tidegate.cli.common import (
     overrides,
     print_settled,
     print_warnings,
+    print_warnings_of_variants,
 )
 from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.endings import MISSED, eprint
@@ -109,6 +110,8 @@ def simulate(
         scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
         only=only or (),
     )  # fmt: skip
+    if not quiet:
+        print_warnings_of_variants(scenario, base, scenarios)
     enough = until_of(until, replications, base.replications, at_most)
     # The place must do for as many as there may be.
     most = enough.at_most if enough else replications
