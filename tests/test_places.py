@@ -51,7 +51,7 @@ def test_figures_stay_with_the_result_that_they_show(tmp_path, results):
     (tmp_path / "kept/notes.txt").write_text("mine")
     (tmp_path / "kept/mine.png").write_bytes(b"mine")
     results[3].save(tmp_path / "kept")
-    assert len(list((tmp_path / "kept").glob("*.png"))) == 5
+    assert len(list((tmp_path / "kept").glob("*.png"))) == 6
     tidegate.simulate(SMALL, set={"users.heavy.flows": 1}).save(tmp_path / "kept")
     assert [path.name for path in (tmp_path / "kept").glob("*.png")] == ["mine.png"]
     assert (tmp_path / "kept/notes.txt").read_text() == "mine"

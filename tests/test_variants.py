@@ -127,3 +127,28 @@ def test_the_command_runs_variants_and_compares_those_of_one_folder(tidegate_com
     }
     done = tidegate_command("simulate", "evening-peek")
     assert (done.returncode, "evening-peak" in done.stderr) == (3, True)
+
+
+def test_every_link_of_a_free_topology_gets_the_mechanism():
+    base, other = variants_of("scenarios/cake-shaper.toml", mechanisms=["drr"]).values()
+    assert {link["scheduler"]["kind"] for link in other.plan()["links"] if link["monitored"]} == {
+        "drr"
+    }
+    assert base.run(1)["run"]["digest"] != other.run(1)["run"]["digest"]
+
+
+def test_a_name_in_the_file_is_not_taken_for_a_mechanism():
+    named = SMALL + '[variants.drr]\nbottleneck.rate = "5 Mb/s"\n'
+    with pytest.raises(UsageError, match="the file has a variant of this name"):
+        variants_of(named, mechanisms=["drr"])
+    assert list(variants_of(VARIED, only=["fair"], mechanisms=["drr"])) == ["fair", "drr"]
+
+
+def test_what_a_variant_settles_is_not_swept_and_set_with_a_warning(tidegate_command, tmp_path):
+    settled = SMALL + '[variants.fast]\nbottleneck.rate = "50 Mb/s"\n'
+    swept = settled + '[sweep]\n"bottleneck.rate" = ["5 Mb/s", "20 Mb/s"]\n'
+    with pytest.raises(UsageError, match=r"variant fast sets bottleneck\.rate, which is swept"):
+        tidegate.sweep(swept, out=tmp_path / "s")
+    (tmp_path / "settled.toml").write_text(settled)
+    given = ("simulate", "settled.toml", "--no-save", "-r", "1", "--set", "bottleneck.rate=5 Mb/s")
+    assert "variant fast has its own bottleneck.rate" in tidegate_command(*given).stderr

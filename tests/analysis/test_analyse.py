@@ -299,3 +299,9 @@ def test_the_one_number_of_several_round_trips_says_that_it_is_a_mean():
     weighted = (30 * near["critical_base_rtt_s"] + 10 * far["critical_base_rtt_s"]) / 40
     assert mean == pytest.approx(weighted)
     assert any("all flows" in assumption for assumption in several.assumptions)
+
+
+def test_weights_are_refused_by_every_view_instead_of_ignored():
+    found = tidegate.analyse(ROOT / "scenarios/weights.toml")
+    assert not found.answers
+    assert all(one.key.endswith(".weight") for one in found.silences.values())

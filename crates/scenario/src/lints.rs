@@ -2,6 +2,7 @@
 
 mod background;
 mod beyond;
+mod clipped;
 mod declared;
 mod shares;
 mod short_buffers;
@@ -30,6 +31,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     }
     declared::of(file, &network, &crossing, &mut reader);
     beyond::of(file, &mut reader);
+    clipped::of(file, &network, &mut reader);
     background::of(file, &network, &mut reader);
     shares::of(file, &network, &mut reader);
     short_buffers::of(file, &network, &mut reader);

@@ -308,6 +308,9 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
 /// tables.
 fn alternatives(list: &Json, otherwise: &str) -> String {
     let names = list.as_array().and_then(|options| options.last()?.get("enum"));
+    if names.and_then(Json::as_array).is_some_and(Vec::is_empty) {
+        return otherwise.to_owned();
+    }
     if let Some(names) = names {
         return format!("{} or {otherwise}", alternatives(names, otherwise));
     }

@@ -15,6 +15,7 @@ from tidegate.cli.common import (
     Shape,
     command,
     overrides,
+    print_base_alone,
     print_csv,
     print_json,
     print_tables,
@@ -75,6 +76,7 @@ def analyse(
     read = parse(scenario, overrides(set_))
     if not quiet:
         print_warnings(scenario, read)
+        print_base_alone(scenario, read)
     found = analyse_scenario(read, view.value if view else None)
     folder, files = _save(found, out, plot=plot) if out or plot else (None, [])
     _print(found, shape, folder, files)

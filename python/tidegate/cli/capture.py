@@ -17,6 +17,7 @@ from tidegate.cli.common import (
     Shape,
     changes,
     command,
+    print_base_alone,
     print_csv,
     print_json,
     print_warnings,
@@ -83,6 +84,7 @@ def capture(
     read = parse(scenario, changes(set_, add))
     if not quiet:
         print_warnings(scenario, read)
+        print_base_alone(scenario, read)
     captures = write(
         read, links=link or (), seed=seed, packets=packets, table=table, qlog=qlog or (), out=out
     )

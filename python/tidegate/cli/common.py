@@ -81,7 +81,9 @@ With: TypeAlias = Annotated[
 ]
 Only: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="VARIANT", help="Of the variants, run this one (repeatable)."),
+    typer.Option(
+        "--only", metavar="VARIANT", help="Of the file's variants, run this one (repeatable)."
+    ),
 ]
 Seed: TypeAlias = Annotated[
     int | None,
@@ -192,6 +194,33 @@ def print_warnings(path: Path, scenario: Scenario) -> None:
     """Print the scenario's warnings to stderr."""
     for _, _, _, _, _, text in scenario.warnings():
         eprint(f"{one_line(path)}: warning: {text}")
+
+
+def print_warnings_of_variants(
+    path: Path, base: Scenario, variants: Mapping[str, Scenario]
+) -> None:
+    """Print the warnings of variants that the file as it stands has not."""
+    known = {text for *_, text in base.warnings()}
+    for name, scenario in variants.items():
+        for *_, text in scenario.warnings():
+            if text not in known:
+                eprint(f"{one_line(path)}: {one_line(name)}: warning: {text}")
+
+
+def print_base_alone(path: Path, scenario: Scenario) -> None:
+    """Say that variants and the sweep of a file are left out."""
+    parts = [*["[variants]"] * bool(scenario.variants()), *["a [sweep]"] * bool(scenario.points())]
+    if parts:
+        eprint(f"{one_line(path)} has {' and '.join(parts)}; this is the file as it stands")
+
+
+def print_settled(path: Path, scenario: Scenario, given: Sequence[tuple[str, str]]) -> None:
+    """Warn of variants with a value of their own for a key that is set."""
+    from tidegate.scenarios.variants import settled_by_variants
+
+    for key, _ in given:
+        for name in settled_by_variants(scenario, key):
+            eprint(f"{one_line(path)}: warning: variant {name} has its own {one_line(key)}")
 
 
 def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tuple[str, str]]:

@@ -22,7 +22,9 @@ from tidegate.cli.common import (
     changes,
     command,
     overrides,
+    print_settled,
     print_warnings,
+    print_warnings_of_variants,
     say,
 )
 from tidegate.cli.endings import eprint
@@ -126,12 +128,15 @@ def lab(
     base = parse(scenario, given)
     if not quiet:
         print_warnings(scenario, base)
+        print_settled(scenario, base, given)
     if base.points() and not quiet:
         eprint(f"{scenario} has a [sweep]; this is its base alone")
     scenarios = variants_of(
         scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
         only=only or (),
     )  # fmt: skip
+    if not quiet:
+        print_warnings_of_variants(scenario, base, scenarios)
     differing = check_scenarios(scenarios, ip=ip, generator=generator)
     if not quiet:
         for name, deviations in differing.items():

@@ -105,8 +105,12 @@ def _print_tables(
     first = next(iter(results.values()))
     count = first.replications
     runs = f"mean of {count} runs ± 95 % confidence" if count > 1 else "one run"
+    if len({result.replications for result in results.values()}) > 1:
+        runs = "means of as many runs as each variant has ± 95 % confidence"
+    times = {_measured(result) for result in results.values()}
+    measured = times.pop() if len(times) == 1 else "measured as long as each variant says"
     origin = _kernel(first) if first.kind == "lab" else f"first digest {_digests(results)}"
-    say(f"{one_line(first.scenario.name)}: {runs}; {_measured(first)}; {origin}\n")
+    say(f"{one_line(first.scenario.name)}: {runs}; {measured}; {origin}\n")
     print_tables(rich_tables(results, narrow=sys.stdout.isatty()))
     if theories:
         print_tables([predicted_table(results, _predicted(theories))])

@@ -29,7 +29,9 @@ from tidegate.cli.common import (
     command,
     executor,
     overrides,
+    print_settled,
     print_warnings,
+    print_warnings_of_variants,
 )
 from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.endings import MISSED, eprint
@@ -99,6 +101,7 @@ def simulate(
     base = parse(scenario, given)
     if not quiet:
         print_warnings(scenario, base)
+        print_settled(scenario, base, given)
     if base.points() and not quiet:
         eprint(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
@@ -107,6 +110,8 @@ def simulate(
         scenario, given, against=overrides(against, "--against"), mechanisms=with_ or (),
         only=only or (),
     )  # fmt: skip
+    if not quiet:
+        print_warnings_of_variants(scenario, base, scenarios)
     enough = until_of(until, replications, base.replications, at_most)
     # The place must do for as many as there may be.
     most = enough.at_most if enough else replications

@@ -36,9 +36,11 @@ def in_package(path: Path) -> Path:
     >>> in_package(Path("s1-dumbbell")).name
     's1-dumbbell.toml'
     """
-    if path.exists() or path.is_absolute() or ".." in path.parts:
-        return path
     bare = len(path.parts) == 1 and not path.suffix
+    # A folder of results may have the name of a scenario.
+    exists = path.exists() and not (bare and path.is_dir())
+    if exists or path.is_absolute() or ".." in path.parts:
+        return path
     there = [DATA / path, *([DATA / "scenarios" / f"{path}.toml"] if bare else [])]
     return next((one for one in there if one.is_file()), path)
 

@@ -177,6 +177,7 @@ def _policed(result: Result) -> list[str]:
         return []
     # Keys are the replication and the user.
     users = {(row["replication"], row["user"]): row for row in result.users.to_pylist()}
+    sizes = {flow["user"]: flow["packet_size_bytes"] for flow in result.scenario.plan()["flows"]}
     taken: dict[str, float] = {}
     for row in result.stages.to_pylist():
         rate_bps = rates.get(row["stage"])
@@ -184,7 +185,10 @@ def _policed(result: Result) -> list[str]:
             continue
         user = users[row["replication"], row["user"]]
         packets = user["packets_delivered"] + user["losses"]
-        sent_bps = user["throughput_bps"] * packets / max(user["packets_delivered"], 1)
+        if user["packets_delivered"]:
+            sent_bps = user["throughput_bps"] * packets / user["packets_delivered"]
+        else:
+            sent_bps = 8 * sizes[row["user"]] * packets / result.scenario.duration_s
         share = row["value"] / packets if packets else 0.0
         if share > _MOST_POLICED and sent_bps < rate_bps:
             name = f"users.{row['group']}: {row['stage']}"
@@ -208,7 +212,7 @@ def _policer_rates(result: Result) -> dict[str, float]:
             stages |= {f"{link['name']}.{end}.{i}": stage for i, stage in enumerate(own)}
     return {
         name: float(stage["rate_bps"]) for name, stage in stages.items()
-        if stage["kind"] == "policer"
+        if stage["kind"] == "policer" and stage.get("buckets") != "one"
     }  # fmt: skip
 
 

@@ -99,6 +99,7 @@ def sweep_points(
     reader = Reader(*text_of(scenario))
     base = reader(overrides)
     enough = until_of(until, replications, base.replications, at_most)
+    _check_axes(base)
     settings = [(*named, *point) for named in _variants(base) for point in base.points() or [[]]]
     plan = _planned(
         reader, tuple(overrides), settings, seed, enough.first if enough else replications
@@ -116,6 +117,15 @@ def sweep_points(
                 f"{error}; the finished runs are kept, and the same sweep goes on from there"
             ) from error
     return Sweep(base, work.points, folder, enough)
+
+
+def _check_axes(base: Scenario) -> None:
+    """Refuse a variant that sets what is swept, whose points would all be the same."""
+    from tidegate.scenarios.variants import settled_by_variants
+
+    for key, _ in (base.points() or [[]])[0]:
+        for name in settled_by_variants(base, key):
+            raise UsageError(f"variant {name} sets {key}, which is swept; drop one of them")
 
 
 def _variants(base: Scenario) -> list[Settings]:

@@ -8,7 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import UsageError
-from tidegate.scenarios.reading import AS_IN_THE_FILE, Reader, setting, text_of, value_at
+from tidegate.scenarios.reading import (
+    ADD,
+    AS_IN_THE_FILE,
+    Reader,
+    setting,
+    text_of,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +46,7 @@ def variants_of(
     mechanisms
         Names of mechanisms as the league compares them, each of which makes a variant.
     only
-        Names of the variants to keep; default: all.
+        Names of the file's variants to keep; default: all.
 
     """
     reader = Reader(*text_of(source))
@@ -47,18 +54,35 @@ def variants_of(
     base = reader.variant(overrides, None) if whole.variants() else whole
     found: dict[str, Scenario] = {}
     own = whole.variants()
-    unchanged = next((name for name, same in own if same), None)
-    if (own or mechanisms) and unchanged is None:
+    if (own or mechanisms) and not any(same for _, same in own):
         found[AS_IN_THE_FILE] = base
     found |= {name: reader.variant(overrides, name) for name, _ in own}
-    found |= {name: _with_mechanism(reader, overrides, base, name) for name in mechanisms}
+    if only:
+        found = _kept(found, only)
+    for name in mechanisms:
+        if name in found:
+            raise UsageError(f"--with {name}: the file has a variant of this name; rename it there")
+        found[name] = _with_mechanism(reader, overrides, base, name)
     if against:
         pairs = [(key, reader.variant([*overrides, (key, value)], None)) for key, value in against]
         named = name_variants(base, pairs)
         found = {**found, **dict(list(named.items())[1:])} if found else named
-    if only:
-        found = _kept(found, only)
     return found if len(found) > 1 else {"": next(iter(found.values()), base)}
+
+
+def own_keys(scenario: Scenario) -> dict[str, list[str]]:
+    """Dotted keys that each variant of a file sets."""
+    variants = tomllib.loads(scenario.to_toml()).get("variants", {})
+    return {name: [key.removeprefix(ADD) for key in keys] for name, keys in variants.items()}
+
+
+def settled_by_variants(scenario: Scenario, key: str) -> list[str]:
+    """Names of the variants in which another value of this key has no effect."""
+    key = key.removeprefix(ADD)
+    return [
+        name for name, keys in own_keys(scenario).items()
+        if any(key == one or key.startswith(f"{one}.") or one.startswith(f"{key}.") for one in keys)
+    ]  # fmt: skip
 
 
 def _kept(found: Mapping[str, Scenario], only: Sequence[str]) -> dict[str, Scenario]:
@@ -134,7 +158,7 @@ def _with_mechanism(
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
         raise UsageError(f"--with: the league has no mechanism {name!r} without prices; {hint}")
     content = tomllib.loads(base.to_toml())
-    links = _bottlenecks(content)
+    links = _bottlenecks(content, [name for name, _, _ in base.bottlenecks])
     tcp = _groups_with_tcp(base)
     names = {
         "link": links, "all": list(base.groups), "declaring": tcp, "marked": tcp, "offers": {},
@@ -147,11 +171,11 @@ def _with_mechanism(
     return reader.variant([*overrides, *plain, *_league().overrides(name, names)], None)
 
 
-def _bottlenecks(content: Mapping[str, Any]) -> list[str]:
-    """Dotted keys of the tables of links that can be congested."""
-    if "links" in content:
-        return [f"links.{name}" for name, link in content["links"].items() if link.get("monitored")]
-    there = [key for key in ("bottleneck", "parking_lot") if key in content]
+def _bottlenecks(content: Mapping[str, Any], bottlenecks: Sequence[str]) -> list[str]:
+    """Dotted keys of the tables of the links that can be congested."""
+    names = [name.removesuffix(".reverse") for name in bottlenecks]
+    there = [f"links.{name}" for name in dict.fromkeys(names) if name in content.get("links", {})]
+    there += [key for key in ("bottleneck", "parking_lot") if key in content]
     if not there:
         raise UsageError("--with: the scenario has no bottleneck, parking_lot or links")
     return there

@@ -116,8 +116,13 @@ impl Variation {
         }
     }
 
-    /// Returns the quantile at u, from 0 to below 1.
+    /// Returns the quantile at u, from 0 to below 1; never negative.
     pub fn quantile(&self, u: f64) -> f64 {
+        self.unbounded_quantile(u).max(0.0)
+    }
+
+    /// Returns the quantile of the distribution itself, which may be negative.
+    pub fn unbounded_quantile(&self, u: f64) -> f64 {
         let exponential = || -libm::log(1.0 - u);
         match self {
             Variation::Fixed => 1.0,
@@ -135,7 +140,7 @@ impl Variation {
             }
             Variation::Gumbel(own) => {
                 let from_above = libm::log(-libm::log(u.max(f64::MIN_POSITIVE)));
-                (1.0 - own.scale.0 * (from_above + EULER)).max(0.0)
+                1.0 - own.scale.0 * (from_above + EULER)
             }
         }
     }

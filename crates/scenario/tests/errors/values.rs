@@ -22,6 +22,11 @@ fn each_error_is_reported_with_place_expectation_and_remedy() {
         ("bottleneck", "rate = \"10 Mbps\"", "did you mean \"10 Mb/s\"?"),
         ("bottleneck", "rate = \"10 mb/s\"", "did you mean \"10 Mb/s\"?"),
         ("bottleneck", "rate = \"0 Mb/s\"", "a rate must not be zero"),
+        (
+            "bottleneck",
+            "scheduler = { kind = \"cake\", overhead = \"1 GB\" }",
+            "bottleneck.scheduler.overhead: is above 256 B",
+        ),
         ("bottleneck", "rate = \"-1 Mb/s\"", "\"-1 Mb/s\" is negative; a rate is not"),
         ("bottleneck", "rate = \"99999999 Tb/s\"", "is beyond any sense; at most"),
         ("bottleneck", "delay = \"5 msec\"", "did you mean \"5 ms\"?"),

@@ -74,6 +74,12 @@ class Mapped:
         found = bundles(self.plan, self.price_base)
         if not found:
             raise NoModelError("users", "nobody sends", "give a group at least one flow")
+        users = tomllib.loads(self.scenario.to_toml()).get("users", {})
+        weighed = next((name for name, one in users.items() if one.get("weight", 1) != 1), None)
+        if weighed is not None:
+            raise NoModelError(
+                f"users.{weighed}.weight", "no model here weighs users", "the nearest is 1 for all"
+            )
         return found
 
     @cached_property
