@@ -212,7 +212,7 @@ def _fidelity():
             (_listed(losses),),
         ),
         Statement(
-            FIDELITY, "single runs on a stock Linux 6.12 in {} of {}.",
+            FIDELITY, "single runs on a stock kernel in {} of {}.",
             (str(stock.count("within 10 %")), str(len(stock))),
         ),
     ]  # fmt: skip
