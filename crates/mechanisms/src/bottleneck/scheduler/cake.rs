@@ -139,15 +139,13 @@ fn goes_on(params: &CakeParams) -> Vec<ParameterError> {
     if params.unlimited && params.bandwidth.is_some() {
         errors.push(("unlimited", "contradicts bandwidth: remove one of them".to_owned()));
     }
-    for (key, size) in [("overhead", params.overhead), ("mpu", params.mpu)] {
-        if size.is_some_and(|size| size > MOST_OVERHEAD) {
-            errors.push((key, "is above 256 B, which no link adds (tc-cake(8))".to_owned()));
-        }
+    if params.overhead.is_some_and(|size| size > MOST_OVERHEAD) {
+        errors.push(("overhead", "is above 256 B, which no link adds (tc-cake(8))".to_owned()));
     }
     errors
 }
 
-/// Largest `overhead` and `mpu`, as in tc-cake(8).
+/// Largest `overhead`, as in tc-cake(8).
 const MOST_OVERHEAD: Bytes = Bytes::new(256);
 
 /// All tins, with the shaper.
