@@ -189,7 +189,7 @@ def _mixes():
 def _fidelity():
     tables = []
     for one in table(FIDELITY, "scenario", "loss [%]", "verdict"):
-        # Each table's numbers begin anew.
+        # Each table's numbers begin again at 01.
         tables += [[]] if one["scenario"].startswith("01-") else []
         tables[-1].append(one)
     first, first_stock, held_out, held_out_stock = tables

@@ -110,7 +110,7 @@ fn a_group_shares_a_shaper_behind_a_meter_and_in_front_of_a_counter() {
     assert!(apart <= Some(20), "{shaped:?} packets at the shapers, {arrived} at the link");
 }
 
-/// What a shaper delays, nobody loses: fewer losses than at a policer of the same rate.
+/// A shaper delays what a policer drops: fewer losses than at a policer of the same rate.
 #[test]
 fn a_longest_delay_bounds_what_waits() {
     let shaper = r#"[{ kind = "shaper", rate = "15 Mb/s", max_delay = "10 ms" }]"#;

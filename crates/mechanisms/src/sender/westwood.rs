@@ -16,7 +16,7 @@
 //!
 //! Differs from Linux: the window goes to the estimate at once; Linux halves it in loss recovery and sets it at the end.
 //! Segments acknowledged in loss recovery are not counted, and the sample under way is dropped. After a timeout the
-//! smallest round trip is measured anew, as in Linux.
+//! smallest round trip is measured again, as in Linux.
 
 use super::whole_segments::WholeSegments;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
