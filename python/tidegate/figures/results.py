@@ -148,7 +148,7 @@ def _delays(results: Mapping[str, Result], folder: Path) -> list[Path]:
     if drawn is None:
         return []
     figure, axes = drawn
-    shown = "lines from the median to the 99 % quantile, marks and numbers at 95 %"
+    shown = "lines from median to 99 % quantile, marks at 95 %"
     _finish(axes, results, "Queueing delay by group", shown)
     return [write(figure, folder / "delay.png")]
 
