@@ -10,11 +10,15 @@
 //! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
 //! that comes out, and has not come out itself, was dropped. Where a qdisc drops all that a flow has there, nothing comes
 //! out after it: so each flow has a socket of its own, for which the kernel knows whether anything is left.
+//!
+//! netem keeps no order, and a packet that it delays belongs to no socket any more (`skb_orphan_partial`). So what has not
+//! come out after [`LATEST`] was dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
 use tidegate_simulator::Release;
@@ -27,10 +31,14 @@ use crate::{LabError, host, netlink, system};
 const ROOM_PACKETS: u32 = 4_000;
 /// Send buffer of the socket: more than any buffer of a scenario, bytes.
 const SOCKET_BYTES: i32 = 1 << 30;
+/// Time in which netem serves a packet that it does not drop.
+const LATEST: Duration = Duration::from_secs(2);
 /// Flows that are looked at after a packet has come out.
 const LOOKS: usize = 8;
 /// Below the largest packet a token bucket would never send.
 const LEAST_BURST: u32 = 1_600;
+/// What a shaper that was woken late may make up for, bytes or nanoseconds at its rate, whichever is more.
+const MADE_UP: (u64, u64) = (100, 10_000);
 
 /// A qdisc, and the packets in it.
 pub struct KernelQueue {
@@ -50,6 +58,8 @@ pub struct KernelQueue {
     next: usize,
     /// Flows of packets inside by what identifies them, and how many there are of the same.
     flows: HashMap<u64, (u32, u32)>,
+    /// Of a qdisc that keeps no order: what went in by time, with flow and handle.
+    unordered: Option<VecDeque<(Instant, u32, Inside)>>,
     _namespace: Namespace,
 }
 
@@ -116,6 +126,7 @@ impl KernelQueue {
             suspects: Vec::new(),
             next: 0,
             flows: HashMap::new(),
+            unordered: (qdisc.kind == "netem").then(VecDeque::new),
             _namespace: namespace,
         }))
     }
@@ -128,7 +139,11 @@ impl KernelQueue {
         // Handles are used again.
         self.suspects.clear();
         let identity = identity(bytes);
-        self.inside[flow as usize].push_back(Inside { handle, identity, ce: is_ce(bytes) });
+        let inside = Inside { handle, identity, ce: is_ce(bytes) };
+        self.inside[flow as usize].push_back(inside);
+        if let Some(unordered) = &mut self.unordered {
+            unordered.push_back((Instant::now(), flow, inside));
+        }
         self.flows.entry(identity).or_insert((flow, 0)).1 += 1;
         Ok(true)
     }
@@ -137,6 +152,12 @@ impl KernelQueue {
     pub fn take(&mut self, bytes: &[u8]) -> Option<ServedPacket> {
         let identity = identity(bytes);
         let &(flow, _) = self.flows.get(&identity)?;
+        if self.unordered.is_some() {
+            let at = self.inside[flow as usize].iter().position(|one| one.identity == identity)?;
+            let one = self.take_at(flow, at)?;
+            let marked = is_ce(bytes) && !one.ce;
+            return Some(ServedPacket { dropped: Vec::new(), handle: one.handle, marked });
+        }
         let mut dropped = Vec::new();
         while let Some(first) = self.take_first(flow) {
             if first.identity == identity {
@@ -152,6 +173,9 @@ impl KernelQueue {
     /// been read before.
     pub fn find_dropped(&mut self) -> io::Result<Vec<u32>> {
         let mut dropped = Vec::new();
+        if self.unordered.is_some() {
+            return Ok(self.find_overdue(Instant::now()));
+        }
         // What was seen to have left the qdisc has been read since, if it came out.
         for (flow, last) in std::mem::take(&mut self.suspects) {
             let known = self.inside[flow as usize].iter().position(|inside| inside.handle == last);
@@ -175,8 +199,28 @@ impl KernelQueue {
         !self.suspects.is_empty()
     }
 
+    /// Packets that a qdisc without order has not served in time.
+    fn find_overdue(&mut self, now: Instant) -> Vec<u32> {
+        let mut dropped = Vec::new();
+        while let Some(&(since, flow, inside)) = self.unordered.as_ref().and_then(VecDeque::front)
+            && now.duration_since(since) >= LATEST
+        {
+            self.unordered.as_mut().and_then(VecDeque::pop_front);
+            // Another packet may have the handle since.
+            let same =
+                |one: &Inside| (one.handle, one.identity) == (inside.handle, inside.identity);
+            let at = self.inside[flow as usize].iter().position(same);
+            dropped.extend(at.and_then(|at| self.take_at(flow, at)).map(|one| one.handle));
+        }
+        dropped
+    }
+
     fn take_first(&mut self, flow: u32) -> Option<Inside> {
-        let first = self.inside[flow as usize].pop_front()?;
+        self.take_at(flow, 0)
+    }
+
+    fn take_at(&mut self, flow: u32, at: usize) -> Option<Inside> {
+        let first = self.inside[flow as usize].remove(at)?;
         if let Some((_, count)) = self.flows.get_mut(&first.identity) {
             *count -= 1;
             if *count == 0 {
@@ -193,23 +237,50 @@ impl AsFd for KernelQueue {
     }
 }
 
-/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
-/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
+/// When a qdisc lets packets go. CAKE's shaper and HTB send one and then count the time that it takes
+/// (`cake_advance_shaper`, `htb_charge_class`). TBF takes one from the qdisc below and keeps it until its bucket has been
+/// filled for it (`tbf_dequeue`).
 fn release(qdisc: &KernelQdisc) -> Release {
-    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
+    match shaper(qdisc) {
+        Shaper::Own if qdisc.kind == "cake" => Release::Begin,
+        Shaper::Htb => Release::Begin,
+        Shaper::Own | Shaper::Tbf => Release::End,
+    }
 }
 
-/// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
+/// What gives a qdisc the link's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shaper {
+    /// The qdisc itself.
+    Own,
+    /// HTB takes a packet from the qdisc below when the one before has been sent, as a device does.
+    Htb,
+    /// TBF takes the next packet as soon as one has left, and lets the first after a pause go at once. It asks a qdisc that
+    /// is empty, or not ready, for packets, which HTB does not: RED and CHOKe must hear of that to lower their average.
+    Tbf,
+}
+
+fn shaper(qdisc: &KernelQdisc) -> Shaper {
+    match qdisc.kind {
+        "cake" | "tbf" => Shaper::Own,
+        "red" | "choke" | "fq" | "netem" => Shaper::Tbf,
+        _ => Shaper::Htb,
+    }
+}
+
+/// What `tc` is called with.
 fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
-    let rate = format!("{}bit", link.rate.as_bps());
+    let bps = link.rate.as_bps();
+    let rate = format!("{bps}bit");
     let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);
-    let words = |first: &str| -> Vec<String> {
-        format!("qdisc add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
+    let made_up = MADE_UP.0.max(u64::from(bps) / 8 * MADE_UP.1 / 1_000_000_000);
+    let words = |what: &str, first: &str| -> Vec<String> {
+        format!("{what} add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
     };
-    let own = |first: String| [words(&first), qdisc.words()].concat();
-    match kind {
-        "cake" => vec![own(format!("root cake bandwidth {rate}"))],
-        "tbf" => {
+    let own = |first: String| [words("qdisc", &first), qdisc.words()].concat();
+    match (shaper(qdisc), kind) {
+        (Shaper::Own, "cake") => vec![own(format!("root cake bandwidth {rate}"))],
+        (Shaper::Own, _) => {
             let burst = if qdisc.sets("burst") { String::new() } else { format!(" burst {burst}") };
             let limited = qdisc.sets("limit") || qdisc.sets("latency");
             let limit = match link.buffer {
@@ -221,9 +292,22 @@ fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> 
             };
             vec![own(format!("root tbf rate {rate}{burst}{limit}"))]
         }
-        _ => vec![
-            words(&format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000")),
+        (Shaper::Tbf, _) => vec![
+            words(
+                "qdisc",
+                &format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000"),
+            ),
             own(format!("parent 1: {kind}")),
+        ],
+        (Shaper::Htb, _) => vec![
+            words("qdisc", "root handle 1: htb default 1"),
+            words(
+                "class",
+                &format!(
+                    "parent 1: classid 1:1 htb rate {rate} burst {made_up} cburst {made_up} quantum {burst}"
+                ),
+            ),
+            own(format!("parent 1:1 {kind}")),
         ],
     }
 }
@@ -285,8 +369,16 @@ mod tests {
         assert_eq!(
             called("{ kind = \"pie\", target = \"20ms\" }"),
             [
+                "qdisc add dev tidegate0 root handle 1: htb default 1",
+                "class add dev tidegate0 parent 1: classid 1:1 htb rate 2000000bit burst 100 cburst 100 quantum 1600",
+                "qdisc add dev tidegate0 parent 1:1 pie target 20ms"
+            ]
+        );
+        assert_eq!(
+            called("{ kind = \"netem\", delay = [\"20ms\", \"5ms\"] }"),
+            [
                 "qdisc add dev tidegate0 root handle 1: tbf rate 2000000bit burst 1600 limit 100000000",
-                "qdisc add dev tidegate0 parent 1: pie target 20ms"
+                "qdisc add dev tidegate0 parent 1: netem delay 20ms 5ms"
             ]
         );
     }

@@ -21,12 +21,14 @@ enum QdiscOption {
     Integer(i128),
     Float(f64),
     Text(String),
+    /// Several words, such as a delay and its jitter.
+    Words(Vec<QdiscOption>),
 }
 
-/// Supported kinds: those that have a rate, or can be children of one that has, and keep the order of a flow's packets.
+/// Supported kinds: those that have a rate, or can be children of one that has.
 const KINDS: &[&str] = &[
-    "bfifo", "cake", "choke", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "pfifo", "pie",
-    "red", "sfb", "sfq", "tbf",
+    "bfifo", "cake", "choke", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "netem", "pfifo",
+    "pie", "red", "sfb", "sfq", "tbf",
 ];
 
 impl KernelQdisc {
@@ -42,16 +44,33 @@ impl KernelQdisc {
 
     /// Returns its options as `tc` reads them, one word each.
     pub fn words(&self) -> Vec<String> {
-        let words = self.options.iter().flat_map(|(key, value)| {
-            let (is_there, value) = match value {
-                QdiscOption::Word(is_there) => (*is_there, None),
-                QdiscOption::Integer(number) => (true, Some(number.to_string())),
-                QdiscOption::Float(number) => (true, Some(number.to_string())),
-                QdiscOption::Text(text) => (true, Some(text.clone())),
-            };
-            is_there.then(|| [Some(key.clone()), value]).into_iter().flatten().flatten()
-        });
-        words.collect()
+        let there = self.options.iter().filter(|(_, value)| *value != QdiscOption::Word(false));
+        there.flat_map(|(key, value)| [vec![key.clone()], value.words()].concat()).collect()
+    }
+}
+
+impl QdiscOption {
+    /// Returns the words after the key.
+    fn words(&self) -> Vec<String> {
+        match self {
+            QdiscOption::Word(_) => Vec::new(),
+            QdiscOption::Integer(number) => vec![number.to_string()],
+            QdiscOption::Float(number) => vec![number.to_string()],
+            QdiscOption::Text(text) => vec![text.clone()],
+            QdiscOption::Words(words) => words.iter().flat_map(QdiscOption::words).collect(),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            QdiscOption::Word(is_there) => Value::Bool(*is_there),
+            QdiscOption::Integer(number) => Value::Integer(*number),
+            QdiscOption::Float(number) => Value::Float(*number),
+            QdiscOption::Text(text) => text.as_str().into(),
+            QdiscOption::Words(words) => {
+                Value::Array(words.iter().map(|word| word.write().into()).collect())
+            }
+        }
     }
 }
 
@@ -80,13 +99,7 @@ impl Field for KernelQdisc {
     fn write(&self) -> Value {
         let mut table = Table(vec![("kind".to_owned(), self.kind.into())]);
         for (key, value) in &self.options {
-            let value = match value {
-                QdiscOption::Word(is_there) => Value::Bool(*is_there),
-                QdiscOption::Integer(number) => Value::Integer(*number),
-                QdiscOption::Float(number) => Value::Float(*number),
-                QdiscOption::Text(text) => text.as_str().into(),
-            };
-            table.0.push((key.clone(), value.into()));
+            table.0.push((key.clone(), value.write().into()));
         }
         table.into()
     }
@@ -94,14 +107,17 @@ impl Field for KernelQdisc {
     fn schema(definitions: &mut Definitions) -> Json {
         definitions.refer("KernelQdisc", |_| {
             json!({
-                "description": "A qdisc of Linux; its other keys are options of tc, true for a word without a value.",
+                "description": "A qdisc of Linux; its other keys are options of tc, true for a word without a value, a list for several.",
                 "anyOf": [
                     { "enum": KINDS },
                     {
                         "type": "object",
                         "properties": { "kind": { "enum": KINDS } },
                         "required": ["kind"],
-                        "additionalProperties": { "type": ["string", "number", "boolean"] },
+                        "additionalProperties": {
+                            "type": ["string", "number", "boolean", "array"],
+                            "items": { "type": ["string", "number"] },
+                        },
                     },
                 ],
             })
@@ -110,8 +126,7 @@ impl Field for KernelQdisc {
 }
 
 fn read_option(key: &str, node: &Node, reader: &mut Reader) -> Option<QdiscOption> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.chars().all(is_word) {
+    if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.chars().all(is_in_word) {
         return reader.error("is no option of tc, which are words such as \"limit\"");
     }
     if matches!(key, "rate" | "bandwidth" | "unlimited" | "autorate-ingress") {
@@ -119,9 +134,26 @@ fn read_option(key: &str, node: &Node, reader: &mut Reader) -> Option<QdiscOptio
     }
     match &node.value {
         Value::Bool(is_there) => Some(QdiscOption::Word(*is_there)),
+        Value::Array(words) if words.len() > 1 => {
+            let words = words.iter().map(|word| read_value(word, reader)).collect::<Option<_>>();
+            words.map(QdiscOption::Words)
+        }
+        _ => read_value(node, reader),
+    }
+}
+
+fn is_in_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.".contains(c)
+}
+
+/// Reads a single word after a key.
+fn read_value(node: &Node, reader: &mut Reader) -> Option<QdiscOption> {
+    match &node.value {
         Value::Integer(number) => Some(QdiscOption::Integer(*number)),
         Value::Float(number) => Some(QdiscOption::Float(*number)),
-        Value::Text(text) if !text.is_empty() && text.chars().all(|c| is_word(c) || c == '%') => {
+        Value::Text(text)
+            if !text.is_empty() && text.chars().all(|c| is_in_word(c) || c == '%') =>
+        {
             Some(QdiscOption::Text(text.clone()))
         }
         Value::Text(_) => reader.error("expected one word, as tc takes it"),
@@ -167,7 +199,19 @@ mod tests {
         assert!(message(r#"{ kind = "pie", target = "15 ms" }"#).contains("one word"));
         assert!(message(r#"{ kind = "pie", limit = [1] }"#).contains("a list"));
         assert!(message(r#"{ limit = 10 }"#).contains("missing; one of bfifo, cake"));
-        assert!(message("\"netem\"").contains("is none of"));
+        assert!(message("\"hfsc\"").contains("is none of"));
+        assert!(message(r#"{ kind = "netem", delay = ["20ms", true] }"#).contains("true"));
+    }
+
+    #[test]
+    fn an_option_may_have_several_words() {
+        let value = r#"{ kind = "netem", delay = ["20ms", "5ms"], loss = "1%" }"#;
+        let scenario = read(value).expect("the scenario is valid");
+        let plan = scenario.plan();
+        let qdisc = plan.links[0].kernel_qdisc.as_ref().expect("the bottleneck has one");
+        assert_eq!(qdisc.words().join(" "), "delay 20ms 5ms loss 1%");
+        let again = Scenario::parse(&scenario.to_toml(), &[]).expect("what is written is valid");
+        assert_eq!(again.plan().links[0].kernel_qdisc.as_ref(), Some(qdisc));
     }
 
     #[test]

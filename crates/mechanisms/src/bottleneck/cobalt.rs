@@ -18,8 +18,9 @@
 //!
 //! p moves at most once per target. Where the link's rate is known, as with CAKE's shaper, target is at least one and a
 //! half packets' time, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
-//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact, and
-//! in a queue's first signal: the kernel's root is 0 before it (`cobalt_vars_init`), so that it comes an interval earlier.
+//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact.
+//! As there, 1/√count is 0 until `count` changes after a queue's first packet that is `above` (`cobalt_vars_init`): the
+//! first signal of a new queue comes with the packet after that one, and not an interval later.
 
 use super::{DropReason, Verdict};
 use crate::units::{Span, Time};
@@ -59,6 +60,8 @@ impl CobaltParams {
 pub struct Cobalt {
     /// Number of signals, which determines their rate.
     count: u32,
+    /// Whether 1/√count has been computed; before, it is 0.
+    has_root: bool,
     above: bool,
     /// Time of the next signal; with a count of zero, the time until which the state is kept.
     next: Time,
@@ -94,6 +97,7 @@ impl Cobalt {
         if was_due && self.above {
             (mark, drop) = (may_mark, !may_mark);
             self.count = self.count.saturating_add(1);
+            self.has_root = true;
             self.next += self.pause(params);
             late = now > self.next;
         } else if was_due {
@@ -147,11 +151,15 @@ impl Cobalt {
 
     fn step_down(&mut self, params: &CobaltParams) {
         self.count -= 1;
+        self.has_root = true;
         self.next += self.pause(params);
     }
 
-    /// Returns interval/√count; the whole interval for a count of zero.
+    /// Returns interval/√count; the whole interval for a count of zero, and zero before the first change of the count.
     fn pause(&self, params: &CobaltParams) -> Span {
+        if !self.has_root {
+            return Span::ZERO;
+        }
         let interval_ns = params.interval.as_nanos() as f64;
         Span::from_nanos((interval_ns / libm::sqrt(f64::from(self.count.max(1)))) as u64)
     }
@@ -177,6 +185,21 @@ mod tests {
     fn judge(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, may_mark: bool) -> Verdict {
         let never = || panic!("BLUE is at rest");
         cobalt.on_departure(&PARAMS, at(ms), Span::from_millis(sojourn_ms), may_mark, false, never)
+    }
+
+    /// Returns the state of a queue that has signalled before.
+    fn known() -> Cobalt {
+        Cobalt { has_root: true, ..Cobalt::default() }
+    }
+
+    /// Delays of 20 ms from 50 ms on: the first signal at the second such packet, the next one 100/√2 ms later.
+    #[test]
+    fn the_first_signal_of_a_new_queue_does_not_wait_for_an_interval() {
+        let mut cobalt = Cobalt::default();
+        let signals_ms = (0..160).filter(|ms| {
+            judge(&mut cobalt, *ms, if *ms < 50 { 1 } else { 20 }, true) == Verdict::Mark
+        });
+        assert_eq!(signals_ms.collect::<Vec<_>>(), [51, 121]);
     }
 
     /// Linux, `cake_set_rate`, by hand: 1500 B take 12 ms at 1 Mb/s, and 0.12 ms at 100 Mb/s.
@@ -208,7 +231,7 @@ mod tests {
     #[test]
     fn signals_come_closer_by_the_square_root_of_their_number() {
         for (may_mark, signal) in [(true, Verdict::Mark), (false, DROP)] {
-            let mut cobalt = Cobalt::default();
+            let mut cobalt = known();
             let mut signals_ms = Vec::new();
             for ms in 0..400 {
                 let verdict = judge(&mut cobalt, ms, if ms < 50 { 1 } else { 20 }, may_mark);
@@ -223,7 +246,7 @@ mod tests {
     /// signal to 3, 57.7 ms later to 2, 70.7 to 1, 100 to 0.
     #[test]
     fn the_counter_goes_down_as_it_came_up() {
-        let mut cobalt = Cobalt::default();
+        let mut cobalt = known();
         let mut changes = Vec::new();
         for ms in 0..800 {
             let before = cobalt.count;

@@ -201,6 +201,10 @@ impl TcpSender {
         }
         let rests = self.end_answered_reduction(now);
         let looks_back = self.recovery.looks_back();
+        if looks_back && ack.congestion {
+            // Also of the reduction that this ACK shows to be spurious (Linux, `tcp_fastretrans_alert`).
+            self.recovery.forbid_undo();
+        }
         let outcome = if looks_back { self.look_back(&ack, now) } else { RecoveryOutcome::None };
         if ack.congestion && !(rests && self.window.ends_apart()) && self.looks_at_echo(&ack) {
             self.answer_echo(&ack, earlier, ctx);

@@ -194,7 +194,7 @@ mod tests {
 
         /// Returns the number of segments delivered since the newest was sent, and the interval in milliseconds.
         fn acknowledge(&mut self, to: u64, at_ms: u64) -> Option<(u64, u64)> {
-            let reading = AckReading { now: MS(at_ms), min_rtt: Span::ZERO };
+            let reading = AckReading { now: MS(at_ms), min_rtt: Span::ZERO, echo: None };
             let mut samples = Samples::default();
             for segment in self.una..to {
                 samples.arrive(&self.times, segment, NamedBy::ByNumber, reading);

@@ -280,7 +280,7 @@ mod tests {
             now: Time,
         ) -> LossDetection {
             let blocks: SackBlocks = [block, (0, 0), (0, 0)];
-            let reading = AckReading { now, min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now, min_rtt: Span::from_millis(100), echo: None };
             let mut samples = None;
             self.out.take(0, &blocks, reading, &mut samples);
             let ack =
@@ -339,7 +339,7 @@ mod tests {
         let wait = |before: u64| {
             let mut bench = Bench::new("rack");
             (10..before).for_each(|_| _ = bench.out.add(0, ms(9)));
-            let reading = AckReading { now: ms(10), min_rtt: Span::from_millis(100) };
+            let reading = AckReading { now: ms(10), min_rtt: Span::from_millis(100), echo: None };
             bench.out.take(before, &SackBlocks::default(), reading, &mut None);
             (0..10).for_each(|n| _ = bench.out.add(0, ms(200 + 10 * n)));
             bench.out.repeat(before, ms(300));

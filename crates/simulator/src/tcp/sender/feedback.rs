@@ -170,8 +170,10 @@ impl Feedback {
     }
 
     #[inline]
-    fn reading(&self, now: Time) -> AckReading {
-        AckReading { now, min_rtt: self.min_rtt }
+    fn reading(&self, packet: &Packet) -> AckReading {
+        let echoes = matches!(self.clock, Clock::EachSegment { echo: true });
+        let echo = echoes.then_some(packet.stamp);
+        AckReading { now: packet.at, min_rtt: self.min_rtt, echo }
     }
 
     /// Reads an ACK of new data outside of recovery; `samples` receives the round-trip times by segment.
@@ -182,7 +184,7 @@ impl Feedback {
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
-        let arrivals = out.take_expected(packet.number, self.reading(packet.at), samples);
+        let arrivals = out.take_expected(packet.number, self.reading(packet), samples);
         let samples = samples.as_ref();
         let rtt = self.measure(packet, &arrivals, samples, false);
         AckSample {
@@ -214,7 +216,7 @@ impl Feedback {
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
-        let arrivals = out.take_blocks(blocks, self.reading(packet.at), samples);
+        let arrivals = out.take_blocks(blocks, self.reading(packet), samples);
         let samples = samples.as_ref();
         let rtt = self.measure(packet, &arrivals, samples, false);
         let ArrivedData { delivered, sacked, bytes, overtaken_by, .. } = arrivals;
@@ -243,7 +245,7 @@ impl Feedback {
         out: &mut Outstanding,
         samples: &'a mut Option<Samples>,
     ) -> AckSample<'a> {
-        let arrivals = out.take(packet.number, sack, self.reading(packet.at), samples);
+        let arrivals = out.take(packet.number, sack, self.reading(packet), samples);
         let samples = samples.as_ref();
         let ArrivedData { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, samples, stage == RecoveryState::Recovery);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const READING: AckReading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
+const READING: AckReading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO, echo: None };
 
 /// Ten segments of 1000 bytes, except for the fourth, with 100 bytes, and the eighth, with 300 bytes.
 fn ten(memory: SegmentHistory) -> Outstanding {

@@ -12,7 +12,7 @@ use crate::tcp::tests::classic_with;
 fn at(options: &str, una: u64, nxt: u64) -> (Recovery, Outstanding) {
     let mut out = Outstanding::new(SegmentHistory::None, 1_460);
     (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));
-    let reading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO };
+    let reading = AckReading { now: Time::ZERO, min_rtt: Span::ZERO, echo: None };
     out.take(una, &SackBlocks::default(), reading, &mut None);
     let mut recovery = Recovery::new(&classic_with(options));
     recovery.open();

@@ -43,13 +43,15 @@ pub enum NamedBy {
     InBlock,
 }
 
-/// Context of reading an ACK: arrival time, and minimum RTT so far.
+/// Context of reading an ACK: arrival time, minimum RTT so far, and timestamp echo.
 #[derive(Clone, Copy, Debug)]
 pub struct AckReading {
     /// Current time.
     pub now: Time,
     /// Minimum RTT: a retransmission that seems to have taken less is not what arrived.
     pub min_rtt: Span,
+    /// Timestamp echo, if ACKs have one: what was acknowledged had been sent by then.
+    pub echo: Option<Time>,
 }
 
 impl Samples {
@@ -58,8 +60,11 @@ impl Samples {
         let (at, again) = times.of(segment);
         let rtt = reading.now.since(at);
         if again {
-            self.ambiguous |= named == NamedBy::ByNumber;
-            if rtt < reading.min_rtt {
+            let acknowledged = named == NamedBy::ByNumber;
+            self.ambiguous |= acknowledged;
+            // Linux: `tcp_rack_advance`; `tcp_skb_spurious_retrans`, which looks at acknowledged segments alone.
+            let earlier = acknowledged && reading.echo.is_some_and(|echo| echo < at);
+            if rtt < reading.min_rtt || earlier {
                 return;
             }
         } else {
@@ -115,7 +120,7 @@ mod tests {
     }
 
     fn read(now_ms: u64, arrived: &[(u64, NamedBy)]) -> Samples {
-        let reading = AckReading { now: ms(now_ms), min_rtt: Span::from_millis(20) };
+        let reading = AckReading { now: ms(now_ms), min_rtt: Span::from_millis(20), echo: None };
         let (times, mut samples) = (times(), Samples::default());
         arrived.iter().for_each(|(n, named)| samples.arrive(&times, *n, *named, reading));
         samples

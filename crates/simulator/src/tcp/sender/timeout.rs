@@ -182,7 +182,11 @@ impl TcpSender {
             self.send(ctx);
         }
         if !self.timer.is_set() {
-            self.restart_timer(ctx);
+            if self.outstanding.is_empty() {
+                self.restart_timer(ctx);
+            } else {
+                self.timer.set(Purpose::Timeout, self.timeout_after_wait(ctx.now), ctx);
+            }
         }
     }
 }

@@ -74,10 +74,15 @@ impl Timer {
         Span::from_nanos(self.least_ns.into())
     }
 
+    /// Returns a tick of the kernel's clock.
+    pub fn tick(&self) -> Span {
+        Span::from_nanos(u64::from(self.least_ns / 2).max(1))
+    }
+
     /// Returns a wait of loss detection as the kernel counts it: plus `least`, rounded up to ticks
     /// (`usecs_to_jiffies`).
     pub fn in_ticks(&self, wait: Span) -> Span {
-        let tick = u64::from(self.least_ns / 2).max(1);
+        let tick = self.tick().as_nanos();
         Span::from_nanos((wait + self.least()).as_nanos().div_ceil(tick) * tick)
     }
 
@@ -143,6 +148,12 @@ impl Timer {
     #[inline]
     fn first(&self) -> Time {
         self.deadline.min(self.release)
+    }
+
+    /// Whether it is set for a retransmission timeout.
+    #[inline]
+    pub fn is_set_for_timeout(&self) -> bool {
+        self.is_set() && self.purpose == Purpose::Timeout
     }
 
     /// Stops the timer.

@@ -139,7 +139,10 @@ impl TcpSender {
             }
         }
         let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
-        if probes {
+        // While a segment is missing, new ones leave the timeout as it is (Linux, `tcp_event_new_data_sent`).
+        let stays =
+            !self.is_quiet() && self.timer.is_set_for_timeout() && nxt > self.outstanding.una();
+        if probes && !stays {
             self.schedule_probe(self.timeout_of_first(ctx.now), ctx);
         }
         probes
@@ -357,7 +360,7 @@ impl TcpSender {
     /// Sends a tail loss probe: a new segment, regardless of the window, or the last one again.
     pub(super) fn send_probe(&mut self, ctx: &mut HostContext) {
         if self.detection.is_probing() {
-            let at = self.timeout_of_first(ctx.now);
+            let at = self.timeout_after_wait(ctx.now);
             return self.timer.set(Purpose::Timeout, at, ctx);
         }
         let again = self.available() == 0;
@@ -403,11 +406,31 @@ impl TcpSender {
             return self.restart_timer(ctx);
         };
         // Whether a segment is missing is unpredictable.
-        let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
+        let quiet = self.is_quiet();
         let probe_at = (ctx.now + probe_timeout(srtt, out, self.timer.least())).min(latest);
-        let at = select_unpredictable(quiet, probe_at, ctx.now + round_trip.rto());
+        let waited = self.timer.is_set() && !self.timer.is_set_for_timeout();
+        let timeout_at = if waited && !quiet {
+            self.timeout_after_wait(ctx.now)
+        } else {
+            ctx.now + round_trip.rto()
+        };
+        let at = select_unpredictable(quiet, probe_at, timeout_at);
         let purpose = select_unpredictable(quiet, Purpose::Probe, Purpose::Timeout);
         self.timer.set(purpose, at, ctx);
+    }
+
+    /// Whether a tail loss probe may be sent: no segment is missing.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0)
+    }
+
+    /// Returns the expiry time of the RTO of the first segment, in the next tick at the earliest. The RTO has it after
+    /// the timer waited for a probe or for reordering (Linux, `tcp_rearm_rto`).
+    pub(super) fn timeout_after_wait(&self, now: Time) -> Time {
+        let rto = self.feedback.round_trip().rto();
+        let sent = self.outstanding.sent_at(self.outstanding.una()).unwrap_or(now);
+        (sent + rto).max(now + self.timer.tick())
     }
 
     /// Returns the expiry time of the RTO of the first segment.
