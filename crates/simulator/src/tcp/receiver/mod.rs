@@ -208,7 +208,7 @@ impl Receiver {
         let first = segment <= self.last_ack;
         self.echo = select_unpredictable(first, packet.stamp, self.echo);
         self.echoed_at = select_unpredictable(first, packet.at, self.echoed_at);
-        let mut at_once = self.ecn && self.note_congestion(packet);
+        let mut at_once = self.ecn && (self.note_congestion(packet) | self.answers_cwr(packet));
         if (segment != self.next || !self.out_of_order.is_empty()) && self.counts_marks() {
             self.note_whether_twice(segment);
         }

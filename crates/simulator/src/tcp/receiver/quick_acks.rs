@@ -50,7 +50,7 @@ impl Receiver {
     fn note_mark_or_retransmit(&mut self, packet: &Packet, most: u32) {
         let capable = packet.has(flags::ECT) || packet.has(flags::CE);
         let news = if capable {
-            packet.has(flags::CE) && !self.echo_congestion
+            packet.has(flags::CE) && (!self.echo_congestion || packet.has(flags::CWR))
         } else {
             self.capable_seen
         };
@@ -58,6 +58,17 @@ impl Receiver {
             self.quick = self.quick.max(SEGMENTS_PER_ACK.min(most));
         }
         self.capable_seen |= capable;
+    }
+
+    /// Whether CWR asks for an immediate ACK, since the sender's window may be a single segment (Linux since 4.18:
+    /// `tcp_ecn_accept_cwr`).
+    #[inline]
+    pub(super) fn answers_cwr(&self, packet: &Packet) -> bool {
+        packet.has(flags::CWR)
+            && self.counted.is_none()
+            && self.delaying.as_deref().is_some_and(|Delaying { plan, .. }| {
+                plan.quick_acks_again && !plan.quick_acks_out_of_order
+            })
     }
 
     /// Whether the segment is out of order or, with ECN, not ECN-capable and thus a retransmission (Linux before 4.18:

@@ -89,6 +89,33 @@ fn with_ecn_a_segment_that_is_not_capable_is_a_retransmission_and_grants_quick_a
     assert!(!quick_after(flags::ECT | flags::CE, true));
 }
 
+#[test]
+fn a_segment_with_cwr_is_acknowledged_at_once() {
+    let replies = |out_of_order: bool, second: u32| {
+        let mut plan = crate::tcp::tests::classic();
+        plan.ecn = true;
+        plan.delayed_ack = OrOff::On(Span::from_millis(40));
+        plan.quick_acks = 16;
+        plan.quick_acks_again = true;
+        plan.quick_acks_out_of_order = out_of_order;
+        let mut rx = Receiver::new(&plan, true, SIZES);
+        rx.on_request(&segment(0));
+        for n in 0..16 {
+            rx.on_segment(&Packet { flags: flags::ECT | flags::CE, ..segment(n) });
+            rx.on_ack_sent();
+        }
+        [flags::CWR | second, 0, 0].map(|flags| {
+            let number = rx.next;
+            let reply = rx.on_segment(&Packet { flags: flags::ECT | flags, ..segment(number) });
+            rx.on_ack_sent();
+            reply == Reply::Now
+        })
+    };
+    assert_eq!(replies(false, 0), [true, false, false]);
+    assert_eq!(replies(true, 0), [false; 3], "since 4.18");
+    assert_eq!(replies(false, flags::CE), [true, true, false], "a new mark grants two quick ACKs");
+}
+
 /// RFC 7323, section 4.3: the SYN has a timestamp, too.
 #[test]
 fn before_anything_is_in_order_the_timestamp_of_the_handshake_is_echoed() {
