@@ -37,8 +37,6 @@ const LATEST: Duration = Duration::from_secs(2);
 const LOOKS: usize = 8;
 /// Below the largest packet a token bucket would never send.
 const LEAST_BURST: u32 = 1_600;
-/// What a shaper that was woken late may make up for, bytes or nanoseconds at its rate, whichever is more.
-const MADE_UP: (u64, u64) = (100, 10_000);
 
 /// A qdisc, and the packets in it.
 pub struct KernelQueue {
@@ -237,50 +235,23 @@ impl AsFd for KernelQueue {
     }
 }
 
-/// When a qdisc lets packets go. CAKE's shaper and HTB send one and then count the time that it takes
-/// (`cake_advance_shaper`, `htb_charge_class`). TBF takes one from the qdisc below and keeps it until its bucket has been
-/// filled for it (`tbf_dequeue`).
+/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
+/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
 fn release(qdisc: &KernelQdisc) -> Release {
-    match shaper(qdisc) {
-        Shaper::Own if qdisc.kind == "cake" => Release::Begin,
-        Shaper::Htb => Release::Begin,
-        Shaper::Own | Shaper::Tbf => Release::End,
-    }
+    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
 }
 
-/// What gives a qdisc the link's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shaper {
-    /// The qdisc itself.
-    Own,
-    /// HTB takes a packet from the qdisc below when the one before has been sent, as a device does.
-    Htb,
-    /// TBF takes the next packet as soon as one has left, and lets the first after a pause go at once. It asks a qdisc that
-    /// is empty, or not ready, for packets, which HTB does not: RED and CHOKe must hear of that to lower their average.
-    Tbf,
-}
-
-fn shaper(qdisc: &KernelQdisc) -> Shaper {
-    match qdisc.kind {
-        "cake" | "tbf" => Shaper::Own,
-        "red" | "choke" | "fq" | "netem" => Shaper::Tbf,
-        _ => Shaper::Htb,
-    }
-}
-
-/// What `tc` is called with.
+/// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
 fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
-    let bps = link.rate.as_bps();
-    let rate = format!("{bps}bit");
+    let rate = format!("{}bit", link.rate.as_bps());
     let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);
-    let made_up = MADE_UP.0.max(u64::from(bps) / 8 * MADE_UP.1 / 1_000_000_000);
-    let words = |what: &str, first: &str| -> Vec<String> {
-        format!("{what} add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
+    let words = |first: &str| -> Vec<String> {
+        format!("qdisc add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
     };
-    let own = |first: String| [words("qdisc", &first), qdisc.words()].concat();
-    match (shaper(qdisc), kind) {
-        (Shaper::Own, "cake") => vec![own(format!("root cake bandwidth {rate}"))],
-        (Shaper::Own, _) => {
+    let own = |first: String| [words(&first), qdisc.words()].concat();
+    match kind {
+        "cake" => vec![own(format!("root cake bandwidth {rate}"))],
+        "tbf" => {
             let burst = if qdisc.sets("burst") { String::new() } else { format!(" burst {burst}") };
             let limited = qdisc.sets("limit") || qdisc.sets("latency");
             let limit = match link.buffer {
@@ -292,22 +263,9 @@ fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> 
             };
             vec![own(format!("root tbf rate {rate}{burst}{limit}"))]
         }
-        (Shaper::Tbf, _) => vec![
-            words(
-                "qdisc",
-                &format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000"),
-            ),
+        _ => vec![
+            words(&format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000")),
             own(format!("parent 1: {kind}")),
-        ],
-        (Shaper::Htb, _) => vec![
-            words("qdisc", "root handle 1: htb default 1"),
-            words(
-                "class",
-                &format!(
-                    "parent 1: classid 1:1 htb rate {rate} burst {made_up} cburst {made_up} quantum {burst}"
-                ),
-            ),
-            own(format!("parent 1:1 {kind}")),
         ],
     }
 }
@@ -369,9 +327,8 @@ mod tests {
         assert_eq!(
             called("{ kind = \"pie\", target = \"20ms\" }"),
             [
-                "qdisc add dev tidegate0 root handle 1: htb default 1",
-                "class add dev tidegate0 parent 1: classid 1:1 htb rate 2000000bit burst 100 cburst 100 quantum 1600",
-                "qdisc add dev tidegate0 parent 1:1 pie target 20ms"
+                "qdisc add dev tidegate0 root handle 1: tbf rate 2000000bit burst 1600 limit 100000000",
+                "qdisc add dev tidegate0 parent 1: pie target 20ms"
             ]
         );
         assert_eq!(
