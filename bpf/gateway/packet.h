@@ -27,6 +27,8 @@ enum tg_reason {
 	TG_NOT_IP,
 	TG_NOT_UNDERSTOOD,
 	TG_NOT_READY,		/* no settings, or no room for the customer */
+	TG_LIMITED,		/* beyond the customer's ceiling */
+	TG_WOULD_LIMIT,
 	TG_REASONS,
 };
 

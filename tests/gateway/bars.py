@@ -14,7 +14,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.box import Box, Duel, lacking
+from gateway.box import Box, lacking
+from gateway.traffic import Contest
 
 WARM_UP = 4
 FAIR = 1.6
@@ -79,7 +80,7 @@ def duels(rates: list[float], seconds: int) -> Iterator[Row]:
 
 def one(
     mode: str, mbps: float, family: str, bridge: bool, download: bool, seconds: int
-) -> tuple[Duel, dict[str, Any] | None]:
+) -> tuple[Contest, dict[str, Any] | None]:
     """A duel with the gateway or, in mode `none`, without; a status from its last seconds."""
     with Box(bridge=bridge) as box:
         box.shape("c0" if download else "u0", mbps)

@@ -9,21 +9,21 @@ and for downloads at c0, where the gateway's programs are.
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from gateway.traffic import Contest, Stream, contest
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("TIDEGATE_GATEWAY", ROOT / ".venv/bin/tidegate-gateway"))
 CUSTOMERS = {"heavy": 2, "light": 3}
 SERVER = {"ipv4": "10.2.0.9", "ipv6": "fd02::9"}
-PORTS = {"heavy": 5301, "light": 5302}
 
 
 def lacking() -> list[str]:
@@ -48,27 +48,6 @@ def _has_token_bucket() -> bool:
     except subprocess.CalledProcessError:
         return False
     return True
-
-
-@dataclass
-class Duel:
-    """What each customer received, second by second, in Mb/s."""
-
-    rates: dict[str, list[float]]
-
-    def ratio(self, start: float, end: float) -> float:
-        """Throughput of the heavy customer over that of the light one, between two seconds."""
-        heavy, light = (self.mean(name, start, end) for name in ("heavy", "light"))
-        return heavy / max(light, 1e-6)
-
-    def mean(self, name: str, start: float, end: float) -> float:
-        """Mean throughput between two seconds, in Mb/s."""
-        rates = self.rates[name][int(start) : int(end)]
-        return sum(rates) / max(len(rates), 1)
-
-    def used(self, start: float, end: float) -> float:
-        """Mean throughput of both, in Mb/s."""
-        return sum(self.mean(name, start, end) for name in self.rates)
 
 
 @dataclass
@@ -147,21 +126,29 @@ class Box:
 
     def gateway(self, *words: str) -> str:
         """Run the gateway's command to its end."""
-        return self.inside("g", PROGRAM, *words, "--pins", str(self._folder / "bpf/tidegate"))
+        return self.inside("g", PROGRAM, *words, *self.pins)
+
+    @property
+    def pins(self) -> list[str]:
+        """Words that keep the gateway's files in the box."""
+        state = f'state_folder="{self._folder}/state"'
+        return ["--pins", str(self._folder / "bpf/tidegate"), "--set", state]
 
     @contextmanager
     def control_loop(self, mode: str, *words: str) -> Iterator[subprocess.Popen[str]]:
         """A control loop for as long as the context lasts; everything is removed after it."""
         command = self.command("g", PROGRAM, mode, "c0", "--uplink", "u0", *words)
-        pins = ["--pins", str(self._folder / "bpf/tidegate")]
         with subprocess.Popen(
-            [*command, *pins], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [*command, *self.pins], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:
             try:
-                line = process.stderr.readline() if process.stderr else ""
-                if not line.startswith(mode):
-                    process.kill()
-                    raise RuntimeError(line + (process.stderr.read() if process.stderr else ""))
+                assert process.stderr
+                lines = []
+                while not (line := process.stderr.readline()).startswith(mode):
+                    lines.append(line)
+                    if not line:
+                        process.kill()
+                        raise RuntimeError("".join(lines))
                 yield process
             finally:
                 self.gateway("off")
@@ -182,7 +169,7 @@ class Box:
 
     def gateway_code(self, *words: str) -> tuple[int, str]:
         """Run the gateway's command; returns exit code and output."""
-        command = self.command("g", PROGRAM, *words, "--pins", self._folder / "bpf/tidegate")
+        command = self.command("g", PROGRAM, *words, *self.pins)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
@@ -224,56 +211,45 @@ class Box:
             time.sleep(0.05)
         raise RuntimeError("iperf3 does not listen")
 
-    @contextmanager
     def duel(
         self, seconds: int, *, family: str = "ipv4", download: bool = False, flows: int = 10
-    ) -> Iterator[Duel]:
-        """So many CUBIC flows of the heavy customer against one of the light one.
+    ) -> AbstractContextManager[Contest]:
+        """So many CUBIC flows of the heavy customer against one of the light one."""
+        streams = {
+            name: Stream(self.address(name, family), flows if name == "heavy" else 1)
+            for name in CUSTOMERS
+        }
+        return self.contest(streams, seconds, family=family, download=download)
 
-        They begin with the context, and are done at its end.
-        """
-        result = Duel({})
-        with ExitStack() as stack:
-            receivers = {}
-            for customer, port in PORTS.items():
-                server = self.command("s", "iperf3", "-s", "-1", "-J", "-p", str(port))
-                receivers[customer] = stack.enter_context(_process(server))
-            self.await_listeners("s", list(PORTS.values()))
-            for customer, port in PORTS.items():
-                client = self.command(
-                    "c", "iperf3", "-J", "-c", SERVER[family], "-p", str(port),
-                    "-B", self.address(customer, family), "-t", str(seconds), "-C", "cubic",
-                    "-P", str(flows if customer == "heavy" else 1), *(["-R"] if download else []),
-                )  # fmt: skip
-                process = stack.enter_context(_process(client))
-                if download:
-                    receivers[customer] = process
-            yield result
-            for customer, process in receivers.items():
-                output, _ = process.communicate(timeout=seconds + 60)
-                report = json.loads(output)
-                result.rates[customer] = [
-                    part["sum"]["bits_per_second"] / 1e6 for part in report["intervals"]
-                ]
+    def contest(
+        self,
+        streams: dict[str, Stream],
+        seconds: int,
+        *,
+        family: str = "ipv4",
+        download: bool = False,
+    ) -> AbstractContextManager[Contest]:
+        """These streams beside each other: see `traffic.contest`."""
+        return contest(self, streams, seconds, SERVER[family], download=download)
+
+    def add_customers(self, count: int) -> list[str]:
+        """Give the customers' host more IPv4 addresses; returns them."""
+        addresses = [f"10.1.0.{20 + number}" for number in range(count)]
+        for address in addresses:
+            width = "/8" if self.bridge else "/24"
+            self.inside("c", "ip", "addr", "add", address + width, "dev", "c1")
+        return addresses
+
+    def file(self, name: str, text: str) -> Path:
+        """Write a file that goes with the box."""
+        path = self._folder / name
+        path.write_text(text)
+        return path
 
 
 def _object(text: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(text)
     return value
-
-
-@contextmanager
-def _process(words: list[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                time.sleep(0.1)
-                process.kill()
 
 
 def _unmount(folder: Path) -> None:

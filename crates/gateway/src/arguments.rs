@@ -18,6 +18,7 @@ Commands:
   observe [DEV] --uplink DEV   count only: who is active, who would lose what; touches no packet
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
   status                       what happens now
+  reload                       take the customer file anew, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
   init                         print a file of settings with all defaults
@@ -31,6 +32,8 @@ Options:
   --set KEY=VALUE    override a key of the file, e.g. --set abc.gamma=2.0; may be repeated
   --format FORMAT    text or json [default: text]
   --every SECONDS    time between two reports, and that status looks at [default: 1]
+  --dry-run          reload says what would change, and changes nothing
+  --yes              reload changes more than 20 % of the customers
   --total            status counts packets since the programs were attached
   --pins FOLDER      folder in a bpffs [default: /sys/fs/bpf/tidegate]
   --attach HOW       tcx or clsact [default: the best that the kernel has]
@@ -40,11 +43,12 @@ Examples:
   tidegate-gateway observe eth1 --uplink eth0
   tidegate-gateway enforce
   tidegate-gateway status --format json
+  tidegate-gateway reload --dry-run
   tidegate-gateway init > /etc/tidegate/gateway.toml
   tidegate-gateway check --settings /etc/tidegate/gateway.toml
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 error in the file of settings, 77 a right or something of the
-kernel is missing.
+Exit codes: 0 done, 1 failed, 2 usage, 3 error in the settings or the customer file, 77 a right or
+something of the kernel is missing.
 ";
 
 /// What to do.
@@ -56,6 +60,8 @@ pub enum Command {
     Enforce,
     /// Report.
     Status,
+    /// Take the customer file anew.
+    Reload,
     /// Remove everything.
     Off,
     /// Look for what stands in the way.
@@ -90,6 +96,10 @@ pub struct Arguments {
     pub format: Format,
     /// Time between two reports.
     pub every: Duration,
+    /// A reload changes nothing.
+    pub dry_run: bool,
+    /// A reload may change much.
+    pub yes: bool,
     /// Packets are counted from the beginning.
     pub total: bool,
     /// Folder of pins.
@@ -118,6 +128,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         overrides: Vec::new(),
         format: Format::Text,
         every: Duration::from_secs(1),
+        dry_run: false,
+        yes: false,
         total: false,
         pins: PathBuf::from("/sys/fs/bpf/tidegate"),
         attach: None,
@@ -161,6 +173,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                 }
                 read.every = Duration::from_secs_f64(seconds);
             }
+            Long("dry-run") => read.dry_run = true,
+            Long("yes") => read.yes = true,
             Long("total") => read.total = true,
             Long("pins") => read.pins = parser.value()?.into(),
             Long("attach") => {
@@ -176,6 +190,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "observe" => Command::Observe,
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
+                    "reload" => Command::Reload,
                     "off" => Command::Off,
                     "check" => Command::Check,
                     "init" => Command::Init,
@@ -221,6 +236,7 @@ mod tests {
             ("enforce", Command::Enforce),
             ("off", Command::Off),
             ("status --format json", Command::Status),
+            ("reload --dry-run", Command::Reload),
             ("init", Command::Init),
             ("check eth1", Command::Check),
             ("--help", Command::Help),

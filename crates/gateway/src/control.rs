@@ -4,9 +4,6 @@
 //! everything passes until a loop is there again, which adopts what is pinned.
 
 use std::io::{self, IsTerminal, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::thread;
 use std::time::Duration;
 
@@ -15,10 +12,15 @@ use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::arguments::Format;
 use crate::error::Error;
-use crate::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word};
+use crate::lock::{LOOP, Lock};
+use crate::maps::{
+    Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
+};
 use crate::netlink::{Device, Netlink};
 use crate::prefix::Prefix;
 use crate::programs::{self, Attachment};
+use crate::register::Saved;
+use crate::reload;
 use crate::report::{Report, Snapshot};
 use crate::settings::{Ect1, Settings, SignalParams, UPDATE_INTERVAL};
 use crate::signal::{OwnQueue, Reading, State};
@@ -29,8 +31,6 @@ pub const DEADLINE_NS: u64 = 500_000_000;
 const HOUSEKEEPING_NS: u64 = 1_000_000_000;
 /// p′ of an ended loop that is older than this says nothing.
 const RESUME_NS: u64 = 10_000_000_000;
-/// So long an ending loop is waited for.
-const ENDING: Duration = Duration::from_secs(2);
 
 /// Only counting, or dropping and marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,59 +57,6 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// That there is one loop for a folder of pins, in a network namespace. Ends with the process, however that ends.
-#[derive(Debug)]
-pub struct Lock(#[allow(dead_code)] UnixListener);
-
-fn lock_address(pins: &Pins) -> io::Result<SocketAddr> {
-    let name = [b"tidegate-gateway:", pins.folder().as_os_str().as_bytes()].concat();
-    SocketAddr::from_abstract_name(name)
-}
-
-impl Lock {
-    /// `None` if another process has it.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn take(pins: &Pins) -> Result<Option<Lock>, Error> {
-        let bound = lock_address(pins).and_then(|address| UnixListener::bind_addr(&address));
-        match bound {
-            Ok(listener) => Ok(Some(Lock(listener))),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
-            Err(error) => Err(Error::of("the lock", &error)),
-        }
-    }
-
-    /// Whether a process has it.
-    pub fn is_taken(pins: &Pins) -> bool {
-        lock_address(pins).is_ok_and(|address| UnixStream::connect_addr(&address).is_ok())
-    }
-}
-
-/// Switches a loop that runs to another mode. Returns false if none runs.
-///
-/// # Errors
-/// If the loop that runs has another interface than these, or the kernel refuses.
-pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Error> {
-    if !Lock::is_taken(pins) {
-        return Ok(false);
-    }
-    let Some(mut maps) = Maps::open(pins)? else { return Ok(false) };
-    let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
-    let words = maps.settings();
-    for (name, place) in [(&settings.interface, word::INTERFACE), (&settings.uplink, word::UPLINK)]
-    {
-        let Some(name) = name else { continue };
-        if u64::from(device(&mut netlink, name)?.index) != words[place] {
-            return Err(Error::Failed(format!(
-                "a gateway with other interfaces than {name} runs; first: tidegate-gateway off"
-            )));
-        }
-    }
-    maps.set_word(word::ENFORCE, u64::from(mode == Mode::Enforce))?;
-    Ok(true)
-}
-
 /// A device that has to be there.
 ///
 /// # Errors
@@ -117,6 +64,17 @@ pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Erro
 pub fn device(netlink: &mut Netlink, name: &str) -> Result<Device, Error> {
     let found = netlink.device(name).map_err(|error| Error::of(name, &error))?;
     found.ok_or_else(|| Error::Failed(format!("{name}: there is no such interface")))
+}
+
+/// Name of the device of this number.
+///
+/// # Errors
+/// If there is none.
+pub fn device_name(index: u32) -> Result<String, Error> {
+    let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
+    let found = netlink.device_at(index).map_err(|error| Error::of("netlink", &error))?;
+    let gone = || Error::Failed("the interface of the customers is gone".to_owned());
+    found.map(|device| device.name).ok_or_else(gone)
 }
 
 /// What a loop is told.
@@ -174,6 +132,9 @@ struct Control {
     maps: Maps,
     sources: Vec<Source>,
     exempt: Vec<Prefix>,
+    sizes: Sizes,
+    /// Of the maps that are open.
+    generation: u64,
     is_attached: bool,
     housekeeping_ns: u64,
     report_ns: u64,
@@ -197,11 +158,13 @@ impl Control {
             return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
         }
         programs::make_folder(pins)?;
-        let Some(lock) = Lock::take(pins)? else {
+        let Some(lock) = Lock::take(LOOP, pins)? else {
             return Err(Error::Failed("another gateway runs here".to_owned()));
         };
-        let max_customers = settings.max_customers.0;
-        let misfits = pins.remove_misfits(max_customers);
+        let beginning = reload::begin(settings, pins)?;
+        let sizes = beginning.sizes;
+        let saved = Saved::take(pins, sizes)?;
+        let misfits = pins.remove_misfits(sizes);
         if !misfits.is_empty() {
             eprintln!(
                 "begun anew, since the layout or the size has changed: {}",
@@ -212,11 +175,12 @@ impl Control {
         if before.is_some_and(|words| words[word::INTERFACE] != u64::from(at.index)) {
             programs::detach(pins, None, None)?;
         }
-        let mut object = programs::load(pins, max_customers)?;
+        let mut object = programs::load(pins, sizes)?;
         let mut maps = Maps::open(pins)?.expect("they were just loaded");
-        let [prefixes, exempt] = settings.prefixes();
-        maps.set_prefixes(&prefixes)?;
-        let words = words(&options, &at, &towards, before);
+        beginning.install(settings, saved, &mut maps)?;
+        let mut words = words(&options, &at, &towards, before);
+        words[word::HAS_FILE] = u64::from(maps.addresses.keys().next().is_some());
+        words[word::HAS_PREFIXES] = u64::from(maps.prefixes.keys().next().is_some());
         let resumed = |direction| resumed_base(&maps, direction, now_ns());
         let sources = Direction::ALL.into_iter().filter_map(|direction| {
             let (params, device) = match direction {
@@ -240,7 +204,9 @@ impl Control {
             netlink,
             maps,
             sources,
-            exempt,
+            exempt: Vec::new(),
+            sizes,
+            generation: words[word::GENERATION],
             is_attached: true,
             housekeeping_ns: 0,
             report_ns: 0,
@@ -279,6 +245,13 @@ impl Control {
             eprintln!("ended by `off`");
             return Ok(false);
         }
+        let generation = self.maps.settings()[word::GENERATION];
+        if generation != self.generation
+            && let Some(maps) = Maps::open(&self.options.pins)?
+        {
+            // A reload has replaced maps by larger ones.
+            (self.maps, self.generation) = (maps, generation);
+        }
         if now >= self.housekeeping_ns {
             self.housekeeping_ns = now + HOUSEKEEPING_NS;
             self.look_at_devices()?;
@@ -286,6 +259,11 @@ impl Control {
         }
         for place in 0..self.sources.len() {
             self.update(place)?;
+        }
+        for direction in Direction::ALL {
+            let mut words = self.maps.signal(direction);
+            words[signal_word::ALIVE] = now + DEADLINE_NS;
+            self.maps.set_signal(direction, words)?;
         }
         if now >= self.report_ns {
             self.report_ns = now + self.options.report_every.as_nanos() as u64;
@@ -361,8 +339,7 @@ impl Control {
         if let Some(index) = index(&at)
             && (is_back || index != words[word::INTERFACE])
         {
-            let mut object =
-                programs::load(&self.options.pins, self.options.settings.max_customers.0)?;
+            let mut object = programs::load(&self.options.pins, self.sizes)?;
             self.attach(&mut object)?;
             self.maps.set_word(word::INTERFACE, index)?;
             self.redirect(Direction::Download, index as u32);
@@ -399,7 +376,7 @@ impl Control {
         if let Some(before) = self.snapshot.replace(snapshot) {
             let after = self.snapshot.as_ref().expect("it was just taken");
             let names = [self.interface.clone(), self.uplink.clone()];
-            let report = Report::between(&before, after, names, true);
+            let report = Report::between(&self.maps, &before, after, names, true);
             let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
             // The reader may be gone; the loop goes on.
             let _ = match self.options.format {
@@ -438,11 +415,13 @@ fn words(
     words[word::COUPLING] = settings.log2_coupling_q24();
     // As the bytes lie in memory.
     words[word::IPV6_MASK] = mask.to_be();
-    words[word::HAS_PREFIXES] = u64::from(!settings.prefixes()[0].is_empty());
+    words[word::BURST] = settings.meter.burst_allowance.get().min(1 << 24);
+    words[word::CEILING_BURST] = settings.ceiling_burst.as_nanos();
     // The box's own addresses, at least.
     words[word::HAS_EXEMPT] = 1;
     words[word::INTERFACE] = at.index.into();
     words[word::UPLINK] = towards.index.into();
+    words[word::GENERATION] = before.map_or(0, |before| before[word::GENERATION]);
     words[word::OWN_CLSACT] = before.map_or(0, |before| before[word::OWN_CLSACT]);
     words
 }
@@ -455,40 +434,4 @@ fn resumed_base(maps: &Maps, direction: Direction, now: u64) -> f64 {
         true => words[signal_word::BASE] as f64 / (1u64 << 32) as f64,
         false => 0.0,
     }
-}
-
-/// Removes everything. Returns false if there was nothing.
-///
-/// # Errors
-/// If the kernel refuses.
-pub fn off(pins: &Pins) -> Result<bool, Error> {
-    let runs = Lock::is_taken(pins);
-    let maps = match Maps::open(pins) {
-        Ok(maps) => maps,
-        // Maps of another version cannot be opened, and go all the same.
-        Err(Error::Failed(_)) => None,
-        Err(error) => return Err(error),
-    };
-    let has_programs = programs::PROGRAMS.iter().any(|(name, _)| pins.path(name).exists());
-    if maps.is_none() && !has_programs && !runs {
-        return Ok(false);
-    }
-    let mut device = None;
-    let mut maps = maps;
-    if let Some(maps) = &mut maps {
-        let index = maps.settings()[word::INTERFACE];
-        device = Netlink::open()
-            .and_then(|mut netlink| netlink.device_at(index as u32))
-            .map_err(|error| Error::of("netlink", &error))?;
-        maps.set_word(word::READY, 0)?;
-    }
-    programs::detach(pins, maps.as_ref(), device.as_ref())?;
-    let mut waited = Duration::ZERO;
-    let step = Duration::from_millis(10);
-    while Lock::is_taken(pins) && waited < ENDING {
-        thread::sleep(step);
-        waited += step;
-    }
-    pins.remove_all();
-    Ok(true)
 }

@@ -15,11 +15,17 @@
 pub mod arguments;
 pub mod check;
 pub mod control;
+pub mod customer;
+pub mod customer_file;
 pub mod error;
+pub mod lock;
 pub mod maps;
 pub mod netlink;
 pub mod prefix;
 pub mod programs;
+pub mod register;
+pub mod reload;
 pub mod report;
 pub mod settings;
 pub mod signal;
+pub mod switching;

@@ -14,7 +14,7 @@ use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader};
 
 use crate::error::Error;
-use crate::maps::{Maps, Pins, word};
+use crate::maps::{Maps, Pins, Sizes, word};
 use crate::netlink::{Device, Netlink};
 
 /// The data plane, compiled; empty without clang.
@@ -98,13 +98,18 @@ fn is_bpffs(folder: &Path) -> bool {
 ///
 /// # Errors
 /// If the kernel refuses, or the programs are missing.
-pub fn load(pins: &Pins, max_customers: u32) -> Result<Ebpf, Error> {
+pub fn load(pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
     if OBJECT.is_empty() {
         let advice = "compiled without clang; on Debian: apt-get install clang, then compile again";
         return Err(Error::Lacks(format!("the gateway's programs: {advice}")));
     }
     let mut loader = EbpfLoader::new();
-    loader.map_max_entries("customers", max_customers);
+    for name in Pins::maps() {
+        // Maps that grow may be larger already.
+        if let Some(entries) = sizes.of(name) {
+            loader.map_max_entries(name, pins.entries(name).unwrap_or(entries));
+        }
+    }
     let paths: Vec<_> = Pins::maps().map(|name| (name, pins.path(name))).collect();
     for (name, path) in &paths {
         loader.map_pin_path(name, path.clone());

@@ -8,15 +8,24 @@ use serde_json::{Value as Json, json};
 use tidegate_mechanisms::fixed_point::{NEVER_Q24, ONE_Q24};
 
 use crate::control::Mode;
+use crate::customer::Customer;
 use crate::maps::{
-    Count, Customer, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word,
-    word,
+    Count, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word,
 };
 use crate::prefix::unmapped;
 use crate::signal::State;
 
 /// Customers in a report.
 const MOST_LISTED: usize = 20;
+
+/// Which customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Who {
+    /// One of the file, by its slot.
+    Listed(u32),
+    /// One that is learned, by its address.
+    Learned([u8; 16]),
+}
 
 /// The maps at a time.
 #[derive(Clone, Debug)]
@@ -26,7 +35,7 @@ pub struct Snapshot {
     signals: [[u64; SIGNAL_WORDS]; 2],
     averages: [f64; 2],
     counts: [[Count; REASONS.len()]; 2],
-    customers: HashMap<[u8; 16], Customer>,
+    customers: HashMap<Who, Customer>,
 }
 
 impl Snapshot {
@@ -38,7 +47,15 @@ impl Snapshot {
             signals: Direction::ALL.map(|direction| maps.signal(direction)),
             averages: Direction::ALL.map(|direction| maps.average_activity(direction)),
             counts: Direction::ALL.map(|direction| maps.counts(direction)),
-            customers: maps.customers().into_iter().collect(),
+            customers: maps
+                .listed()
+                .map(|(slot, customer)| (Who::Listed(slot), customer))
+                .chain(
+                    maps.customers()
+                        .into_iter()
+                        .map(|(address, customer)| (Who::Learned(address), customer)),
+                )
+                .collect(),
         }
     }
 }
@@ -67,6 +84,7 @@ struct Got {
     rate_bps: f64,
     lost_share: f64,
     marked_share: f64,
+    limited_share: f64,
 }
 
 /// Between two snapshots.
@@ -80,13 +98,16 @@ pub struct Report {
     signals: [Signal; 2],
     verdicts: [[Count; REASONS.len()]; 2],
     known: usize,
-    /// Those that were active, by what they got.
+    /// Those that were active.
+    active: usize,
+    /// Those that got most.
     customers: Vec<(String, [Got; 2])>,
 }
 
 impl Report {
-    /// From two snapshots; `names` are those of the customers' interface and of the uplink.
+    /// From two snapshots; `maps` have the names of customers, and `names` are those of the customers' interface and of the uplink.
     pub fn between(
+        maps: &Maps,
         before: &Snapshot,
         after: &Snapshot,
         names: [String; 2],
@@ -98,15 +119,17 @@ impl Report {
         let mut customers: Vec<_> = after
             .customers
             .iter()
-            .filter_map(|(address, now)| {
-                let then = before.customers.get(address).copied().unwrap_or_default();
+            .filter_map(|(who, now)| {
+                let then = before.customers.get(who).copied().unwrap_or_default();
                 let got = [0, 1].map(|direction| got(&then, now, direction, seconds));
                 let is_active = got.iter().any(|got| got.rate_bps > 0.0);
-                is_active.then_some((address, got))
+                is_active.then_some((*who, got))
             })
             .collect();
         let sum = |got: &[Got; 2]| (got[0].rate_bps + got[1].rate_bps) as u64;
-        customers.sort_by_key(|(address, got)| (Reverse(sum(got)), **address));
+        customers.sort_by_key(|(who, got)| (Reverse(sum(got)), *who));
+        let active = customers.len();
+        customers.truncate(MOST_LISTED);
         let verdicts = [0, 1].map(|direction| {
             std::array::from_fn(|reason| {
                 let (then, now) =
@@ -128,9 +151,13 @@ impl Report {
             signals,
             verdicts,
             known: after.customers.len(),
+            active,
             customers: customers
                 .into_iter()
-                .map(|(address, got)| (unmapped(*address).to_string(), got))
+                .map(|(who, got)| match who {
+                    Who::Listed(slot) => (maps.name(slot), got),
+                    Who::Learned(address) => (unmapped(address).to_string(), got),
+                })
                 .collect(),
         }
     }
@@ -159,7 +186,7 @@ impl Report {
             });
             (direction.word().to_owned(), value)
         });
-        let customers = self.customers.iter().take(MOST_LISTED).map(|(name, got)| {
+        let customers = self.customers.iter().map(|(name, got)| {
             let mut customer = json!({ "customer": name });
             for direction in Direction::ALL {
                 let got = got[direction as usize];
@@ -167,6 +194,7 @@ impl Report {
                     "rate_bps": got.rate_bps,
                     "lost": got.lost_share,
                     "marked": got.marked_share,
+                    "limited": got.limited_share,
                 });
             }
             customer
@@ -178,7 +206,7 @@ impl Report {
             "uplink": self.uplink,
             "seconds": self.seconds,
             "customers_known": self.known,
-            "customers_active": self.customers.len(),
+            "customers_active": self.active,
             "customers": customers.collect::<Vec<_>>(),
         });
         for (word, value) in directions {
@@ -217,7 +245,7 @@ impl Report {
                 (state, _) => writeln!(text, "{}: everything passes", state.text())?,
             }
         }
-        let (would, active) = (self.mode == Some(Mode::Observe), self.customers.len());
+        let (would, active) = (self.mode == Some(Mode::Observe), self.active);
         writeln!(text, "customers {active} active, {} known\n", self.known)?;
         if active > 0 {
             let lost = if would { "would lose" } else { "lost" };
@@ -230,15 +258,15 @@ impl Report {
                 "down [Mb/s]",
                 format!("{lost} [%]")
             )?;
-            for (name, got) in self.customers.iter().take(MOST_LISTED) {
+            for (name, got) in &self.customers {
                 let [up, down] = got;
                 writeln!(
                     text,
                     "  {name:<40} {:>11.3} {:>12.2} {:>11.3} {:>12.2}",
                     up.rate_bps / 1e6,
-                    up.lost_share * 100.0,
+                    (up.lost_share + up.limited_share) * 100.0,
                     down.rate_bps / 1e6,
-                    down.lost_share * 100.0,
+                    (down.lost_share + down.limited_share) * 100.0,
                 )?;
             }
             if active > MOST_LISTED {
@@ -277,11 +305,12 @@ fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
 
 fn got(then: &Customer, now: &Customer, direction: usize, seconds: f64) -> Got {
     let (then, now) = (&then.usage[direction], &now.usage[direction]);
-    let since = |now: u64, then: u64| now.saturating_sub(then) as f64;
+    let since = |now: u32, then: u32| f64::from(now.wrapping_sub(then));
     let packets = since(now.packets, then.packets).max(1.0);
     Got {
-        rate_bps: since(now.bytes, then.bytes) * 8.0 / seconds,
+        rate_bps: now.bytes.saturating_sub(then.bytes) as f64 * 8.0 / seconds,
         lost_share: since(now.dropped, then.dropped) / packets,
         marked_share: since(now.marked, then.marked) / packets,
+        limited_share: since(now.limited, then.limited) / packets,
     }
 }

@@ -28,9 +28,15 @@ parameters! {
         pub interface: Option<String>,
         /// Interface towards the bottleneck, whose queue is read.
         pub uplink: Option<String>,
-        /// Prefixes of addresses that are customers', between commas. Without any, each address at the
-        /// customers' interface is a customer's.
+        /// Prefixes of addresses that are customers', between commas: each address is a customer. Without any and
+        /// without a customer file, each address at the customers' interface is a customer.
         pub customers: String = "",
+        /// CSV file of customers with the columns id, addresses, reference_rate and ceiling.
+        pub customer_file: Option<String>,
+        /// Depth of the token bucket of a ceiling, as the time in which it fills.
+        pub ceiling_burst: Span = "250 ms",
+        /// Folder in which the last good customer file is kept.
+        pub state_folder: String = "/var/lib/tidegate",
         /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
         /// box's own addresses are among them.
         pub exempt: String = "",
@@ -119,6 +125,9 @@ fn errors(settings: &Settings) -> Vec<ParameterError> {
     if rate < LEAST_RATE || rate > MOST_RATE {
         errors.push(("meter", "reference_rate is from 1 kb/s to 1 Gb/s".to_owned()));
     }
+    if settings.ceiling_burst < LEAST_INERTIA || settings.ceiling_burst > MOST_INERTIA {
+        errors.push(("ceiling_burst", "is from 1 ms to 60 s".to_owned()));
+    }
     let inertia = settings.meter.inertia;
     if inertia < LEAST_INERTIA || inertia > MOST_INERTIA {
         errors.push(("meter", "inertia is from 1 ms to 60 s".to_owned()));
@@ -145,14 +154,19 @@ impl Settings {
 
     /// The meter's numbers.
     pub fn fixed_meter(&self) -> FixedMeter {
+        FixedMeter::new(&self.meter_params())
+    }
+
+    /// The meter's parameters, of customers without a reference rate of their own.
+    pub fn meter_params(&self) -> ActivityMeterParams {
         let Nested(MeterParams { reference_rate, inertia, burst_allowance }) = self.meter.clone();
-        FixedMeter::new(&ActivityMeterParams {
+        ActivityMeterParams {
             reference_rate,
             inertia,
             burst_allowance,
             granularity: None,
             meters: Whole(1),
-        })
+        }
     }
 
     /// The differentiation's numbers.
