@@ -58,11 +58,10 @@ struct customer {
 	__u64 seen_ns;
 };
 
-/* A customer of the file. */
-struct listed {
-	struct customer customer;
-	__u64 ceiling_zero_ns[TG_DIRECTIONS];	/* t0 of the ceiling's bucket */
-	__u32 limited[TG_DIRECTIONS];		/* packets beyond the ceiling */
+/* What a customer with a ceiling has besides. */
+struct ceiling {
+	__u64 zero_ns[TG_DIRECTIONS];	/* t0 of the bucket */
+	__u32 limited[TG_DIRECTIONS];	/* packets beyond the ceiling */
 };
 
 /* Whose an address is, and on which terms. */
@@ -127,13 +126,22 @@ struct {
 	__type(value, struct count);
 } counts SEC(".maps");
 
-/* Those of the file, by slot. */
+/* Those of the file, by slot. Pages of its own, so that each has a cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct customer);
+} listed SEC(".maps");
+
+/* By slot, too. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct listed);
-} listed SEC(".maps");
+	__type(value, struct ceiling);
+} ceilings SEC(".maps");
 
 /* Their names, for reports. */
 struct {
@@ -204,7 +212,7 @@ static TG_INLINE __u64 meter(const struct tg_meter *by, __u64 *zero_ns, __u64 no
 }
 
 /* Whether a packet is beyond the ceiling. One that passes may leave the bucket below zero, whatever its size. */
-static TG_INLINE int is_beyond(const struct settings *by, const struct terms *terms,
+static TG_INLINE int is_beyond(const struct settings *by, __u64 ns_per_byte_q16,
 				     __u64 *zero_ns, __u64 now_ns, __u64 len)
 {
 	__u64 before_ns, after_ns, earliest_ns;
@@ -216,7 +224,7 @@ static TG_INLINE int is_beyond(const struct settings *by, const struct terms *te
 		if (before_ns > now_ns)
 			return 1;
 		after_ns = before_ns < earliest_ns ? earliest_ns : before_ns;
-		after_ns += (len * terms->ceiling_ns_per_byte_q16) >> 16;
+		after_ns += (len * ns_per_byte_q16) >> 16;
 		if (__sync_val_compare_and_swap(zero_ns, before_ns, after_ns) == before_ns)
 			break;
 	}
@@ -249,8 +257,9 @@ struct outcome {
 /* Whose packet it is, and on which terms. */
 struct owner {
 	struct customer *customer;
-	struct listed *listed;	/* if it is one of the file */
-	struct terms terms;
+	__u32 slot;
+	__u64 ns_per_byte_q16;
+	__u64 ceiling_ns_per_byte_q16;
 };
 
 static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_packet *packet,
@@ -258,7 +267,6 @@ static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_
 {
 	struct tg_address key = *address;
 	const struct terms *terms = 0;
-	__u32 slot = TG_LEARNED;
 
 	if (packet->version == 6) {
 		*(__u64 *)key.bytes &= by->ipv6_mask;
@@ -268,23 +276,19 @@ static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_
 		terms = bpf_map_lookup_elem(&addresses, &key);
 	if (!terms && by->has_prefixes)
 		terms = longest(&prefixes, address);
-	if (terms) {
-		owner->terms = *terms;
-		slot = terms->slot;
-	} else if (by->has_file || by->has_prefixes) {
+	if (!terms && (by->has_file || by->has_prefixes))
 		return TG_NO_CUSTOMER;
-	}
 	if (by->has_exempt && (longest(&exempt, &packet->from) || longest(&exempt, &packet->to)))
 		return TG_EXEMPT;
-	if (slot == TG_LEARNED) {
-		owner->terms.ns_per_byte_q16 = by->meter.ns_per_byte_q16;
-		owner->terms.ceiling_ns_per_byte_q16 = 0;
+	if (!terms || terms->slot == TG_LEARNED) {
+		owner->ns_per_byte_q16 = by->meter.ns_per_byte_q16;
+		owner->ceiling_ns_per_byte_q16 = 0;
 		owner->customer = learned(&key);
 	} else {
-		owner->listed = bpf_map_lookup_elem(&listed, &slot);
-		owner->customer = &owner->listed->customer;
-		if (!owner->listed)
-			return TG_NOT_READY;
+		owner->slot = terms->slot;
+		owner->ns_per_byte_q16 = terms->ns_per_byte_q16;
+		owner->ceiling_ns_per_byte_q16 = terms->ceiling_ns_per_byte_q16;
+		owner->customer = bpf_map_lookup_elem(&listed, &owner->slot);
 	}
 	return owner->customer ? TG_PASSED : TG_NOT_READY;
 }
@@ -293,7 +297,8 @@ static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_
 static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outcome *outcome)
 {
 	struct tg_packet packet = {};
-	struct owner owner = {};
+	struct owner owner;
+	struct ceiling *ceiling;
 	const struct settings *by;
 	const struct signal *signal;
 	struct tg_meter terms;
@@ -326,15 +331,17 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	owner.customer->seen_ns = now_ns;
 	__sync_fetch_and_add(&owner.customer->bytes[direction], outcome->bytes);
 	__sync_fetch_and_add(&owner.customer->packets[direction], outcome->packets);
-	if (owner.listed && owner.terms.ceiling_ns_per_byte_q16 && now_ns <= signal->alive_ns &&
-	    is_beyond(by, &owner.terms, &owner.listed->ceiling_zero_ns[direction], now_ns,
-		      outcome->bytes)) {
-		__sync_fetch_and_add(&owner.listed->limited[direction], outcome->packets);
-		outcome->reason = by->enforce ? TG_LIMITED : TG_WOULD_LIMIT;
-		return;
+	if (owner.ceiling_ns_per_byte_q16 && now_ns <= signal->alive_ns) {
+		ceiling = bpf_map_lookup_elem(&ceilings, &owner.slot);
+		if (ceiling && is_beyond(by, owner.ceiling_ns_per_byte_q16,
+					 &ceiling->zero_ns[direction], now_ns, outcome->bytes)) {
+			__sync_fetch_and_add(&ceiling->limited[direction], outcome->packets);
+			outcome->reason = by->enforce ? TG_LIMITED : TG_WOULD_LIMIT;
+			return;
+		}
 	}
 	terms = by->meter;
-	terms.ns_per_byte_q16 = owner.terms.ns_per_byte_q16;
+	terms.ns_per_byte_q16 = owner.ns_per_byte_q16;
 	terms.burst_ns = (by->burst_bytes * terms.ns_per_byte_q16) >> 16;
 	activity_q24 = meter(&terms, &owner.customer->zero_ns[direction], now_ns, outcome->bytes);
 	average_q36 = tg_observed(&by->abc, *(volatile __u64 *)&link->average_q36, activity_q24);

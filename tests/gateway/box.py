@@ -154,6 +154,16 @@ class Box:
                 self.gateway("off")
                 process.kill()
 
+    def map_bytes(self, process: int) -> dict[str, int]:
+        """Memory of the maps that a process has open, by their numbers."""
+        maps = {}
+        for path in Path(f"/proc/{process}/fdinfo").iterdir():
+            lines = (line.split(":\t") for line in path.read_text().splitlines())
+            info = {line[0]: line[1] for line in lines if len(line) == 2}
+            if "map_id" in info:
+                maps[info["map_id"]] = int(info["memlock"])
+        return maps
+
     def status(self, seconds: float = 1) -> dict[str, Any]:
         """What the gateway reports in a number of seconds."""
         return _object(self.gateway("status", "--format", "json", "--every", str(seconds)))

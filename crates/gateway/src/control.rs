@@ -22,7 +22,7 @@ use crate::programs::{self, Attachment};
 use crate::register::Saved;
 use crate::reload;
 use crate::report::{Report, Snapshot};
-use crate::settings::{Ect1, Settings, SignalParams, UPDATE_INTERVAL};
+use crate::settings::{Settings, SignalParams, UPDATE_INTERVAL};
 use crate::signal::{OwnQueue, Reading, State};
 
 /// After so long a probability does not count.
@@ -396,27 +396,10 @@ fn words(
     towards: &Device,
     before: Option<[u64; SETTINGS_WORDS]>,
 ) -> [u64; SETTINGS_WORDS] {
-    let settings = &options.settings;
-    let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
-    let mask = u64::MAX << (64 - settings.ipv6_prefix.0);
-    let mut words = [0; SETTINGS_WORDS];
+    let mut words = options.settings.words();
     words[word::READY] = LAYOUT;
     words[word::ENFORCE] = u64::from(options.mode == Mode::Enforce);
     words[word::LINK_HEADER] = at.link_header;
-    words[word::METER..word::METER + 4].copy_from_slice(&[
-        meter.ns_per_byte_q16,
-        meter.activity_per_ns_q50,
-        meter.burst_ns,
-        meter.longest_ns,
-    ]);
-    words[word::ABC..word::ABC + 2].copy_from_slice(&[abc.gamma_q16, abc.weight_q20]);
-    words[word::ECN] = u64::from(settings.ecn);
-    words[word::ECT1] = u64::from(settings.ect1 == Ect1::Mark);
-    words[word::COUPLING] = settings.log2_coupling_q24();
-    // As the bytes lie in memory.
-    words[word::IPV6_MASK] = mask.to_be();
-    words[word::BURST] = settings.meter.burst_allowance.get().min(1 << 24);
-    words[word::CEILING_BURST] = settings.ceiling_burst.as_nanos();
     // The box's own addresses, at least.
     words[word::HAS_EXEMPT] = 1;
     words[word::INTERFACE] = at.index.into();

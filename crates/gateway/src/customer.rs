@@ -4,8 +4,8 @@ use tidegate_mechanisms::units::Rate;
 
 /// Words of a customer.
 pub const CUSTOMER_WORDS: usize = 8;
-/// Words of a customer of the customer file.
-pub const LISTED_WORDS: usize = CUSTOMER_WORDS + 3;
+/// Words of a ceiling.
+pub const CEILING_WORDS: usize = 3;
 /// Words of the terms of an address.
 pub const TERMS_WORDS: usize = 3;
 /// Bytes of a name.
@@ -40,7 +40,7 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// Of a value of the map `customers`.
+    /// Of a value of the maps `customers` and `listed`.
     pub fn from_words(words: &[u64; CUSTOMER_WORDS]) -> Customer {
         let [packets, dropped, marked] = [4, 5, 6].map(|word| halves(words[word]));
         let usage = [0, 1].map(|direction| Usage {
@@ -54,15 +54,12 @@ impl Customer {
         Customer { usage, seen_ns: words[7] }
     }
 
-    /// Of a value of the map `listed`.
-    pub fn of_file(words: &[u64; LISTED_WORDS]) -> Customer {
-        let own = words.first_chunk().expect("a customer comes first");
-        let mut customer = Customer::from_words(own);
-        let limited = halves(words[CUSTOMER_WORDS + 2]);
-        for (usage, limited) in customer.usage.iter_mut().zip(limited) {
+    /// With what its ceiling has counted, of a value of the map `ceilings`.
+    pub fn with_ceiling(mut self, words: &[u64; CEILING_WORDS]) -> Customer {
+        for (usage, limited) in self.usage.iter_mut().zip(halves(words[2])) {
             usage.limited = limited;
         }
-        customer
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 
-use crate::customer::{CUSTOMER_WORDS, Customer, LISTED_WORDS, NAME_BYTES, TERMS_WORDS, Terms};
+use crate::customer::{CEILING_WORDS, CUSTOMER_WORDS, Customer, NAME_BYTES, TERMS_WORDS, Terms};
 use crate::error::Error;
 use crate::prefix::Prefix;
 
@@ -148,7 +148,7 @@ impl Sizes {
     pub fn of(self, map: &str) -> Option<u32> {
         match map {
             "customers" => Some(self.learned),
-            "listed" | "names" => Some(self.listed),
+            "listed" | "ceilings" | "names" => Some(self.listed),
             "addresses" => Some(self.addresses),
             _ => None,
         }
@@ -156,16 +156,17 @@ impl Sizes {
 }
 
 /// Maps that grow and keep what they hold.
-pub const GROWING: [&str; 3] = ["listed", "names", "addresses"];
+pub const GROWING: [&str; 4] = ["listed", "ceilings", "names", "addresses"];
 
 /// The maps that have a pin, with bytes of a value, and the number of entries where it is fixed.
-const LAYOUTS: [(&str, usize, Option<u32>); 10] = [
+const LAYOUTS: [(&str, usize, Option<u32>); 11] = [
     ("settings", 8 * SETTINGS_WORDS, Some(1)),
     ("signals", 8 * SIGNAL_WORDS, Some(2)),
     ("links", 8, Some(2)),
     ("customers", 8 * CUSTOMER_WORDS, None),
     ("counts", 16, Some(2 * REASONS.len() as u32)),
-    ("listed", 8 * LISTED_WORDS, None),
+    ("listed", 8 * CUSTOMER_WORDS, None),
+    ("ceilings", 8 * CEILING_WORDS, None),
     ("names", NAME_BYTES, None),
     ("addresses", 8 * TERMS_WORDS, None),
     ("prefixes", 8 * TERMS_WORDS, Some(MAX_PREFIXES as u32)),
@@ -250,7 +251,9 @@ pub struct Maps {
     customers: HashMap<MapData, [u8; 16], [u64; CUSTOMER_WORDS]>,
     counts: PerCpuArray<MapData, [u64; 2]>,
     /// Customers of the file, by slot.
-    pub listed: Array<MapData, [u64; LISTED_WORDS]>,
+    pub listed: Array<MapData, [u64; CUSTOMER_WORDS]>,
+    /// Buckets of their ceilings, by slot.
+    pub ceilings: Array<MapData, [u64; CEILING_WORDS]>,
     /// Their names.
     pub names: Array<MapData, [u8; NAME_BYTES]>,
     /// Single addresses of the file.
@@ -282,6 +285,7 @@ impl Maps {
             customers: open!(LruHashMap, "customers"),
             counts: open!(PerCpuArray, "counts"),
             listed: open!(Array, "listed"),
+            ceilings: open!(Array, "ceilings"),
             names: open!(Array, "names"),
             addresses: open!(HashMap, "addresses"),
             prefixes: open!(LpmTrie, "prefixes"),
@@ -358,11 +362,11 @@ impl Maps {
 
     /// Customers of the file that have sent or received, by slot.
     pub fn listed(&self) -> impl Iterator<Item = (u32, Customer)> {
-        let slots =
-            (0..self.listed.len()).filter_map(|slot| Some((slot, self.listed.get(&slot, 0).ok()?)));
-        slots
-            .map(|(slot, words)| (slot, Customer::of_file(&words)))
-            .filter(|(_, one)| one.seen_ns > 0)
+        (0..self.listed.len()).filter_map(|slot| {
+            let customer = Customer::from_words(&self.listed.get(&slot, 0).ok()?);
+            let ceiling = || self.ceilings.get(&slot, 0).unwrap_or_default();
+            (customer.seen_ns > 0).then(|| (slot, customer.with_ceiling(&ceiling())))
+        })
     }
 
     /// Name of a slot; empty if nobody has it.

@@ -23,6 +23,9 @@ pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), 
 pub static ARITHMETIC: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/arithmetic.bpf.o"));
 
+/// Programs that measure what the data plane costs.
+pub static COST: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/cost.bpf.o"));
+
 /// Name of each program, which is that of its link's pin, and its place.
 pub const PROGRAMS: [(&str, TcAttachType); 2] =
     [("tidegate_up", TcAttachType::Ingress), ("tidegate_down", TcAttachType::Egress)];
@@ -99,7 +102,21 @@ fn is_bpffs(folder: &Path) -> bool {
 /// # Errors
 /// If the kernel refuses, or the programs are missing.
 pub fn load(pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
-    if OBJECT.is_empty() {
+    let mut object = load_maps(OBJECT, pins, sizes)?;
+    for (name, _) in PROGRAMS {
+        program(&mut object, name)
+            .load()
+            .map_err(|error| Error::of(&format!("the kernel refuses {name}"), &error))?;
+    }
+    Ok(object)
+}
+
+/// Loads an object that has the maps of the data plane, and no program of it yet.
+///
+/// # Errors
+/// If the kernel refuses, or the programs are missing.
+pub fn load_maps(object: &[u8], pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
+    if object.is_empty() {
         let advice = "compiled without clang; on Debian: apt-get install clang, then compile again";
         return Err(Error::Lacks(format!("the gateway's programs: {advice}")));
     }
@@ -114,13 +131,7 @@ pub fn load(pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
     for (name, path) in &paths {
         loader.map_pin_path(name, path.clone());
     }
-    let mut object = loader.load(OBJECT).map_err(|error| Error::of("the kernel's maps", &error))?;
-    for (name, _) in PROGRAMS {
-        program(&mut object, name)
-            .load()
-            .map_err(|error| Error::of(&format!("the kernel refuses {name}"), &error))?;
-    }
-    Ok(object)
+    loader.load(object).map_err(|error| Error::of("the kernel's maps", &error))
 }
 
 /// A program of an object that has it.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use aya::maps::lpm_trie::Key;
 use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
 
-use crate::customer::{LISTED_WORDS, NAME_BYTES, Terms, ns_per_byte_q16};
+use crate::customer::{CEILING_WORDS, CUSTOMER_WORDS, NAME_BYTES, Terms, ns_per_byte_q16};
 use crate::customer_file::Record;
 use crate::error::Error;
 use crate::maps::{GROWING, MAX_PREFIXES, Maps, Pins, Sizes, prefix};
@@ -89,7 +89,7 @@ impl Wanted {
 /// Contents of maps that are replaced by larger ones.
 #[derive(Debug, Default)]
 pub struct Saved {
-    slots: Vec<(u32, [u8; NAME_BYTES], [u64; LISTED_WORDS])>,
+    slots: Vec<(u32, [u8; NAME_BYTES], [u64; CUSTOMER_WORDS], [u64; CEILING_WORDS])>,
     addresses: Vec<([u8; 16], Terms)>,
 }
 
@@ -109,8 +109,9 @@ impl Saved {
         for slot in 0..maps.names.len() {
             let name = maps.names.get(&slot, 0).unwrap_or_default();
             if name[0] != 0 {
-                let words = maps.listed.get(&slot, 0).unwrap_or([0; LISTED_WORDS]);
-                saved.slots.push((slot, name, words));
+                let customer = maps.listed.get(&slot, 0).unwrap_or_default();
+                let ceiling = maps.ceilings.get(&slot, 0).unwrap_or_default();
+                saved.slots.push((slot, name, customer, ceiling));
             }
         }
         let addresses = maps.addresses.iter().flatten();
@@ -125,8 +126,9 @@ impl Saved {
     /// # Errors
     /// If the kernel refuses.
     pub fn restore(&self, maps: &mut Maps) -> Result<(), Error> {
-        for (slot, name, words) in &self.slots {
-            maps.listed.set(*slot, words, 0).map_err(refused)?;
+        for (slot, name, customer, ceiling) in &self.slots {
+            maps.listed.set(*slot, customer, 0).map_err(refused)?;
+            maps.ceilings.set(*slot, ceiling, 0).map_err(refused)?;
             maps.names.set(*slot, name, 0).map_err(refused)?;
         }
         for (address, terms) in &self.addresses {
@@ -254,7 +256,8 @@ impl Import {
     /// If the kernel refuses.
     pub fn apply(&self, maps: &mut Maps) -> Result<(), Error> {
         for (slot, name) in &self.new {
-            maps.listed.set(*slot, [0; LISTED_WORDS], 0).map_err(refused)?;
+            maps.listed.set(*slot, [0; CUSTOMER_WORDS], 0).map_err(refused)?;
+            maps.ceilings.set(*slot, [0; CEILING_WORDS], 0).map_err(refused)?;
             maps.names.set(*slot, name, 0).map_err(refused)?;
         }
         // What goes makes room where a map is full.
@@ -267,7 +270,8 @@ impl Import {
         maps.set_prefixes(&self.prefixes)?;
         for slot in &self.gone {
             maps.names.set(*slot, [0; NAME_BYTES], 0).map_err(refused)?;
-            maps.listed.set(*slot, [0; LISTED_WORDS], 0).map_err(refused)?;
+            maps.listed.set(*slot, [0; CUSTOMER_WORDS], 0).map_err(refused)?;
+            maps.ceilings.set(*slot, [0; CEILING_WORDS], 0).map_err(refused)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use crate::error::Error;
+use crate::maps::{SETTINGS_WORDS, word};
 use crate::prefix::Prefix;
 
 /// Time between two updates of p, and T of the controller.
@@ -181,6 +182,28 @@ impl Settings {
             SignalParams::None => None,
         });
         libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
+    }
+
+    /// The words of the programs' map that depend on the settings alone; the others are 0.
+    pub fn words(&self) -> [u64; SETTINGS_WORDS] {
+        let (meter, abc) = (self.fixed_meter(), self.fixed_abc());
+        let mask = u64::MAX << (64 - self.ipv6_prefix.0);
+        let mut words = [0; SETTINGS_WORDS];
+        words[word::METER..word::METER + 4].copy_from_slice(&[
+            meter.ns_per_byte_q16,
+            meter.activity_per_ns_q50,
+            meter.burst_ns,
+            meter.longest_ns,
+        ]);
+        words[word::ABC..word::ABC + 2].copy_from_slice(&[abc.gamma_q16, abc.weight_q20]);
+        words[word::ECN] = u64::from(self.ecn);
+        words[word::ECT1] = u64::from(self.ect1 == Ect1::Mark);
+        words[word::COUPLING] = self.log2_coupling_q24();
+        // As the bytes lie in memory.
+        words[word::IPV6_MASK] = mask.to_be();
+        words[word::BURST] = self.meter.burst_allowance.get().min(1 << 24);
+        words[word::CEILING_BURST] = self.ceiling_burst.as_nanos();
+        words
     }
 
     /// Prefixes of customers and of what is exempt.

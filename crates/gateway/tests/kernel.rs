@@ -7,7 +7,7 @@ use aya::Ebpf;
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use tidegate_gateway::control::now_ns;
 use tidegate_gateway::maps::{
-    Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
+    Direction, LAYOUT, Maps, Pins, SIGNAL_WORDS, Sizes, signal_word, word,
 };
 use tidegate_gateway::programs;
 use tidegate_gateway::settings::Settings;
@@ -70,22 +70,10 @@ impl Loaded {
         programs::make_folder(&pins).expect("root may mount");
         let object = programs::load(&pins, SIZES).expect("the kernel takes it");
         let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
-        let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
-        let mut words = [0; SETTINGS_WORDS];
+        let mut words = settings.words();
         words[word::READY] = LAYOUT;
         words[word::ENFORCE] = 1;
         words[word::LINK_HEADER] = link_header;
-        words[word::METER] = meter.ns_per_byte_q16;
-        words[word::METER + 1] = meter.activity_per_ns_q50;
-        words[word::METER + 2] = meter.burst_ns;
-        words[word::METER + 3] = meter.longest_ns;
-        words[word::ABC] = abc.gamma_q16;
-        words[word::ABC + 1] = abc.weight_q20;
-        words[word::ECN] = 1;
-        words[word::ECT1] = 1;
-        words[word::COUPLING] = settings.log2_coupling_q24();
-        words[word::CEILING_BURST] = settings.ceiling_burst.as_nanos();
-        words[word::IPV6_MASK] = (u64::MAX << (64 - settings.ipv6_prefix.0)).to_be();
         maps.set_settings(words).expect("the map takes it");
         Loaded { object, maps, pins, mounted }
     }
