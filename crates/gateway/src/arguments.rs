@@ -34,6 +34,7 @@ Options:
   --every SECONDS    time between two reports, and that status looks at [default: 1]
   --dry-run          reload says what would change, and changes nothing
   --yes              reload changes more than 20 % of the customers
+  --anonymous        status has the rank of a customer instead of its name
   --total            status counts packets since the programs were attached
   --pins FOLDER      folder in a bpffs [default: /sys/fs/bpf/tidegate]
   --attach HOW       tcx or clsact [default: the best that the kernel has]
@@ -100,6 +101,8 @@ pub struct Arguments {
     pub dry_run: bool,
     /// A reload may change much.
     pub yes: bool,
+    /// Customers have no names.
+    pub anonymous: bool,
     /// Packets are counted from the beginning.
     pub total: bool,
     /// Folder of pins.
@@ -130,6 +133,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         every: Duration::from_secs(1),
         dry_run: false,
         yes: false,
+        anonymous: false,
         total: false,
         pins: PathBuf::from("/sys/fs/bpf/tidegate"),
         attach: None,
@@ -175,6 +179,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
             }
             Long("dry-run") => read.dry_run = true,
             Long("yes") => read.yes = true,
+            Long("anonymous") => read.anonymous = true,
             Long("total") => read.total = true,
             Long("pins") => read.pins = parser.value()?.into(),
             Long("attach") => {

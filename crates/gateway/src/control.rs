@@ -12,7 +12,9 @@ use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::arguments::Format;
 use crate::error::Error;
+use crate::http;
 use crate::lock::{LOOP, Lock};
+use crate::log::Log;
 use crate::maps::{
     Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
 };
@@ -100,6 +102,7 @@ pub struct Options {
 /// If it cannot begin, or the maps are taken from it.
 pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
+    control.serve()?;
     control.announce();
     let mut next_ns = now_ns();
     loop {
@@ -139,6 +142,7 @@ struct Control {
     housekeeping_ns: u64,
     report_ns: u64,
     snapshot: Option<Snapshot>,
+    log: Log,
     _lock: Lock,
 }
 
@@ -211,6 +215,7 @@ impl Control {
             housekeeping_ns: 0,
             report_ns: 0,
             snapshot: None,
+            log: Log::default(),
             _lock: lock,
             options,
         };
@@ -226,6 +231,15 @@ impl Control {
             self.maps.set_word(word::OWN_CLSACT, 1)?;
         }
         Ok(())
+    }
+
+    /// Serves metrics where the settings ask for it.
+    fn serve(&self) -> Result<(), Error> {
+        let Options { settings, pins, .. } = &self.options;
+        let Some(listen) = &settings.listen else { return Ok(()) };
+        let at = http::address(listen).expect("it was checked");
+        let names = [self.interface.clone(), self.uplink.clone()];
+        http::serve(at, pins.clone(), names, settings.shown())
     }
 
     fn announce(&self) {
@@ -311,7 +325,7 @@ impl Control {
         words[signal_word::STATE] = state as u64;
         if state != source.state {
             // Changes are few: a queue is stalled for half a second at least.
-            eprintln!("{}: {}", source.direction.word(), state.text());
+            self.log.say(now, &format!("{}: {}", source.direction.word(), state.text()));
             source.state = state;
         }
         self.maps.set_signal(source.direction, words)
@@ -326,7 +340,7 @@ impl Control {
         if at.is_some() != self.is_attached {
             self.is_attached = at.is_some();
             let what = if is_back { "is back" } else { "is gone; waiting for it" };
-            eprintln!("{} {what}", self.interface);
+            self.log.say(now_ns(), &format!("{} {what}", self.interface));
         }
         let words = self.maps.settings();
         let index = |device: &Option<Device>| device.as_ref().map(|device| u64::from(device.index));
@@ -376,7 +390,14 @@ impl Control {
         if let Some(before) = self.snapshot.replace(snapshot) {
             let after = self.snapshot.as_ref().expect("it was just taken");
             let names = [self.interface.clone(), self.uplink.clone()];
-            let report = Report::between(&self.maps, &before, after, names, true);
+            let report = Report::between(
+                &self.maps,
+                &before,
+                after,
+                names,
+                true,
+                self.options.settings.shown(),
+            );
             let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
             // The reader may be gone; the loop goes on.
             let _ = match self.options.format {

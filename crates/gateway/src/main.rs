@@ -11,6 +11,7 @@ use tidegate_gateway::control::{self, Mode, Options, now_ns};
 use tidegate_gateway::error::Error;
 use tidegate_gateway::lock::{LOOP, Lock};
 use tidegate_gateway::maps::{Maps, Pins, word};
+use tidegate_gateway::metrics::Shown;
 use tidegate_gateway::netlink::Netlink;
 use tidegate_gateway::programs::Attachment;
 use tidegate_gateway::report::{Report, Snapshot};
@@ -150,7 +151,11 @@ fn status(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
     thread::sleep(arguments.every);
     let after = Snapshot::take(&maps, now_ns());
     let names = names(pins).map(|name| name.unwrap_or_else(|| "(gone)".to_owned()));
-    let report = Report::between(&maps, &before, &after, names, Lock::is_taken(LOOP, pins));
+    // A broken file of settings is no reason to say nothing.
+    let mut shown = settings(arguments).map_or(Shown::DEFAULT, |settings| settings.shown());
+    shown.is_anonymous |= arguments.anonymous;
+    let runs = Lock::is_taken(LOOP, pins);
+    let report = Report::between(&maps, &before, &after, names, runs, shown).with_programs(pins);
     match arguments.format {
         Format::Json => print(&format!("{}\n", report.json())),
         Format::Text => print(&report.text()),

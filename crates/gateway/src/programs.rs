@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{self, NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle};
-use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::programs::{LinkOrder, ProgramInfo, SchedClassifier, TcAttachType};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader};
 
@@ -154,6 +155,10 @@ pub fn attach(object: &mut Ebpf, pins: &Pins, device: &str, by: Attachment) -> R
             Attachment::Clsact => attach_filter(program, device, place),
         };
         attached.map_err(|error| Error::of(&format!("{name} at {device}"), error.as_ref()))?;
+        // For what it costs; a kernel that does not pin it tells nothing of that.
+        let path = program_pin(pins, name);
+        let _ = fs::remove_file(&path);
+        let _ = program.pin(&path);
     }
     Ok(new_clsact)
 }
@@ -201,12 +206,38 @@ fn attach_filter(program: &mut SchedClassifier, device: &str, place: TcAttachTyp
     Ok(())
 }
 
+fn program_pin(pins: &Pins, name: &str) -> PathBuf {
+    pins.path(&format!("{name}_program"))
+}
+
+/// What a program has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Packets that it has seen.
+    pub runs: u64,
+    /// Time that they took, ns.
+    pub ns: u64,
+}
+
+/// What a program has cost since it was loaded; `None` where it is not known. The kernel counts only while
+/// `sysctl kernel.bpf_stats_enabled` is 1.
+pub fn cost(pins: &Pins, name: &str) -> Option<Cost> {
+    let fd = ProgramInfo::from_pin(program_pin(pins, name)).and_then(|info| info.fd()).ok()?;
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd())).ok()?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    Some(Cost { runs: value("run_cnt")?, ns: value("run_time_ns")? })
+}
+
 /// Takes the programs from their places.
 ///
 /// # Errors
 /// If the kernel refuses.
 pub fn detach(pins: &Pins, maps: Option<&Maps>, device: Option<&Device>) -> Result<(), Error> {
     for (name, place) in PROGRAMS {
+        let _ = fs::remove_file(program_pin(pins, name));
         if let Ok(pinned) = PinnedLink::from_pin(pins.path(name)) {
             let link = pinned.unpin().map_err(|error| Error::of(name, &error))?;
             drop(link);

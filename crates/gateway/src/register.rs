@@ -86,10 +86,19 @@ impl Wanted {
     }
 }
 
+/// What the maps hold of a slot.
+#[derive(Debug)]
+struct Slot {
+    slot: u32,
+    name: [u8; NAME_BYTES],
+    customer: [u64; CUSTOMER_WORDS],
+    ceiling: [u64; CEILING_WORDS],
+}
+
 /// Contents of maps that are replaced by larger ones.
 #[derive(Debug, Default)]
 pub struct Saved {
-    slots: Vec<(u32, [u8; NAME_BYTES], [u64; CUSTOMER_WORDS], [u64; CEILING_WORDS])>,
+    slots: Vec<Slot>,
     addresses: Vec<([u8; 16], Terms)>,
 }
 
@@ -111,7 +120,7 @@ impl Saved {
             if name[0] != 0 {
                 let customer = maps.listed.get(&slot, 0).unwrap_or_default();
                 let ceiling = maps.ceilings.get(&slot, 0).unwrap_or_default();
-                saved.slots.push((slot, name, customer, ceiling));
+                saved.slots.push(Slot { slot, name, customer, ceiling });
             }
         }
         let addresses = maps.addresses.iter().flatten();
@@ -126,7 +135,7 @@ impl Saved {
     /// # Errors
     /// If the kernel refuses.
     pub fn restore(&self, maps: &mut Maps) -> Result<(), Error> {
-        for (slot, name, customer, ceiling) in &self.slots {
+        for Slot { slot, name, customer, ceiling } in &self.slots {
             maps.listed.set(*slot, customer, 0).map_err(refused)?;
             maps.ceilings.set(*slot, ceiling, 0).map_err(refused)?;
             maps.names.set(*slot, name, 0).map_err(refused)?;

@@ -5,18 +5,19 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::fixed_point::{NEVER_Q24, ONE_Q24};
+use tidegate_mechanisms::fixed_point::{MAX_ACTIVITY, NEVER_Q24, ONE_Q24};
 
 use crate::control::Mode;
 use crate::customer::Customer;
+use crate::maps::Pins;
 use crate::maps::{
     Count, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word,
 };
+use crate::measures::{ACTIVITY_BOUNDS, activity, fairness, histogram};
+use crate::metrics::Shown;
 use crate::prefix::unmapped;
+use crate::programs::{Cost, PROGRAMS, cost};
 use crate::signal::State;
-
-/// Customers in a report.
-const MOST_LISTED: usize = 20;
 
 /// Which customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +62,21 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// When it was taken.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Packets of a direction since the programs are there, by what became of them.
+    pub fn counts(&self, direction: Direction) -> [Count; REASONS.len()] {
+        self.counts[direction as usize]
+    }
+
+    /// I, in nanoseconds.
+    fn inertia_ns(&self) -> u64 {
+        self.settings[word::METER + 3] / MAX_ACTIVITY
+    }
+
     /// With all packets before it forgotten, so that a report counts from the beginning.
     pub fn without_counts(self) -> Snapshot {
         Snapshot { counts: Default::default(), ..self }
@@ -69,22 +85,52 @@ impl Snapshot {
 
 /// A direction's signal.
 #[derive(Clone, Debug)]
-struct Signal {
-    state: State,
-    is_fresh: bool,
-    probability: f64,
-    delay_s: f64,
-    rate_bps: u64,
-    average_activity: f64,
+pub struct Signal {
+    /// How it is.
+    pub state: State,
+    /// Whether p counts.
+    pub is_fresh: bool,
+    /// p.
+    pub probability: f64,
+    /// Delay of the queue.
+    pub delay_s: f64,
+    /// Rate at which it is served.
+    pub rate_bps: u64,
+    /// Time since the last update.
+    pub age_s: f64,
+    /// A_avg.
+    pub average_activity: f64,
+}
+
+/// All customers at once, in a direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Crowd {
+    /// Those that are remembered.
+    pub customers: u64,
+    /// Those up to each of [`ACTIVITY_BOUNDS`].
+    pub by_activity: [u64; ACTIVITY_BOUNDS.len()],
+    /// Jain's index of those that share; `None` for fewer than two.
+    pub fairness: Option<f64>,
 }
 
 /// What a customer got in a direction since the earlier snapshot.
 #[derive(Clone, Copy, Debug, Default)]
-struct Got {
-    rate_bps: f64,
-    lost_share: f64,
-    marked_share: f64,
-    limited_share: f64,
+pub struct Got {
+    /// Of its packets, dropped ones among them.
+    pub rate_bps: f64,
+    /// Share of packets that ABC dropped, or would have.
+    pub lost_share: f64,
+    /// Share of packets that were marked, or would have been.
+    pub marked_share: f64,
+    /// Share of packets beyond the ceiling.
+    pub limited_share: f64,
+}
+
+impl Got {
+    /// Rate of what passes.
+    fn passed_bps(&self) -> f64 {
+        self.rate_bps * (1.0 - self.lost_share - self.limited_share).max(0.0)
+    }
 }
 
 /// Between two snapshots.
@@ -97,11 +143,14 @@ pub struct Report {
     seconds: f64,
     signals: [Signal; 2],
     verdicts: [[Count; REASONS.len()]; 2],
-    known: usize,
+    crowds: [Crowd; 2],
+    programs: Vec<(&'static str, Cost)>,
+    /// Customers that are remembered.
+    pub known: usize,
     /// Those that were active.
-    active: usize,
+    pub active: usize,
     /// Those that got most.
-    customers: Vec<(String, [Got; 2])>,
+    pub customers: Vec<(String, [Got; 2])>,
 }
 
 impl Report {
@@ -112,6 +161,7 @@ impl Report {
         after: &Snapshot,
         names: [String; 2],
         loop_runs: bool,
+        shown: Shown,
     ) -> Report {
         let seconds = after.now_ns.saturating_sub(before.now_ns).max(1) as f64 / 1e9;
         let [interface, uplink] = names;
@@ -129,7 +179,19 @@ impl Report {
         let sum = |got: &[Got; 2]| (got[0].rate_bps + got[1].rate_bps) as u64;
         customers.sort_by_key(|(who, got)| (Reverse(sum(got)), *who));
         let active = customers.len();
-        customers.truncate(MOST_LISTED);
+        let enforces = after.settings[word::ENFORCE] == 1;
+        let inertia_ns = after.inertia_ns();
+        let crowds = [0, 1].map(|direction| {
+            let of = |customer: &Customer| activity(customer, direction, after.now_ns, inertia_ns);
+            let (by_activity, all) = histogram(after.customers.values().map(of));
+            let rates = customers.iter().map(|(who, got)| {
+                let got = got[direction];
+                let passed = if enforces { got.passed_bps() } else { got.rate_bps };
+                (of(&after.customers[who]), passed)
+            });
+            Crowd { customers: all, by_activity, fairness: fairness(rates) }
+        });
+        customers.truncate(shown.customers);
         let verdicts = [0, 1].map(|direction| {
             std::array::from_fn(|reason| {
                 let (then, now) =
@@ -141,25 +203,62 @@ impl Report {
             })
         });
         let ready = after.settings[word::READY] == LAYOUT;
-        let enforce = after.settings[word::ENFORCE] == 1;
         Report {
-            mode: ready.then_some(if enforce { Mode::Enforce } else { Mode::Observe }),
+            mode: ready.then_some(if enforces { Mode::Enforce } else { Mode::Observe }),
             loop_runs,
             interface,
             uplink,
             seconds,
             signals,
             verdicts,
+            crowds,
+            programs: Vec::new(),
             known: after.customers.len(),
             active,
             customers: customers
                 .into_iter()
-                .map(|(who, got)| match who {
+                .enumerate()
+                .map(|(rank, (who, got))| match who {
+                    _ if shown.is_anonymous => (format!("#{}", rank + 1), got),
                     Who::Listed(slot) => (maps.name(slot), got),
                     Who::Learned(address) => (unmapped(address).to_string(), got),
                 })
                 .collect(),
         }
+    }
+
+    /// With what the programs have cost.
+    pub fn with_programs(mut self, pins: &Pins) -> Report {
+        let known = PROGRAMS.iter().filter_map(|(name, _)| Some((*name, cost(pins, name)?)));
+        self.programs = known.collect();
+        self
+    }
+
+    /// Whether packets are dropped and marked.
+    pub fn enforces(&self) -> bool {
+        self.mode == Some(Mode::Enforce)
+    }
+
+    /// Of a direction.
+    pub fn signal(&self, direction: Direction) -> &Signal {
+        &self.signals[direction as usize]
+    }
+
+    /// Of a direction.
+    pub fn crowd(&self, direction: Direction) -> Crowd {
+        self.crowds[direction as usize]
+    }
+
+    /// Share of the rate of the queue that passed; `None` while the rate is not known.
+    pub fn used(&self, direction: Direction) -> Option<f64> {
+        let rate_bps = self.signal(direction).rate_bps;
+        let names = REASONS.iter().map(|(name, _)| *name);
+        let passed = names
+            .zip(&self.verdicts[direction as usize])
+            .filter(|(name, _)| !["dropped", "limited"].contains(name))
+            .map(|(_, count)| count.bytes)
+            .sum::<u64>();
+        (rate_bps > 0).then(|| passed as f64 * 8.0 / self.seconds / rate_bps as f64)
     }
 
     /// As JSON: one object.
@@ -175,12 +274,21 @@ impl Report {
                     ((*name).to_owned(), count)
                 })
                 .collect();
+            let crowd = self.crowd(direction);
+            let classes = ACTIVITY_BOUNDS.iter().zip(crowd.by_activity);
+            let classes: Vec<_> = classes
+                .map(|(bound, count)| json!({ "up_to": bound, "customers": count }))
+                .collect();
             let value = json!({
                 "signal": signal.state.text(),
                 "fresh": signal.is_fresh,
                 "probability": signal.probability,
                 "delay_s": signal.delay_s,
                 "rate_bps": signal.rate_bps,
+                "used": self.used(direction),
+                "age_s": signal.age_s,
+                "fairness": crowd.fairness,
+                "customers_by_activity": classes,
                 "average_activity": signal.average_activity,
                 "verdicts": verdicts,
             });
@@ -205,6 +313,11 @@ impl Report {
             "interface": self.interface,
             "uplink": self.uplink,
             "seconds": self.seconds,
+            "programs": self
+                .programs
+                .iter()
+                .map(|(name, cost)| json!({ "program": name, "packets": cost.runs, "ns": cost.ns }))
+                .collect::<Vec<_>>(),
             "customers_known": self.known,
             "customers_active": self.active,
             "customers": customers.collect::<Vec<_>>(),
@@ -245,6 +358,11 @@ impl Report {
                 (state, _) => writeln!(text, "{}: everything passes", state.text())?,
             }
         }
+        for direction in Direction::ALL {
+            if let Some(index) = self.crowd(direction).fairness {
+                writeln!(text, "fairness  {index:.3} of {}s (Jain's index)", direction.word())?;
+            }
+        }
         let (would, active) = (self.mode == Some(Mode::Observe), self.active);
         writeln!(text, "customers {active} active, {} known\n", self.known)?;
         if active > 0 {
@@ -269,8 +387,8 @@ impl Report {
                     (down.lost_share + down.limited_share) * 100.0,
                 )?;
             }
-            if active > MOST_LISTED {
-                writeln!(text, "  … and {} more", active - MOST_LISTED)?;
+            if active > self.customers.len() {
+                writeln!(text, "  … and {} more", active - self.customers.len())?;
             }
             writeln!(text)?;
         }
@@ -299,6 +417,7 @@ fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
         probability: if is_fresh { probability } else { 0.0 },
         delay_s: words[signal_word::DELAY] as f64 / 1e9,
         rate_bps: words[signal_word::RATE],
+        age_s: snapshot.now_ns.saturating_sub(words[signal_word::UPDATED]) as f64 / 1e9,
         average_activity: snapshot.averages[direction as usize],
     }
 }

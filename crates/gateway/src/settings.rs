@@ -9,7 +9,9 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use crate::error::Error;
+use crate::http;
 use crate::maps::{SETTINGS_WORDS, word};
+use crate::metrics::Shown;
 use crate::prefix::Prefix;
 
 /// Time between two updates of p, and T of the controller.
@@ -53,6 +55,12 @@ parameters! {
         pub upload: SignalParams = "own-queue",
         /// Where the probability for downloads comes from: own-queue is the queue of the customers' interface.
         pub download: SignalParams = "own-queue",
+        /// Address of loopback at which /metrics and /status are served, such as 127.0.0.1:9464.
+        pub listen: Option<String>,
+        /// Customers that metrics and reports show, those that get most.
+        pub shown_customers: Whole<0, 1000000> = "20",
+        /// Metrics and reports have the rank of a customer instead of its name or address.
+        pub anonymous: bool = "false",
         /// The meter that each customer has for each direction.
         pub meter: Nested<MeterParams>,
         /// Whom the signals fall on.
@@ -122,6 +130,9 @@ fn errors(settings: &Settings) -> Vec<ParameterError> {
             Ok(_) => {}
         }
     }
+    if let Some(Err(error)) = settings.listen.as_deref().map(http::address) {
+        errors.push(("listen", error));
+    }
     let rate = settings.meter.reference_rate;
     if rate < LEAST_RATE || rate > MOST_RATE {
         errors.push(("meter", "reference_rate is from 1 kb/s to 1 Gb/s".to_owned()));
@@ -182,6 +193,11 @@ impl Settings {
             SignalParams::None => None,
         });
         libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
+    }
+
+    /// What of the customers is shown.
+    pub fn shown(&self) -> Shown {
+        Shown { customers: self.shown_customers.0 as usize, is_anonymous: self.anonymous }
     }
 
     /// The words of the programs' map that depend on the settings alone; the others are 0.
