@@ -232,7 +232,7 @@ static TG_INLINE int is_beyond(const struct settings *by, __u64 ns_per_byte_q16,
 }
 
 /* What the signal does to a packet of this ECN field, if it falls on it. */
-static TG_INLINE enum tg_reason judge(const struct settings *by, const struct tg_packet *packet,
+static TG_INLINE __u64 judge(const struct settings *by, const struct tg_packet *packet,
 					    __u64 minus_log2_q24)
 {
 	__u64 coupled_q24 = tg_coupled(minus_log2_q24, by->log2_coupling_q24);
@@ -249,7 +249,7 @@ static TG_INLINE enum tg_reason judge(const struct settings *by, const struct tg
 }
 
 struct outcome {
-	enum tg_reason reason;
+	__u64 reason;	/* enum tg_reason */
 	__u64 packets;
 	__u64 bytes;
 };
@@ -257,12 +257,12 @@ struct outcome {
 /* Whose packet it is, and on which terms. */
 struct owner {
 	struct customer *customer;
-	__u32 slot;
+	__u64 slot;
 	__u64 ns_per_byte_q16;
 	__u64 ceiling_ns_per_byte_q16;
 };
 
-static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_packet *packet,
+static TG_INLINE __u64 find(const struct settings *by, const struct tg_packet *packet,
 					   const struct tg_address *address, struct owner *owner)
 {
 	struct tg_address key = *address;
@@ -288,7 +288,7 @@ static TG_INLINE enum tg_reason find(const struct settings *by, const struct tg_
 		owner->slot = terms->slot;
 		owner->ns_per_byte_q16 = terms->ns_per_byte_q16;
 		owner->ceiling_ns_per_byte_q16 = terms->ceiling_ns_per_byte_q16;
-		owner->customer = bpf_map_lookup_elem(&listed, &owner->slot);
+		owner->customer = tg_element(&listed, owner->slot);
 	}
 	return owner->customer ? TG_PASSED : TG_NOT_READY;
 }
@@ -304,14 +304,12 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	struct tg_meter terms;
 	struct link *link;
 	__u64 now_ns, activity_q24, average_q36, minus_log2_q24;
-	/* Its address is taken, and `direction` stays a constant for the verifier. */
-	__u32 zero = 0, place = direction;
 
 	outcome->packets = 1;
 	outcome->bytes = skb->len;
-	by = bpf_map_lookup_elem(&settings, &zero);
-	link = bpf_map_lookup_elem(&links, &place);
-	signal = bpf_map_lookup_elem(&signals, &place);
+	by = tg_element(&settings, 0);
+	link = tg_element(&links, direction);
+	signal = tg_element(&signals, direction);
 	if (!by || !by->ready || !link || !signal) {
 		outcome->reason = TG_NOT_READY;
 		return;
@@ -332,7 +330,7 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	__sync_fetch_and_add(&owner.customer->bytes[direction], outcome->bytes);
 	__sync_fetch_and_add(&owner.customer->packets[direction], outcome->packets);
 	if (owner.ceiling_ns_per_byte_q16 && now_ns <= signal->alive_ns) {
-		ceiling = bpf_map_lookup_elem(&ceilings, &owner.slot);
+		ceiling = tg_element(&ceilings, owner.slot);
 		if (ceiling && is_beyond(by, owner.ceiling_ns_per_byte_q16,
 					 &ceiling->zero_ns[direction], now_ns, outcome->bytes)) {
 			__sync_fetch_and_add(&ceiling->limited[direction], outcome->packets);
@@ -372,11 +370,9 @@ static TG_INLINE int run(struct __sk_buff *skb, __u32 direction)
 {
 	struct outcome outcome = {};
 	struct count *count;
-	__u32 place;
 
 	handle(skb, direction, &outcome);
-	place = direction * TG_REASONS + outcome.reason;
-	count = bpf_map_lookup_elem(&counts, &place);
+	count = tg_element(&counts, direction * TG_REASONS + outcome.reason);
 	if (count) {	/* of this CPU alone */
 		count->packets += outcome.packets;
 		count->bytes += outcome.bytes;

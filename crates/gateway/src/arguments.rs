@@ -17,10 +17,12 @@ Usage: tidegate-gateway COMMAND [OPTIONS]
 Commands:
   observe [DEV] --uplink DEV   count only: who is active, who would lose what; touches no packet
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
+  run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
   reload                       take the customer file anew, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
+  prepare                      make the folder of pins, for a service that does not run as root
   init                         print a file of settings with all defaults
 
 DEV is the interface towards the customers. observe and enforce run the control loop until they are
@@ -36,7 +38,8 @@ Options:
   --yes              reload changes more than 20 % of the customers
   --anonymous        status has the rank of a customer instead of its name
   --total            status counts packets since the programs were attached
-  --pins FOLDER      folder in a bpffs [default: /sys/fs/bpf/tidegate]
+  --pins FOLDER      folder in a bpffs [default: /run/tidegate/bpf/gateway]
+  --user NAME        prepare gives the folder to this user
   --attach HOW       tcx or clsact [default: the best that the kernel has]
   --help, --version
 
@@ -59,6 +62,10 @@ pub enum Command {
     Observe,
     /// Drop and mark.
     Enforce,
+    /// Go on.
+    Run,
+    /// Make the folder of pins.
+    Prepare,
     /// Report.
     Status,
     /// Take the customer file anew.
@@ -105,6 +112,8 @@ pub struct Arguments {
     pub anonymous: bool,
     /// Packets are counted from the beginning.
     pub total: bool,
+    /// Whose the folder of pins becomes.
+    pub user: Option<String>,
     /// Folder of pins.
     pub pins: PathBuf,
     /// tcx or clsact.
@@ -135,7 +144,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         yes: false,
         anonymous: false,
         total: false,
-        pins: PathBuf::from("/sys/fs/bpf/tidegate"),
+        user: None,
+        pins: PathBuf::from("/run/tidegate/bpf/gateway"),
         attach: None,
     };
     let mut has_command = false;
@@ -181,6 +191,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
             Long("yes") => read.yes = true,
             Long("anonymous") => read.anonymous = true,
             Long("total") => read.total = true,
+            Long("user") => read.user = Some(parser.value()?.string()?),
             Long("pins") => read.pins = parser.value()?.into(),
             Long("attach") => {
                 let how = parser.value()?.string()?;
@@ -196,6 +207,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
                     "reload" => Command::Reload,
+                    "run" => Command::Run,
+                    "prepare" => Command::Prepare,
                     "off" => Command::Off,
                     "check" => Command::Check,
                     "init" => Command::Init,

@@ -8,10 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use sd_notify::NotifyState;
 use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::arguments::Format;
 use crate::error::Error;
+use crate::folder;
 use crate::http;
 use crate::lock::{LOOP, Lock};
 use crate::log::Log;
@@ -104,6 +106,8 @@ pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
     control.serve()?;
     control.announce();
+    // Where no service manager waits, nothing happens.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     let mut next_ns = now_ns();
     loop {
         if !control.step(now_ns())? {
@@ -161,7 +165,7 @@ impl Control {
         if at.index == towards.index {
             return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
         }
-        programs::make_folder(pins)?;
+        folder::make(pins)?;
         let Some(lock) = Lock::take(LOOP, pins)? else {
             return Err(Error::Failed("another gateway runs here".to_owned()));
         };
@@ -268,6 +272,7 @@ impl Control {
         }
         if now >= self.housekeeping_ns {
             self.housekeeping_ns = now + HOUSEKEEPING_NS;
+            let _ = sd_notify::notify(&[NotifyState::Watchdog]);
             self.look_at_devices()?;
             self.exempt_own_addresses()?;
         }

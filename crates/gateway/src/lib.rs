@@ -18,6 +18,7 @@ pub mod control;
 pub mod customer;
 pub mod customer_file;
 pub mod error;
+pub mod folder;
 pub mod http;
 pub mod lock;
 pub mod log;

@@ -16,7 +16,7 @@ use tidegate_gateway::netlink::Netlink;
 use tidegate_gateway::programs::Attachment;
 use tidegate_gateway::report::{Report, Snapshot};
 use tidegate_gateway::settings::Settings;
-use tidegate_gateway::{reload, switching};
+use tidegate_gateway::{folder, reload, switching};
 
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
@@ -41,6 +41,12 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
         Command::Observe => begin(Mode::Observe, arguments, pins),
         Command::Enforce => begin(Mode::Enforce, arguments, pins),
         Command::Reload => reload_customers(arguments, &pins),
+        Command::Run => begin(settings(arguments)?.mode_of(&pins), arguments, pins),
+        Command::Prepare => {
+            folder::make(&pins)?;
+            let user = arguments.user.as_deref();
+            user.map_or(Ok(0), |user| folder::give(&pins, user).map(|()| 0))
+        }
         Command::Status => status(arguments, &pins),
         Command::Check => {
             let findings = check::all(&settings(arguments)?)?;

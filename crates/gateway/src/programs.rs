@@ -4,9 +4,8 @@
 //! another program takes its place at once. Before that, the filter of a clsact qdisc does the same.
 
 use std::fs;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{self, NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle};
@@ -34,8 +33,6 @@ pub const PROGRAMS: [(&str, TcAttachType); 2] =
 /// Priority and handle of our filters at a clsact qdisc.
 const PRIORITY: u16 = 49_000;
 const HANDLE: TcHandle = TcHandle::new(0, 1);
-/// `BPF_FS_MAGIC` of linux/magic.h.
-const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 
 /// How programs are held at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,43 +56,6 @@ impl Attachment {
 /// Whether this kernel has this version, or a later one.
 pub fn kernel_is(major: u8, minor: u8) -> bool {
     KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(major, minor, 0))
-}
-
-/// Makes the folder of pins. Mounts a bpffs where the folder above should be one and is not.
-///
-/// # Errors
-/// If there is no bpffs and none can be mounted.
-pub fn make_folder(pins: &Pins) -> Result<(), Error> {
-    let folder = pins.folder();
-    let shown = folder.display();
-    let parent = folder.parent().unwrap_or(Path::new("/"));
-    if !is_bpffs(folder) && !is_bpffs(parent) {
-        fs::create_dir_all(parent).map_err(|error| Error::of(&format!("{shown}"), &error))?;
-        let mounted = rustix::mount::mount(
-            "bpf",
-            parent,
-            "bpf",
-            rustix::mount::MountFlags::empty(),
-            None::<&std::ffi::CStr>,
-        );
-        mounted.map_err(|error| {
-            let error = io::Error::from(error);
-            Error::of(
-                &format!("{} is no bpffs and none can be mounted there", parent.display()),
-                &error,
-            )
-        })?;
-    }
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::of(&format!("{shown}"), &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_bpffs(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == BPF_FS_MAGIC)
 }
 
 /// Loads the programs with the pinned maps, which are made where they are not there.

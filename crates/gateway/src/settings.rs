@@ -8,9 +8,10 @@ use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
+use crate::control::Mode;
 use crate::error::Error;
 use crate::http;
-use crate::maps::{SETTINGS_WORDS, word};
+use crate::maps::{LAYOUT, Maps, Pins, SETTINGS_WORDS, word};
 use crate::metrics::Shown;
 use crate::prefix::Prefix;
 
@@ -27,6 +28,8 @@ const MAX_PREFIXES: usize = 4_000;
 parameters! {
     /// Settings of tidegate-gateway. Quantities have units; b is bit and B is byte.
     pub struct Settings {
+        /// What `run` begins with: observe or enforce.
+        pub mode: StartMode = "observe",
         /// Interface towards the customers, where the programs are.
         pub interface: Option<String>,
         /// Interface towards the bottleneck, whose queue is read.
@@ -67,6 +70,16 @@ parameters! {
         pub abc: Nested<AbcParams>,
     }
     check errors;
+}
+
+words! {
+    /// What `run` begins with.
+    pub enum StartMode {
+        /// Touches no packet.
+        Observe = "observe",
+        /// Drops and marks.
+        Enforce = "enforce",
+    }
 }
 
 words! {
@@ -193,6 +206,16 @@ impl Settings {
             SignalParams::None => None,
         });
         libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
+    }
+
+    /// The mode in which `run` goes on: that of the loop before it, else that of the file.
+    pub fn mode_of(&self, pins: &Pins) -> Mode {
+        let words = Maps::open(pins).ok().flatten().map(|maps| maps.settings());
+        let enforces = match words {
+            Some(words) if words[word::READY] == LAYOUT => words[word::ENFORCE] == 1,
+            _ => self.mode == StartMode::Enforce,
+        };
+        if enforces { Mode::Enforce } else { Mode::Observe }
     }
 
     /// What of the customers is shown.

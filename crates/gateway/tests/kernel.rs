@@ -6,6 +6,7 @@ use std::{env, fs};
 use aya::Ebpf;
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use tidegate_gateway::control::now_ns;
+use tidegate_gateway::folder;
 use tidegate_gateway::maps::{
     Direction, LAYOUT, Maps, Pins, SIGNAL_WORDS, Sizes, signal_word, word,
 };
@@ -67,7 +68,7 @@ impl Loaded {
     pub fn new(name: &str, settings: &Settings, link_header: u64) -> Loaded {
         let folder = env::temp_dir().join(format!("tidegate-{}-{name}", std::process::id()));
         let (mounted, pins) = (folder.join("bpf"), Pins::new(&folder.join("bpf/pins")));
-        programs::make_folder(&pins).expect("root may mount");
+        folder::make(&pins).expect("root may mount");
         let object = programs::load(&pins, SIZES).expect("the kernel takes it");
         let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
         let mut words = settings.words();
