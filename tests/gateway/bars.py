@@ -104,25 +104,37 @@ def one(
 
 
 def falls(seconds: int) -> Iterator[Row]:
-    """The link falls to a third without telling anybody."""
-    for mbps in (5.0, 20.0, 100.0):
-        with Box() as box:
-            box.shape("u0", mbps, slowest=mbps / 3)
-            delays: list[float] = []
-            length = 8 + 3 + seconds
-            with box.control_loop("enforce"), box.duel(length) as duel:
-                time.sleep(8)
-                box.shape("u0", mbps / 3, slowest=mbps / 3)
-                time.sleep(3)
-                for _ in range(seconds - 1):
-                    delays.append(box.status(0.5)["upload"]["delay_s"] * 1e3)
-                    time.sleep(0.4)
-        what = f"{mbps:g} Mb/s that fall to a third"
-        yield at_most(f"{what}: heavy over light before", duel.ratio(4, 8), FAIR)
-        yield at_most(f"{what}: heavy over light from 3 s after", duel.ratio(11, length), FAIR)
-        yield at_most(f"{what}: median delay, ms", sorted(delays)[len(delays) // 2], 2 * TARGET_MS)
-        used = duel.used(11, length) / (mbps / 3) / PAYLOAD["ipv4"]
-        yield at_least(f"{what}: share of the link used", used, USED)
+    """The link falls to a third without telling anybody: its queue in the box, and beyond it."""
+    for signal in ("own-queue", "delay"):
+        for mbps in (5.0, 10.0, 20.0, 100.0):
+            yield from fall(signal, mbps, seconds)
+
+
+def fall(signal: str, mbps: float, seconds: int) -> Iterator[Row]:
+    """One such fall."""
+    beyond = signal == "delay"
+    device = "m1" if beyond else "u0"
+    kind = f'{{ kind = "delay", reflectors = "{SERVER["ipv4"]}" }}' if beyond else '"own-queue"'
+    with Box(beyond=beyond) as box:
+        box.shape(device, mbps, slowest=mbps / 3)
+        delays: list[float] = []
+        length = 8 + 3 + seconds
+        words = ["--set", f"upload={kind}"]
+        with box.control_loop("enforce", *words), box.duel(length) as duel:
+            time.sleep(8)
+            box.shape(device, mbps / 3, slowest=mbps / 3)
+            time.sleep(3)
+            end = time.monotonic() + seconds - 1
+            while time.monotonic() < end:
+                # As the queue itself has it, in milliseconds.
+                delays.append(box.backlog(device) * 8 / (mbps / 3) / 1e3)
+                time.sleep(0.1)
+    what = f"{signal}, {mbps:g} Mb/s that fall to a third"
+    yield at_most(f"{what}: heavy over light before", duel.ratio(4, 8), FAIR)
+    yield at_most(f"{what}: heavy over light from 3 s after", duel.ratio(11, length), FAIR)
+    yield at_most(f"{what}: median delay, ms", sorted(delays)[len(delays) // 2], 2 * TARGET_MS)
+    used = duel.used(11, length) / (mbps / 3) / PAYLOAD["ipv4"]
+    yield at_least(f"{what}: share of the link used", used, USED)
 
 
 def contests(seconds: int) -> Iterator[Row]:

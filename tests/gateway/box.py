@@ -1,9 +1,11 @@
 """A gateway between customers and a server, in network namespaces that this makes and removes.
 
     customers (heavy, light) ── c1 ═ c0 ── gateway ── u0 ═ s1 ── server
+                                              with `beyond`   u0 ═ m0 ── modem ── m1 ═ s1
 
 The kernel forwards, by routes or by a bridge. The bottleneck is a token bucket at u0 for uploads,
-and for downloads at c0, where the gateway's programs are.
+and for downloads at c0, where the gateway's programs are; or at m1 and m0, where the box sees
+nothing of it.
 """
 
 import json
@@ -55,6 +57,7 @@ class Box:
     """The three namespaces. A context manager."""
 
     bridge: bool = False
+    beyond: bool = False
     name: str = field(default_factory=lambda: f"tg{os.getpid():x}{time.monotonic_ns() % 0xFFFF:x}")
 
     def __enter__(self) -> "Box":
@@ -73,14 +76,23 @@ class Box:
         self._ends.close()
 
     def _build(self) -> None:
-        for place in "cgs":
+        for place in self._places():
             _run("ip", "netns", "add", f"{self.name}-{place}")
             self._ends.callback(_run, "ip", "netns", "del", f"{self.name}-{place}")
             self.inside(place, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0")
             self.inside(place, "ip", "link", "set", "lo", "up")
-        for end, place, near in (("c1", "c", "c0"), ("s1", "s", "u0")):
+        links = [("c1", "c", "c0", "g")]
+        links += [("m0", "m", "u0", "g"), ("s1", "s", "m1", "m")] if self.beyond else [
+            ("s1", "s", "u0", "g")
+        ]  # fmt: skip
+        for end, place, near, there in links:
             _run("ip", "link", "add", end, "netns", f"{self.name}-{place}", "type", "veth",
-                 "peer", "name", near, "netns", f"{self.name}-g")  # fmt: skip
+                 "peer", "name", near, "netns", f"{self.name}-{there}")  # fmt: skip
+        if self.beyond:
+            self.inside("m", "ip", "link", "add", "br0", "type", "bridge")
+            for port in ("m0", "m1"):
+                self.inside("m", "ip", "link", "set", port, "master", "br0", "up")
+            self.inside("m", "ip", "link", "set", "br0", "up")
         if self.bridge:
             self.inside("g", "ip", "link", "add", "br0", "type", "bridge")
             for port in ("c0", "u0"):
@@ -90,6 +102,9 @@ class Box:
         if self.bridge:
             self.inside("g", "ip", "link", "set", "br0", "up")
         self._addresses()
+
+    def _places(self) -> str:
+        return "cgsm" if self.beyond else "cgs"
 
     def _addresses(self) -> None:
         width = ("/8", "/8") if self.bridge else ("/24", "/16")
@@ -196,7 +211,15 @@ class Box:
         burst = max(int((slowest or mbps) * 1e6 / 8 / 250), 2_000)
         bucket = f"tbf rate {int(mbps * 1e6)}bit burst {burst} limit {limit}".split()
         where = ["dev", device, "handle", "1:", "root"]
-        self.inside("g", "tc", "qdisc", "replace", *where, *bucket)
+        self.inside(self._of(device), "tc", "qdisc", "replace", *where, *bucket)
+
+    def _of(self, device: str) -> str:
+        return "m" if device.startswith("m") else "g"
+
+    def backlog(self, device: str) -> int:
+        """Bytes that wait in a device's queue."""
+        shown = self.inside(self._of(device), "tc", "-j", "-s", "qdisc", "show", "dev", device)
+        return int(json.loads(shown)[0]["backlog"])
 
     def packets(self, place: str, device: str, way: str) -> int:
         """Packets that a device has received (rx) or sent (tx)."""

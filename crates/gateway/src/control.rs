@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use sd_notify::NotifyState;
-use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::arguments::Format;
 use crate::error::Error;
@@ -26,8 +25,8 @@ use crate::programs::{self, Attachment};
 use crate::register::Saved;
 use crate::reload;
 use crate::report::{Report, Snapshot};
-use crate::settings::{Settings, SignalParams, UPDATE_INTERVAL};
-use crate::signal::{OwnQueue, Reading, State};
+use crate::settings::{Settings, UPDATE_INTERVAL};
+use crate::source::Source;
 
 /// After so long a probability does not count.
 pub const DEADLINE_NS: u64 = 500_000_000;
@@ -121,16 +120,6 @@ pub fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// A direction's signal.
-#[derive(Debug)]
-struct Source {
-    direction: Direction,
-    /// Index of the device whose queue it is.
-    device: u32,
-    queue: OwnQueue,
-    state: State,
-}
-
 struct Control {
     options: Options,
     interface: String,
@@ -189,18 +178,15 @@ impl Control {
         let mut words = words(&options, &at, &towards, before);
         words[word::HAS_FILE] = u64::from(maps.addresses.keys().next().is_some());
         words[word::HAS_PREFIXES] = u64::from(maps.prefixes.keys().next().is_some());
-        let resumed = |direction| resumed_base(&maps, direction, now_ns());
-        let sources = Direction::ALL.into_iter().filter_map(|direction| {
+        let mut sources = Vec::new();
+        for direction in Direction::ALL {
             let (params, device) = match direction {
                 Direction::Upload => (&settings.upload, &towards),
                 Direction::Download => (&settings.download, &at),
             };
-            let SignalParams::OwnQueue(params) = params else { return None };
-            let mut queue = OwnQueue::new(params);
-            queue.resume(resumed(direction));
-            Some(Source { direction, device: device.index, queue, state: State::Ok })
-        });
-        let sources: Vec<_> = sources.collect();
+            let base = resumed_base(&maps, direction, now_ns());
+            sources.extend(Source::open(direction, params, device.index, base)?);
+        }
         for direction in Direction::ALL {
             if sources.iter().all(|source| source.direction != direction) {
                 maps.set_signal(direction, [0; SIGNAL_WORDS])?;
@@ -291,47 +277,16 @@ impl Control {
         Ok(true)
     }
 
-    /// Reads a queue and writes p.
+    /// Asks a signal and writes p.
     fn update(&mut self, place: usize) -> Result<(), Error> {
         let acts = self.maps.settings()[word::ENFORCE] == 1;
         let source = &mut self.sources[place];
-        let read = self.netlink.queue(source.device);
-        // After the request, which may have waited.
-        let now = now_ns();
         let mut words = self.maps.signal(source.direction);
-        let state = match read {
-            Ok(Some(queue)) => {
-                let reading = Reading {
-                    now_ns: now,
-                    sent_bytes: queue.sent_bytes,
-                    sent_packets: queue.sent_packets,
-                    dropped_packets: queue.dropped_packets,
-                    backlog_bytes: queue.backlog_bytes,
-                    handle: queue.handle,
-                };
-                let finding = source.queue.on_reading(reading, acts);
-                words[signal_word::DELAY] = (finding.delay_s * 1e9) as u64;
-                words[signal_word::RATE] = (finding.rate * 8.0) as u64;
-                words[signal_word::BACKLOG] = queue.backlog_bytes;
-                words[signal_word::BASE] = (source.queue.base() * (1u64 << 32) as f64) as u64;
-                match finding.probability {
-                    Some(p) => {
-                        words[signal_word::MINUS_LOG2_P] = minus_log2_q24(p);
-                        words[signal_word::DEADLINE] = now + DEADLINE_NS;
-                        State::Ok
-                    }
-                    None => State::Stalled,
-                }
-            }
-            Ok(None) => State::NoQueue,
-            Err(_) => State::NoDevice,
-        };
-        words[signal_word::UPDATED] = now;
-        words[signal_word::STATE] = state as u64;
-        if state != source.state {
-            // Changes are few: a queue is stalled for half a second at least.
-            self.log.say(now, &format!("{}: {}", source.direction.word(), state.text()));
-            source.state = state;
+        let before = source.state;
+        let now = source.update(&mut self.netlink, &self.maps, acts, &mut words);
+        if source.state != before {
+            let line = format!("{}: {}", source.direction.word(), source.state.text());
+            self.log.say(now, &line);
         }
         self.maps.set_signal(source.direction, words)
     }

@@ -346,15 +346,18 @@ impl Report {
             let signal = &self.signals[direction as usize];
             write!(text, "{:<9}", direction.word())?;
             match (signal.state, signal.is_fresh) {
-                (State::Ok, true) => writeln!(
-                    text,
-                    "delay {:.1} ms at {:.2} Mb/s, p {:.3} %, average activity {:.2}",
-                    signal.delay_s * 1e3,
-                    signal.rate_bps as f64 / 1e6,
-                    signal.probability * 100.0,
-                    signal.average_activity,
-                )?,
-                (State::Ok, false) => writeln!(text, "the probability is old: everything passes")?,
+                (State::Ok | State::Blind, true) => {
+                    let rate = signal.rate_bps as f64 / 1e6;
+                    let (delay_ms, percent) = (signal.delay_s * 1e3, signal.probability * 100.0);
+                    write!(text, "delay {delay_ms:.1} ms at {rate:.2} Mb/s, p {percent:.3} %, ")?;
+                    writeln!(text, "average activity {:.2}", signal.average_activity)?;
+                    if signal.state == State::Blind {
+                        writeln!(text, "{:<9}{}", "", signal.state.text())?;
+                    }
+                }
+                (State::Ok | State::Blind, false) => {
+                    writeln!(text, "the probability is old: everything passes")?;
+                }
                 (state, _) => writeln!(text, "{}: everything passes", state.text())?,
             }
         }

@@ -1,11 +1,13 @@
 //! The file of settings: declared, read and checked as scenario files are.
 
+use std::net::IpAddr;
+
 use tidegate_mechanisms::bottleneck::abc::AbcParams;
 use tidegate_mechanisms::bottleneck::pi2::Pi2;
 use tidegate_mechanisms::fixed_point::{FixedAbc, FixedMeter, ONE_Q24};
 use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
+use tidegate_mechanisms::units::{Bytes, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use crate::control::Mode;
@@ -118,18 +120,86 @@ parameters! {
     check controller_has_time;
 }
 
+parameters! {
+    /// The delay of probes that pass the bottleneck, by PI2.
+    pub struct DelayParams {
+        /// Addresses beyond the bottleneck that answer echo requests, between commas; three are better than one.
+        pub reflectors: String,
+        /// q₀: delay that the controller aims at, beyond the least round trip.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times √p marks packets with ECT(1).
+        pub coupling: Whole<1, 16> = "2",
+    }
+    check reflectors_are_addresses;
+}
+
+parameters! {
+    /// A virtual queue that is served at a rate below that of the bottleneck, by PI2.
+    pub struct RateParams {
+        /// Rate of the bottleneck.
+        pub rate: Rate,
+        /// Share of it that may be used.
+        pub share: Share = "0.98",
+        /// q₀: delay that the controller aims at.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times √p marks packets with ECT(1).
+        pub coupling: Whole<1, 16> = "2",
+    }
+}
+
 choice! {
     /// Where a probability comes from.
     pub enum SignalParams as Signal {
         /// There is none: everything passes.
         None = "none";
         OwnQueue(OwnQueueParams) = "own-queue";
+        Delay(DelayParams) = "delay";
+        Rate(RateParams) = "rate";
     }
 }
 
 fn controller_has_time(params: &OwnQueueParams) -> Option<ParameterError> {
     (params.max_rtt < Span::from_millis(10))
         .then(|| ("max_rtt", "below 10 ms the controller oscillates".to_owned()))
+}
+
+fn reflectors_are_addresses(params: &DelayParams) -> Option<ParameterError> {
+    match params.addresses() {
+        Ok(all) if (1..=16).contains(&all.len()) => None,
+        Ok(_) => Some(("reflectors", "from one to 16 addresses".to_owned())),
+        Err(error) => Some(("reflectors", error)),
+    }
+}
+
+impl DelayParams {
+    /// The reflectors.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is no address.
+    pub fn addresses(&self) -> Result<Vec<IpAddr>, String> {
+        let words = self.reflectors.split([',', ' ']).filter(|word| !word.is_empty());
+        words.map(|word| word.parse().map_err(|_| format!("\"{word}\" is no address"))).collect()
+    }
+
+    /// The controller, before its first update.
+    pub fn controller(&self) -> Pi2 {
+        controller(self.max_rtt)
+    }
+}
+
+impl RateParams {
+    /// The controller, before its first update.
+    pub fn controller(&self) -> Pi2 {
+        controller(self.max_rtt)
+    }
+}
+
+fn controller(max_rtt: Span) -> Pi2 {
+    Pi2::new(Pi2::alpha_hz(UPDATE_INTERVAL, max_rtt), Pi2::beta_hz(max_rtt))
 }
 
 fn errors(settings: &Settings) -> Vec<ParameterError> {
@@ -203,6 +273,8 @@ impl Settings {
     pub fn log2_coupling_q24(&self) -> u64 {
         let coupling = [&self.upload, &self.download].into_iter().find_map(|signal| match signal {
             SignalParams::OwnQueue(params) => Some(params.coupling.0),
+            SignalParams::Delay(params) => Some(params.coupling.0),
+            SignalParams::Rate(params) => Some(params.coupling.0),
             SignalParams::None => None,
         });
         libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
@@ -254,7 +326,7 @@ impl Settings {
 impl OwnQueueParams {
     /// The controller, before its first update.
     pub fn controller(&self) -> Pi2 {
-        Pi2::new(Pi2::alpha_hz(UPDATE_INTERVAL, self.max_rtt), Pi2::beta_hz(self.max_rtt))
+        controller(self.max_rtt)
     }
 }
 
