@@ -255,9 +255,10 @@ def size() -> Iterator[Row]:
 
 def frames() -> Iterator[Row]:
     """A million mutated frames, each judged as a model that reads it another way has it."""
-    words = "cargo test --locked --quiet --profile dev-release --package tidegate-gateway".split()
+    words = ["cargo", "test", "--locked", "--quiet", "--profile", "dev-release"]
+    words += ["--package", "tidegate-gateway", "--test", "main", "customers_packets"]
     done = subprocess.run(
-        [*words, "--test", "main", "customers_packets"],
+        words,
         env={**os.environ, "TIDEGATE_MUTATIONS": "1000000"}, check=False, capture_output=True,
     )  # fmt: skip
     yield at_most("a million mutated frames: tests that fail", float(done.returncode != 0), 0)

@@ -131,6 +131,18 @@ class Box:
             self.inside(place, "ip", "route", "add", "default", "via", four)
             self.inside(place, "ip", "-6", "route", "add", "default", "via", six)
 
+    def connect_customers(self) -> None:
+        """Connect the customers' host again, whose link was removed."""
+        _run("ip", "link", "add", "c1", "netns", f"{self.name}-c", "type", "veth",
+             "peer", "name", "c0", "netns", f"{self.name}-g")  # fmt: skip
+        for place, device, address in (("c", "c1", ""), ("g", "c0", "10.1.0.1/24")):
+            self.inside(place, "ip", "link", "set", device, "up")
+            if address:
+                self.inside(place, "ip", "addr", "add", address, "dev", device)
+        for number in CUSTOMERS.values():
+            self.inside("c", "ip", "addr", "add", f"10.1.0.{number}/24", "dev", "c1")
+        self.inside("c", "ip", "route", "add", "default", "via", "10.1.0.1")
+
     def command(self, place: str, *words: str | Path) -> list[str]:
         """Words that run a command in a namespace, with the files of this one."""
         return ["nsenter", f"--net=/run/netns/{self.name}-{place}", *map(str, words)]
@@ -144,9 +156,14 @@ class Box:
         return self.inside("g", PROGRAM, *words, *self.pins)
 
     @property
+    def state_folder(self) -> str:
+        """Where the gateway keeps what it needs after a reboot."""
+        return f"{self._folder}/state"
+
+    @property
     def pins(self) -> list[str]:
         """Words that keep the gateway's files in the box."""
-        state = f'state_folder="{self._folder}/state"'
+        state = f'state_folder="{self.state_folder}"'
         return ["--pins", str(self._folder / "bpf/tidegate"), "--set", state]
 
     @contextmanager
@@ -192,10 +209,14 @@ class Box:
             for name in names
         }
 
+    def gateway_streams(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the gateway's command; returns its code and both streams."""
+        command = self.command("g", PROGRAM, *words, *self.pins)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
     def gateway_code(self, *words: str) -> tuple[int, str]:
         """Run the gateway's command; returns exit code and output."""
-        command = self.command("g", PROGRAM, *words, *self.pins)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = self.gateway_streams(*words)
         return done.returncode, done.stdout
 
     def shape(

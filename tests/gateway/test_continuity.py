@@ -1,13 +1,12 @@
 """No packet is lost when the control loop dies, returns, is upgraded, reloads or goes."""
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from gateway.box import PROGRAM, SERVER, Box, lacking
+from gateway.box import SERVER, Box, lacking
 from gateway.traffic import Flood, Stream, flood
 
 LACKING = lacking()
@@ -124,8 +123,7 @@ def test_a_file_that_is_broken_or_changes_too_much_leaves_what_is_in_force(box: 
 
 
 def refused(box: Box, *words: str) -> tuple[int, str]:
-    command = box.command("g", PROGRAM, "reload", *words, *box.pins)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = box.gateway_streams("reload", *words)
     return done.returncode, done.stderr
 
 

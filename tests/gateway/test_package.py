@@ -29,10 +29,12 @@ def root(tmp_path: Path) -> Iterator[Path]:
     """A copy of the minbase."""
     root = tmp_path / "root"
     subprocess.run(["cp", "-a", "--reflink=auto", MINBASE, root], check=True)
+    subprocess.run(["mount", "-t", "proc", "proc", root / "proc"], check=True)
     try:
         yield root
     finally:
-        subprocess.run(["umount", root / "run/tidegate/bpf"], check=False, capture_output=True)
+        for mounted in ("run/tidegate/bpf", "proc"):
+            subprocess.run(["umount", root / mounted], check=False, capture_output=True)
         shutil.rmtree(root)
 
 
