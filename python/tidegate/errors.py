@@ -130,10 +130,10 @@ class MissingPageError(TidegateError):
     exit_code = 77
 
     def __str__(self) -> str:
-        return (
-            "the page is not built: `make page` in a checkout builds it, which takes node, npm and"
-            " Rust's target wasm32-unknown-unknown"
-        )
+        from tidegate.data import remedy
+
+        needs = "which takes node, npm and Rust's target wasm32-unknown-unknown"
+        return f"the page is not there: {remedy('page', needs)}"
 
 
 class TraceError(TidegateError):
