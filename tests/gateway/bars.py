@@ -209,9 +209,10 @@ def continuity() -> Iterator[Row]:
         words = ["--set", f'customer_file="{path}"']
 
         def lost(what: str, act: Callable[[], object]) -> Row:
-            with flood(box, heavy, SERVER["ipv4"], seconds=4) as flooded:
+            with flood(box, heavy, SERVER["ipv4"]) as flooded:
                 time.sleep(1)
                 act()
+                time.sleep(1)
             rate = flooded.sent / flooded.seconds / 1e3
             what = f"{what}, {rate:.0f} thousand packets/s: packets lost"
             return at_most(what, flooded.sent - flooded.came, 0)

@@ -97,18 +97,21 @@ def _process(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 FLOOD = """
-import socket, sys, time
-source, server, rate, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+import socket, sys, threading, time
+source, server, rate = sys.argv[1], sys.argv[2], float(sys.argv[3])
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.bind((source, 0))
+end = threading.Thread(target=sys.stdin.read, daemon=True)
+end.start()
 sent, start = 0, time.monotonic()
-while (now := time.monotonic() - start) < seconds:
+while end.is_alive():
+    now = time.monotonic() - start
     # No more than a hundred at once, however late it is: no queue on the way takes more.
     for _ in range(min(int(now * rate) - sent, 100)):
         udp.sendto(bytes(100), (server, 9))
         sent += 1
     time.sleep(0.001)
-print(sent)
+print(sent, time.monotonic() - start)
 """
 
 
@@ -122,18 +125,24 @@ class Flood:
 
 
 @contextmanager
-def flood(
-    box: "Box", source: str, server: str, *, rate: float = 25_000, seconds: float = 4
-) -> Iterator[Flood]:
-    """Send datagrams at a rate to a port at which nobody listens, where the host counts each."""
-    result = Flood(seconds=seconds)
+def flood(box: "Box", source: str, server: str, rate: float = 25_000) -> Iterator[Flood]:
+    """Send datagrams at a rate to a port at which nobody listens, where the host counts each.
+
+    They are sent for as long as the context lasts; the numbers are there after it.
+    """
+    result = Flood()
     before = _no_ports(box)
-    words = [sys.executable, "-c", FLOOD, source, server, str(rate), str(seconds)]
-    with _process(box.command("c", *words)) as process:
+    words = box.command("c", sys.executable, "-c", FLOOD, source, server, str(rate))
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield result
-        output, _ = process.communicate(timeout=seconds + 60)
+        # Which ends it.
+        output, _ = process.communicate("", timeout=60)
     time.sleep(0.2)
-    result.sent, result.came = int(output), _no_ports(box) - before
+    sent, seconds = output.split()
+    result.sent, result.seconds = int(sent), float(seconds)
+    result.came = _no_ports(box) - before
 
 
 def _no_ports(box: "Box") -> int:
