@@ -12,7 +12,7 @@ cargo deb --version >/dev/null 2>&1 || lacks "cargo-deb was not found; cargo ins
 
 target=$(uname -m)-unknown-linux-musl
 profile=${PROFILE:-release}
-arguments=(--package tidegate-gateway --profile "$profile" --locked --quiet --output target/debian/)
+arguments=(--package tidegate-gateway --profile "$profile" --strip --locked --quiet --output target/debian/)
 if [[ -d $(rustc --print sysroot)/lib/rustlib/$target ]]; then
     # Nothing of what is linked has a dependency that cargo-deb could find.
     arguments+=(--target "$target")
