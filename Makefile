@@ -24,7 +24,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars readme pages page web-digests docs lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars deb readme pages page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
@@ -152,6 +152,9 @@ web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all s
 
 gateway: $(GATEWAY) ## build .venv/bin/tidegate-gateway, where clang is there
 	@test -x $(BIN)/tidegate-gateway && echo "$(BIN)/tidegate-gateway"
+
+deb: ## build target/debian/tidegate-gateway_*.deb (clang, cargo-deb); error 77 where something is missing
+	@tools/deb.sh
 
 gateway-bars: $(TOOLS) $(GATEWAY) ## measure the gateway in network namespaces (root, minutes; ARGS=--help)
 	PYTHONPATH=tests $(BIN)/python -m gateway.bars $(ARGS)

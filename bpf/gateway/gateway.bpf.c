@@ -2,7 +2,8 @@
 /*
  * The gateway's data plane: meters each customer's packets and judges them by activity-based congestion
  * management, at the interface towards the customers. Uploads are judged where they come in, downloads where they
- * go out. The kernel forwards; what is not dropped here takes the way that it takes without us.
+ * go out. The kernel forwards; what is not dropped here takes the way that it takes without us. A customer of the
+ * customer file has a reference rate of its own and may have a ceiling, which is a token bucket.
  *
  * Whatever is missing means pass: settings, a probability, one that is not half a second old, an address that is a
  * customer's, a packet that can be read. Each way of passing has a counter.
@@ -27,8 +28,11 @@ struct settings {
 	__u64 ect1;			/* ECT(1) is marked by the coupled probability, else left alone */
 	__u64 log2_coupling_q24;
 	__u64 ipv6_mask;		/* of the first eight bytes of a customer's address, as they lie in memory */
-	__u64 has_prefixes;		/* only addresses in `prefixes` are customers' */
+	__u64 has_prefixes;		/* addresses in `prefixes` are customers' */
 	__u64 has_exempt;
+	__u64 burst_bytes;		/* B of the meter */
+	__u64 has_file;			/* addresses in `addresses` are customers' */
+	__u64 ceiling_burst_ns;		/* depth of the ceilings' buckets */
 	__u64 notes[4];			/* the control loop's own */
 };
 
@@ -36,21 +40,41 @@ struct signal {
 	__u64 minus_log2_p_q24;
 	__u64 deadline_ns;	/* later, the probability does not count */
 	__u64 notes[6];		/* the control loop's own */
+	__u64 alive_ns;		/* later, ceilings do not count */
+	__u64 more_notes[3];
 };
 
 struct link {
 	__u64 average_q36;	/* A_avg */
 };
 
-/* By direction. */
+/* By direction. 64 bytes: a cache line. The 32-bit counters wrap. */
 struct customer {
 	__u64 zero_ns[TG_DIRECTIONS];	/* t0 of the meter */
 	__u64 bytes[TG_DIRECTIONS];
-	__u64 packets[TG_DIRECTIONS];
-	__u64 dropped[TG_DIRECTIONS];	/* packets; while only observing, those that would have been */
-	__u64 marked[TG_DIRECTIONS];
+	__u32 packets[TG_DIRECTIONS];
+	__u32 dropped[TG_DIRECTIONS];	/* packets; while only observing, those that would have been */
+	__u32 marked[TG_DIRECTIONS];
 	__u64 seen_ns;
 };
+
+/* What a customer with a ceiling has besides. */
+struct ceiling {
+	__u64 zero_ns[TG_DIRECTIONS];	/* t0 of the bucket */
+	__u32 limited[TG_DIRECTIONS];	/* packets beyond the ceiling */
+};
+
+/* Whose an address is, and on which terms. */
+struct terms {
+	__u32 slot;			/* in `listed`, or TG_LEARNED */
+	__u32 unused;
+	__u64 ns_per_byte_q16;		/* 1/R_r */
+	__u64 ceiling_ns_per_byte_q16;	/* 0: no ceiling */
+};
+
+/* Each address of a prefix is a customer of its own, on the default terms. */
+#define TG_LEARNED 0xffffffffU
+#define TG_NAME_BYTES 32
 
 struct count {
 	__u64 packets;
@@ -102,12 +126,46 @@ struct {
 	__type(value, struct count);
 } counts SEC(".maps");
 
+/* Those of the file, by slot. Pages of its own, so that each has a cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct customer);
+} listed SEC(".maps");
+
+/* By slot, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ceiling);
+} ceilings SEC(".maps");
+
+/* Their names, for reports. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8[TG_NAME_BYTES]);
+} names SEC(".maps");
+
+/* Single addresses of the file; IPv6 ones without the bits beyond `ipv6_mask`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct tg_address);
+	__type(value, struct terms);
+} addresses SEC(".maps");
+
+/* All other prefixes of customers. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536);
 	__type(key, struct prefix);
-	__type(value, __u64);
+	__type(value, struct terms);
 } prefixes SEC(".maps");
 
 struct {
@@ -118,14 +176,14 @@ struct {
 	__type(value, __u64);
 } exempt SEC(".maps");
 
-static TG_INLINE int in(void *trie, const struct tg_address *address)
+static TG_INLINE void *longest(void *trie, const struct tg_address *address)
 {
 	struct prefix prefix = { .bits = 8 * TG_ADDRESS_BYTES, .address = *address };
 
-	return bpf_map_lookup_elem(trie, &prefix) != 0;
+	return bpf_map_lookup_elem(trie, &prefix);
 }
 
-static TG_INLINE struct customer *find(const struct tg_address *key)
+static TG_INLINE struct customer *learned(const struct tg_address *key)
 {
 	struct customer *known = bpf_map_lookup_elem(&customers, key);
 	struct customer new = {};
@@ -153,8 +211,28 @@ static TG_INLINE __u64 meter(const struct tg_meter *by, __u64 *zero_ns, __u64 no
 	return activity_q24;
 }
 
+/* Whether a packet is beyond the ceiling. One that passes may leave the bucket below zero, whatever its size. */
+static TG_INLINE int is_beyond(const struct settings *by, __u64 ns_per_byte_q16,
+				     __u64 *zero_ns, __u64 now_ns, __u64 len)
+{
+	__u64 before_ns, after_ns, earliest_ns;
+	int i;
+
+	earliest_ns = now_ns > by->ceiling_burst_ns ? now_ns - by->ceiling_burst_ns : 0;
+	for (i = 0; i < TG_TRIES; i++) {
+		before_ns = *(volatile __u64 *)zero_ns;
+		if (before_ns > now_ns)
+			return 1;
+		after_ns = before_ns < earliest_ns ? earliest_ns : before_ns;
+		after_ns += (len * ns_per_byte_q16) >> 16;
+		if (__sync_val_compare_and_swap(zero_ns, before_ns, after_ns) == before_ns)
+			break;
+	}
+	return 0;
+}
+
 /* What the signal does to a packet of this ECN field, if it falls on it. */
-static TG_INLINE enum tg_reason judge(const struct settings *by, const struct tg_packet *packet,
+static TG_INLINE __u64 judge(const struct settings *by, const struct tg_packet *packet,
 					    __u64 minus_log2_q24)
 {
 	__u64 coupled_q24 = tg_coupled(minus_log2_q24, by->log2_coupling_q24);
@@ -171,29 +249,67 @@ static TG_INLINE enum tg_reason judge(const struct settings *by, const struct tg
 }
 
 struct outcome {
-	enum tg_reason reason;
+	__u64 reason;	/* enum tg_reason */
 	__u64 packets;
 	__u64 bytes;
 };
+
+/* Whose packet it is, and on which terms. */
+struct owner {
+	struct customer *customer;
+	__u64 slot;
+	__u64 ns_per_byte_q16;
+	__u64 ceiling_ns_per_byte_q16;
+};
+
+static TG_INLINE __u64 find(const struct settings *by, const struct tg_packet *packet,
+					   const struct tg_address *address, struct owner *owner)
+{
+	struct tg_address key = *address;
+	const struct terms *terms = 0;
+
+	if (packet->version == 6) {
+		*(__u64 *)key.bytes &= by->ipv6_mask;
+		*(__u64 *)(key.bytes + 8) = 0;
+	}
+	if (by->has_file)
+		terms = bpf_map_lookup_elem(&addresses, &key);
+	if (!terms && by->has_prefixes)
+		terms = longest(&prefixes, address);
+	if (!terms && (by->has_file || by->has_prefixes))
+		return TG_NO_CUSTOMER;
+	if (by->has_exempt && (longest(&exempt, &packet->from) || longest(&exempt, &packet->to)))
+		return TG_EXEMPT;
+	if (!terms || terms->slot == TG_LEARNED) {
+		owner->ns_per_byte_q16 = by->meter.ns_per_byte_q16;
+		owner->ceiling_ns_per_byte_q16 = 0;
+		owner->customer = learned(&key);
+	} else {
+		owner->slot = terms->slot;
+		owner->ns_per_byte_q16 = terms->ns_per_byte_q16;
+		owner->ceiling_ns_per_byte_q16 = terms->ceiling_ns_per_byte_q16;
+		owner->customer = tg_element(&listed, owner->slot);
+	}
+	return owner->customer ? TG_PASSED : TG_NOT_READY;
+}
 
 /* Meters and judges a packet. Marks it, if that is the verdict. */
 static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outcome *outcome)
 {
 	struct tg_packet packet = {};
+	struct owner owner;
+	struct ceiling *ceiling;
 	const struct settings *by;
 	const struct signal *signal;
-	struct customer *customer;
-	struct tg_address key;
+	struct tg_meter terms;
 	struct link *link;
 	__u64 now_ns, activity_q24, average_q36, minus_log2_q24;
-	/* Its address is taken, and `direction` stays a constant for the verifier. */
-	__u32 zero = 0, place = direction;
 
 	outcome->packets = 1;
 	outcome->bytes = skb->len;
-	by = bpf_map_lookup_elem(&settings, &zero);
-	link = bpf_map_lookup_elem(&links, &place);
-	signal = bpf_map_lookup_elem(&signals, &place);
+	by = tg_element(&settings, 0);
+	link = tg_element(&links, direction);
+	signal = tg_element(&signals, direction);
 	if (!by || !by->ready || !link || !signal) {
 		outcome->reason = TG_NOT_READY;
 		return;
@@ -206,29 +322,26 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 		outcome->packets = skb->gso_segs;
 		outcome->bytes += (outcome->packets - 1) * packet.header_bytes;
 	}
-	key = direction == TG_UPLOAD ? packet.from : packet.to;
-	if (by->has_prefixes && !in(&prefixes, &key)) {
-		outcome->reason = TG_NO_CUSTOMER;
+	outcome->reason = find(by, &packet, direction == TG_UPLOAD ? &packet.from : &packet.to, &owner);
+	if (outcome->reason != TG_PASSED)
 		return;
-	}
-	if (by->has_exempt && (in(&exempt, &packet.from) || in(&exempt, &packet.to))) {
-		outcome->reason = TG_EXEMPT;
-		return;
-	}
-	if (packet.version == 6) {
-		*(__u64 *)key.bytes &= by->ipv6_mask;
-		*(__u64 *)(key.bytes + 8) = 0;
-	}
-	customer = find(&key);
-	if (!customer) {
-		outcome->reason = TG_NOT_READY;
-		return;
-	}
 	now_ns = bpf_ktime_get_ns();
-	customer->seen_ns = now_ns;
-	__sync_fetch_and_add(&customer->bytes[direction], outcome->bytes);
-	__sync_fetch_and_add(&customer->packets[direction], outcome->packets);
-	activity_q24 = meter(&by->meter, &customer->zero_ns[direction], now_ns, outcome->bytes);
+	owner.customer->seen_ns = now_ns;
+	__sync_fetch_and_add(&owner.customer->bytes[direction], outcome->bytes);
+	__sync_fetch_and_add(&owner.customer->packets[direction], outcome->packets);
+	if (owner.ceiling_ns_per_byte_q16 && now_ns <= signal->alive_ns) {
+		ceiling = tg_element(&ceilings, owner.slot);
+		if (ceiling && is_beyond(by, owner.ceiling_ns_per_byte_q16,
+					 &ceiling->zero_ns[direction], now_ns, outcome->bytes)) {
+			__sync_fetch_and_add(&ceiling->limited[direction], outcome->packets);
+			outcome->reason = by->enforce ? TG_LIMITED : TG_WOULD_LIMIT;
+			return;
+		}
+	}
+	terms = by->meter;
+	terms.ns_per_byte_q16 = owner.ns_per_byte_q16;
+	terms.burst_ns = (by->burst_bytes * terms.ns_per_byte_q16) >> 16;
+	activity_q24 = meter(&terms, &owner.customer->zero_ns[direction], now_ns, outcome->bytes);
 	average_q36 = tg_observed(&by->abc, *(volatile __u64 *)&link->average_q36, activity_q24);
 	*(volatile __u64 *)&link->average_q36 = average_q36;
 
@@ -245,10 +358,10 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	if (outcome->reason == TG_MARKED && by->enforce && tg_mark(skb, &packet))
 		outcome->reason = TG_NOT_UNDERSTOOD;
 	if (outcome->reason == TG_DROPPED) {
-		__sync_fetch_and_add(&customer->dropped[direction], outcome->packets);
+		__sync_fetch_and_add(&owner.customer->dropped[direction], outcome->packets);
 		outcome->reason = by->enforce ? TG_DROPPED : TG_WOULD_DROP;
 	} else if (outcome->reason == TG_MARKED) {
-		__sync_fetch_and_add(&customer->marked[direction], outcome->packets);
+		__sync_fetch_and_add(&owner.customer->marked[direction], outcome->packets);
 		outcome->reason = by->enforce ? TG_MARKED : TG_WOULD_MARK;
 	}
 }
@@ -257,17 +370,17 @@ static TG_INLINE int run(struct __sk_buff *skb, __u32 direction)
 {
 	struct outcome outcome = {};
 	struct count *count;
-	__u32 place;
 
 	handle(skb, direction, &outcome);
-	place = direction * TG_REASONS + outcome.reason;
-	count = bpf_map_lookup_elem(&counts, &place);
+	count = tg_element(&counts, direction * TG_REASONS + outcome.reason);
 	if (count) {	/* of this CPU alone */
 		count->packets += outcome.packets;
 		count->bytes += outcome.bytes;
 	}
 	/* Else the next program at this place has its say. */
-	return outcome.reason == TG_DROPPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	if (outcome.reason == TG_DROPPED || outcome.reason == TG_LIMITED)
+		return TC_ACT_SHOT;
+	return TC_ACT_UNSPEC;
 }
 
 SEC("classifier")

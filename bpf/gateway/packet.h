@@ -27,6 +27,8 @@ enum tg_reason {
 	TG_NOT_IP,
 	TG_NOT_UNDERSTOOD,
 	TG_NOT_READY,		/* no settings, or no room for the customer */
+	TG_LIMITED,		/* beyond the customer's ceiling */
+	TG_WOULD_LIMIT,
 	TG_REASONS,
 };
 
@@ -84,7 +86,7 @@ static TG_INLINE int tg_ipv6_is_local(const __u8 *address)
 	return any == 0 || address[0] == 0xff || (address[0] == 0xfe && (address[1] & 0xc0) == 0x80);
 }
 
-static TG_INLINE enum tg_reason tg_read_ipv4(struct __sk_buff *skb, struct tg_packet *packet)
+static TG_INLINE __u64 tg_read_ipv4(struct __sk_buff *skb, struct tg_packet *packet)
 {
 	__u8 header[TG_IPV4_BYTES];
 	__u32 header_bytes, total_bytes;
@@ -115,7 +117,7 @@ static TG_INLINE enum tg_reason tg_read_ipv4(struct __sk_buff *skb, struct tg_pa
 	return TG_PASSED;
 }
 
-static TG_INLINE enum tg_reason tg_read_ipv6(struct __sk_buff *skb, struct tg_packet *packet)
+static TG_INLINE __u64 tg_read_ipv6(struct __sk_buff *skb, struct tg_packet *packet)
 {
 	__u8 header[TG_IPV6_BYTES];
 	int i;
@@ -139,7 +141,7 @@ static TG_INLINE enum tg_reason tg_read_ipv6(struct __sk_buff *skb, struct tg_pa
 }
 
 /* TG_PASSED if the addresses are known, else why not. The packet is all zero before. */
-static TG_INLINE enum tg_reason tg_read(struct __sk_buff *skb, __u32 link_header_bytes,
+static TG_INLINE __u64 tg_read(struct __sk_buff *skb, __u32 link_header_bytes,
 					      struct tg_packet *packet)
 {
 	__u8 tag[TG_VLAN_BYTES], session[TG_PPPOE_BYTES], type_bytes[2];

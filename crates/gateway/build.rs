@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-/// The data plane, and what tests run in the kernel.
-const PROGRAMS: [&str; 2] = ["gateway", "arithmetic"];
+/// The data plane, and what tests and measurements run in the kernel.
+const PROGRAMS: [&str; 3] = ["gateway", "arithmetic", "cost"];
 
 fn main() {
     let variable = |name: &str| PathBuf::from(env::var_os(name).expect("set by cargo"));

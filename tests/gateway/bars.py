@@ -1,20 +1,25 @@
 """Measures the gateway between real hosts: `make gateway-bars`. Takes minutes, and root.
 
-Ten CUBIC flows of one customer against one of another: throughput ratios at several rates, both
-directions, IPv4 and IPv6, routed and bridged, with the gateway and without; and after the link has
-fallen to a third without telling anybody. Each line is a run, with its bound.
+Throughput ratios of ten CUBIC flows to one at several rates, both directions, IPv4 and IPv6,
+routed and bridged; after the link has fallen to a third; other senders and weights; ceilings;
+packets lost when the gateway dies, reloads or goes; and what 100,000 customers take. Each line is
+a run, with its bound.
 """
 
 import argparse
 import json
+import os
+import resource
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.box import Box, Duel, lacking
+from gateway.box import SERVER, Box, lacking
+from gateway.traffic import Contest, Stream, flood
 
 WARM_UP = 4
 FAIR = 1.6
@@ -25,6 +30,11 @@ TARGET_MS = 15.0
 SLOWEST_USED = 5.0
 # Of what a full frame takes of the link, 1514 bytes.
 PAYLOAD = {"ipv4": 1448 / 1514, "ipv6": 1428 / 1514}
+# Of weighted shares, and against other controllers.
+WEIGHTED = 1.8
+PARTS = ["duels", "falls", "contests", "ceilings", "continuity", "size", "frames", "cost"]
+HEADER = "id,addresses,reference_rate,ceiling\n"
+CONTROLLERS = "net.ipv4.tcp_available_congestion_control"
 EXIT_MISSED = 5
 EXIT_LACKING = 77
 
@@ -79,7 +89,7 @@ def duels(rates: list[float], seconds: int) -> Iterator[Row]:
 
 def one(
     mode: str, mbps: float, family: str, bridge: bool, download: bool, seconds: int
-) -> tuple[Duel, dict[str, Any] | None]:
+) -> tuple[Contest, dict[str, Any] | None]:
     """A duel with the gateway or, in mode `none`, without; a status from its last seconds."""
     with Box(bridge=bridge) as box:
         box.shape("c0" if download else "u0", mbps)
@@ -95,25 +105,182 @@ def one(
 
 
 def falls(seconds: int) -> Iterator[Row]:
-    """The link falls to a third without telling anybody."""
-    for mbps in (5.0, 20.0, 100.0):
+    """The link falls to a third without telling anybody: its queue in the box, and beyond it."""
+    for signal in ("own-queue", "delay"):
+        for mbps in (5.0, 10.0, 20.0, 100.0):
+            yield from fall(signal, mbps, seconds)
+
+
+def fall(signal: str, mbps: float, seconds: int) -> Iterator[Row]:
+    """One such fall."""
+    beyond = signal == "delay"
+    device = "m1" if beyond else "u0"
+    kind = f'{{ kind = "delay", reflectors = "{SERVER["ipv4"]}" }}' if beyond else '"own-queue"'
+    with Box(beyond=beyond) as box:
+        box.shape(device, mbps, slowest=mbps / 3)
+        delays: list[float] = []
+        length = 8 + 3 + seconds
+        words = ["--set", f"upload={kind}"]
+        with box.control_loop("enforce", *words), box.duel(length) as duel:
+            time.sleep(8)
+            box.shape(device, mbps / 3, slowest=mbps / 3)
+            time.sleep(3)
+            end = time.monotonic() + seconds - 1
+            while time.monotonic() < end:
+                # As the queue itself has it, in milliseconds.
+                delays.append(box.backlog(device) * 8 / (mbps / 3) / 1e3)
+                time.sleep(0.1)
+    what = f"{signal}, {mbps:g} Mb/s that fall to a third"
+    yield at_most(f"{what}: heavy over light before", duel.ratio(4, 8), FAIR)
+    yield at_most(f"{what}: heavy over light from 3 s after", duel.ratio(11, length), FAIR)
+    yield at_most(f"{what}: median delay, ms", sorted(delays)[len(delays) // 2], 2 * TARGET_MS)
+    used = duel.used(11, length) / (mbps / 3) / PAYLOAD["ipv4"]
+    yield at_least(f"{what}: share of the link used", used, USED)
+
+
+def contests(seconds: int) -> Iterator[Row]:
+    """BBR against CUBIC, a flood of datagrams, and twenty customers with three weights."""
+    length = WARM_UP + seconds
+    for what, heavy in (
+        ("ten BBR flows", Stream("", 10, "bbr")),
+        ("datagrams at 1.5 times the link", Stream("", udp_mbps=30)),
+    ):
         with Box() as box:
-            box.shape("u0", mbps, slowest=mbps / 3)
-            delays: list[float] = []
-            length = 8 + 3 + seconds
-            with box.control_loop("enforce"), box.duel(length) as duel:
-                time.sleep(8)
-                box.shape("u0", mbps / 3, slowest=mbps / 3)
-                time.sleep(3)
-                for _ in range(seconds - 1):
-                    delays.append(box.status(0.5)["upload"]["delay_s"] * 1e3)
-                    time.sleep(0.4)
-        what = f"{mbps:g} Mb/s that fall to a third"
-        yield at_most(f"{what}: heavy over light before", duel.ratio(4, 8), FAIR)
-        yield at_most(f"{what}: heavy over light from 3 s after", duel.ratio(11, length), FAIR)
-        yield at_most(f"{what}: median delay, ms", sorted(delays)[len(delays) // 2], 2 * TARGET_MS)
-        used = duel.used(11, length) / (mbps / 3) / PAYLOAD["ipv4"]
-        yield at_least(f"{what}: share of the link used", used, USED)
+            heavy.address = box.address("heavy", "ipv4")
+            streams = {"heavy": heavy, "light": Stream(box.address("light", "ipv4"))}
+            if heavy.controller not in box.inside("c", "sysctl", "-n", CONTROLLERS).split():
+                sys.stderr.write(f"not measured: this kernel has no {heavy.controller}\n")
+                continue
+            box.shape("u0", 20)
+            with box.control_loop("enforce"), box.contest(streams, length) as contest:
+                pass
+            ratio = contest.ratio(WARM_UP, length)
+            yield at_most(f"20 Mb/s, {what} over one CUBIC flow", ratio, WEIGHTED)
+    with Box() as box:
+        addresses = box.add_customers(20)
+        weights = [1, 2, 4]
+        lines = [
+            f"n{n},{address},{50 * weights[n % 3]} kb/s,\n" for n, address in enumerate(addresses)
+        ]
+        path = box.file("customers.csv", HEADER + "".join(lines))
+        box.shape("u0", 40)
+        streams = {f"n{n}": Stream(address) for n, address in enumerate(addresses)}
+        with (
+            box.control_loop("enforce", "--set", f'customer_file="{path}"'),
+            box.contest(streams, length) as contest,
+        ):
+            pass
+        shares = [
+            contest.mean(f"n{n}", WARM_UP, length) / weights[n % 3] for n in range(len(addresses))
+        ]
+        mean = sum(shares) / len(shares)
+        worst = max(max(shares) / mean, mean / max(min(shares), 1e-6))
+        yield at_most("40 Mb/s, 20 customers, weights 1, 2, 4: worst share", worst, WEIGHTED)
+
+
+def ceilings(seconds: int) -> Iterator[Row]:
+    """A customer with a ceiling on a link that is faster."""
+    for mbps in (1, 10, 50, 200):
+        for kind, frame in (("UDP", 1242 / 1200), ("TCP", 1514 / 1448)):
+            with Box() as box:
+                heavy = box.address("heavy", "ipv4")
+                path = box.file("customers.csv", f"{HEADER}heavy,{heavy},,{mbps} Mb/s\n")
+                stream = Stream(heavy, udp_mbps=1.3 * mbps if kind == "UDP" else None)
+                with (
+                    box.control_loop("enforce", "--set", f'customer_file="{path}"'),
+                    box.contest({"heavy": stream}, seconds + 3) as contest,
+                ):
+                    time.sleep(seconds / 2)
+                    offered = box.status(2)["customers"][0]["upload"]["rate_bps"] / 1e6
+            if kind == "UDP" and offered < 1.05 * mbps:
+                sys.stderr.write(f"not measured: {offered:.0f} of {mbps} Mb/s are all it sends\n")
+                continue
+            share = contest.mean("heavy", 2, seconds + 2) * frame / mbps
+            what = f"ceiling {mbps} Mb/s, {kind}: share of it"
+            least, most = (0.98, 1.02) if kind == "UDP" else (0.85, 1.02)
+            yield Row(what, share, f"{least}-{most}", least <= share <= most)
+
+
+def continuity() -> Iterator[Row]:
+    """Packets lost, of 25,000 a second, while the gateway is killed, loaded and removed."""
+    with Box() as box:
+        heavy = box.address("heavy", "ipv4")
+        path = box.file("customers.csv", customers(1_000))
+        words = ["--set", f'customer_file="{path}"']
+
+        def lost(what: str, act: Callable[[], object]) -> Row:
+            with flood(box, heavy, SERVER["ipv4"]) as flooded:
+                time.sleep(1)
+                act()
+                time.sleep(1)
+            rate = flooded.sent / flooded.seconds / 1e3
+            what = f"{what}, {rate:.0f} thousand packets/s: packets lost"
+            return at_most(what, flooded.sent - flooded.came, 0)
+
+        def reload() -> None:
+            path.write_text(customers(100_000))
+            box.gateway("reload", "--yes", *words)
+
+        with box.control_loop("enforce", *words) as process:
+            yield lost("reload of 100,000 customers", reload)
+
+            def kill() -> None:
+                process.kill()
+                process.wait()
+
+            yield lost("kill -9", kill)
+            with box.control_loop("enforce", *words):
+                yield lost("off", lambda: box.gateway("off"))
+
+
+def size() -> Iterator[Row]:
+    """100,000 customers: CPU time of the import, and memory of the maps."""
+    with Box() as box:
+        path = box.file("customers.csv", customers(100_000))
+        words = ["--set", f'customer_file="{path}"']
+        with box.control_loop("observe", *words) as process:
+            maps = box.map_bytes(process.pid)
+            yield at_most("100,000 customers: maps, MB", sum(maps.values()) / 1e6, 25)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            box.gateway("reload", *words)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            yield at_most("100,000 customers: import again, CPU s", seconds, 2)
+            path.write_text(customers(100_000, second_byte=32))
+            before = after
+            box.gateway("reload", "--yes", *words)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            yield at_most("100,000 customers: all with other addresses, CPU s", seconds, 2)
+
+
+def frames() -> Iterator[Row]:
+    """A million mutated frames, each judged as a model that reads it another way has it."""
+    words = ["cargo", "test", "--locked", "--quiet", "--profile", "dev-release"]
+    words += ["--package", "tidegate-gateway", "--test", "main", "customers_packets"]
+    done = subprocess.run(
+        words,
+        env={**os.environ, "TIDEGATE_MUTATIONS": "1000000"}, check=False, capture_output=True,
+    )  # fmt: skip
+    yield at_most("a million mutated frames: tests that fail", float(done.returncode != 0), 0)
+
+
+def cost() -> Iterator[Row]:
+    """Time of the program for a packet, beside that of the least that one has to do."""
+    build = "cargo run --locked --quiet --profile dev-release --package tidegate-gateway --example"
+    done = subprocess.run([*build.split(), "cost"], check=True, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        one = json.loads(line)
+        what = f"100,000 customers, {one['distribution']}: program over the least"
+        yield at_most(what, one["ratio"], 1.5)
+
+
+def customers(count: int, second_byte: int = 64) -> str:
+    """A customer file with an address for each."""
+    lines = (
+        f"n{n},10.{second_byte + n // 65536}.{n // 256 % 256}.{n % 256},,\n" for n in range(count)
+    )
+    return HEADER + "".join(lines)
 
 
 def main() -> int:
@@ -121,7 +288,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rates", default="2,20,100", help="Mb/s of the duels [2,20,100]")
     parser.add_argument("--seconds", type=int, default=12, help="measured in each run [12]")
-    parser.add_argument("--only", choices=["duels", "falls"], help="one of the two parts")
+    parser.add_argument("--only", choices=PARTS, help="one of the parts")
     parser.add_argument("--json", action="store_true", help="a JSON object for each line")
     arguments = parser.parse_args()
     missing = lacking()
@@ -129,7 +296,17 @@ def main() -> int:
         sys.stderr.write(f"not measured: this machine lacks {', '.join(missing)}\n")
         return EXIT_LACKING
     rates = [float(rate) for rate in arguments.rates.split(",")]
-    parts = {"duels": duels(rates, arguments.seconds), "falls": falls(arguments.seconds)}
+    seconds = arguments.seconds
+    parts = {
+        "duels": duels(rates, seconds),
+        "falls": falls(seconds),
+        "contests": contests(seconds),
+        "ceilings": ceilings(seconds),
+        "continuity": continuity(),
+        "size": size(),
+        "frames": frames(),
+        "cost": cost(),
+    }
     missed = 0
     for name, rows in parts.items():
         if arguments.only in (None, name):

@@ -1,29 +1,31 @@
 """A gateway between customers and a server, in network namespaces that this makes and removes.
 
     customers (heavy, light) ── c1 ═ c0 ── gateway ── u0 ═ s1 ── server
+                                              with `beyond`   u0 ═ m0 ── modem ── m1 ═ s1
 
 The kernel forwards, by routes or by a bridge. The bottleneck is a token bucket at u0 for uploads,
-and for downloads at c0, where the gateway's programs are.
+and for downloads at c0, where the gateway's programs are; or at m1 and m0, where the box sees
+nothing of it.
 """
 
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from gateway.traffic import Contest, Stream, contest
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("TIDEGATE_GATEWAY", ROOT / ".venv/bin/tidegate-gateway"))
 CUSTOMERS = {"heavy": 2, "light": 3}
 SERVER = {"ipv4": "10.2.0.9", "ipv6": "fd02::9"}
-PORTS = {"heavy": 5301, "light": 5302}
 
 
 def lacking() -> list[str]:
@@ -51,31 +53,11 @@ def _has_token_bucket() -> bool:
 
 
 @dataclass
-class Duel:
-    """What each customer received, second by second, in Mb/s."""
-
-    rates: dict[str, list[float]]
-
-    def ratio(self, start: float, end: float) -> float:
-        """Throughput of the heavy customer over that of the light one, between two seconds."""
-        heavy, light = (self.mean(name, start, end) for name in ("heavy", "light"))
-        return heavy / max(light, 1e-6)
-
-    def mean(self, name: str, start: float, end: float) -> float:
-        """Mean throughput between two seconds, in Mb/s."""
-        rates = self.rates[name][int(start) : int(end)]
-        return sum(rates) / max(len(rates), 1)
-
-    def used(self, start: float, end: float) -> float:
-        """Mean throughput of both, in Mb/s."""
-        return sum(self.mean(name, start, end) for name in self.rates)
-
-
-@dataclass
 class Box:
     """The three namespaces. A context manager."""
 
     bridge: bool = False
+    beyond: bool = False
     name: str = field(default_factory=lambda: f"tg{os.getpid():x}{time.monotonic_ns() % 0xFFFF:x}")
 
     def __enter__(self) -> "Box":
@@ -94,14 +76,23 @@ class Box:
         self._ends.close()
 
     def _build(self) -> None:
-        for place in "cgs":
+        for place in self._places():
             _run("ip", "netns", "add", f"{self.name}-{place}")
             self._ends.callback(_run, "ip", "netns", "del", f"{self.name}-{place}")
             self.inside(place, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0")
             self.inside(place, "ip", "link", "set", "lo", "up")
-        for end, place, near in (("c1", "c", "c0"), ("s1", "s", "u0")):
+        links = [("c1", "c", "c0", "g")]
+        links += [("m0", "m", "u0", "g"), ("s1", "s", "m1", "m")] if self.beyond else [
+            ("s1", "s", "u0", "g")
+        ]  # fmt: skip
+        for end, place, near, there in links:
             _run("ip", "link", "add", end, "netns", f"{self.name}-{place}", "type", "veth",
-                 "peer", "name", near, "netns", f"{self.name}-g")  # fmt: skip
+                 "peer", "name", near, "netns", f"{self.name}-{there}")  # fmt: skip
+        if self.beyond:
+            self.inside("m", "ip", "link", "add", "br0", "type", "bridge")
+            for port in ("m0", "m1"):
+                self.inside("m", "ip", "link", "set", port, "master", "br0", "up")
+            self.inside("m", "ip", "link", "set", "br0", "up")
         if self.bridge:
             self.inside("g", "ip", "link", "add", "br0", "type", "bridge")
             for port in ("c0", "u0"):
@@ -111,6 +102,9 @@ class Box:
         if self.bridge:
             self.inside("g", "ip", "link", "set", "br0", "up")
         self._addresses()
+
+    def _places(self) -> str:
+        return "cgsm" if self.beyond else "cgs"
 
     def _addresses(self) -> None:
         width = ("/8", "/8") if self.bridge else ("/24", "/16")
@@ -137,6 +131,18 @@ class Box:
             self.inside(place, "ip", "route", "add", "default", "via", four)
             self.inside(place, "ip", "-6", "route", "add", "default", "via", six)
 
+    def connect_customers(self) -> None:
+        """Connect the customers' host again, whose link was removed."""
+        _run("ip", "link", "add", "c1", "netns", f"{self.name}-c", "type", "veth",
+             "peer", "name", "c0", "netns", f"{self.name}-g")  # fmt: skip
+        for place, device, address in (("c", "c1", ""), ("g", "c0", "10.1.0.1/24")):
+            self.inside(place, "ip", "link", "set", device, "up")
+            if address:
+                self.inside(place, "ip", "addr", "add", address, "dev", device)
+        for number in CUSTOMERS.values():
+            self.inside("c", "ip", "addr", "add", f"10.1.0.{number}/24", "dev", "c1")
+        self.inside("c", "ip", "route", "add", "default", "via", "10.1.0.1")
+
     def command(self, place: str, *words: str | Path) -> list[str]:
         """Words that run a command in a namespace, with the files of this one."""
         return ["nsenter", f"--net=/run/netns/{self.name}-{place}", *map(str, words)]
@@ -147,25 +153,48 @@ class Box:
 
     def gateway(self, *words: str) -> str:
         """Run the gateway's command to its end."""
-        return self.inside("g", PROGRAM, *words, "--pins", str(self._folder / "bpf/tidegate"))
+        return self.inside("g", PROGRAM, *words, *self.pins)
+
+    @property
+    def state_folder(self) -> str:
+        """Where the gateway keeps what it needs after a reboot."""
+        return f"{self._folder}/state"
+
+    @property
+    def pins(self) -> list[str]:
+        """Words that keep the gateway's files in the box."""
+        state = f'state_folder="{self.state_folder}"'
+        return ["--pins", str(self._folder / "bpf/tidegate"), "--set", state]
 
     @contextmanager
     def control_loop(self, mode: str, *words: str) -> Iterator[subprocess.Popen[str]]:
         """A control loop for as long as the context lasts; everything is removed after it."""
         command = self.command("g", PROGRAM, mode, "c0", "--uplink", "u0", *words)
-        pins = ["--pins", str(self._folder / "bpf/tidegate")]
         with subprocess.Popen(
-            [*command, *pins], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [*command, *self.pins], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:
             try:
-                line = process.stderr.readline() if process.stderr else ""
-                if not line.startswith(mode):
-                    process.kill()
-                    raise RuntimeError(line + (process.stderr.read() if process.stderr else ""))
+                assert process.stderr
+                lines = []
+                while not (line := process.stderr.readline()).startswith(mode):
+                    lines.append(line)
+                    if not line:
+                        process.kill()
+                        raise RuntimeError("".join(lines))
                 yield process
             finally:
                 self.gateway("off")
                 process.kill()
+
+    def map_bytes(self, process: int) -> dict[str, int]:
+        """Memory of the maps that a process has open, by their numbers."""
+        maps = {}
+        for path in Path(f"/proc/{process}/fdinfo").iterdir():
+            lines = (line.split(":\t") for line in path.read_text().splitlines())
+            info = {line[0]: line[1] for line in lines if len(line) == 2}
+            if "map_id" in info:
+                maps[info["map_id"]] = int(info["memlock"])
+        return maps
 
     def status(self, seconds: float = 1) -> dict[str, Any]:
         """What the gateway reports in a number of seconds."""
@@ -180,10 +209,14 @@ class Box:
             for name in names
         }
 
+    def gateway_streams(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the gateway's command; returns its code and both streams."""
+        command = self.command("g", PROGRAM, *words, *self.pins)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
     def gateway_code(self, *words: str) -> tuple[int, str]:
         """Run the gateway's command; returns exit code and output."""
-        command = self.command("g", PROGRAM, *words, "--pins", self._folder / "bpf/tidegate")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = self.gateway_streams(*words)
         return done.returncode, done.stdout
 
     def shape(
@@ -199,7 +232,15 @@ class Box:
         burst = max(int((slowest or mbps) * 1e6 / 8 / 250), 2_000)
         bucket = f"tbf rate {int(mbps * 1e6)}bit burst {burst} limit {limit}".split()
         where = ["dev", device, "handle", "1:", "root"]
-        self.inside("g", "tc", "qdisc", "replace", *where, *bucket)
+        self.inside(self._of(device), "tc", "qdisc", "replace", *where, *bucket)
+
+    def _of(self, device: str) -> str:
+        return "m" if device.startswith("m") else "g"
+
+    def backlog(self, device: str) -> int:
+        """Bytes that wait in a device's queue."""
+        shown = self.inside(self._of(device), "tc", "-j", "-s", "qdisc", "show", "dev", device)
+        return int(json.loads(shown)[0]["backlog"])
 
     def packets(self, place: str, device: str, way: str) -> int:
         """Packets that a device has received (rx) or sent (tx)."""
@@ -224,56 +265,45 @@ class Box:
             time.sleep(0.05)
         raise RuntimeError("iperf3 does not listen")
 
-    @contextmanager
     def duel(
         self, seconds: int, *, family: str = "ipv4", download: bool = False, flows: int = 10
-    ) -> Iterator[Duel]:
-        """So many CUBIC flows of the heavy customer against one of the light one.
+    ) -> AbstractContextManager[Contest]:
+        """So many CUBIC flows of the heavy customer against one of the light one."""
+        streams = {
+            name: Stream(self.address(name, family), flows if name == "heavy" else 1)
+            for name in CUSTOMERS
+        }
+        return self.contest(streams, seconds, family=family, download=download)
 
-        They begin with the context, and are done at its end.
-        """
-        result = Duel({})
-        with ExitStack() as stack:
-            receivers = {}
-            for customer, port in PORTS.items():
-                server = self.command("s", "iperf3", "-s", "-1", "-J", "-p", str(port))
-                receivers[customer] = stack.enter_context(_process(server))
-            self.await_listeners("s", list(PORTS.values()))
-            for customer, port in PORTS.items():
-                client = self.command(
-                    "c", "iperf3", "-J", "-c", SERVER[family], "-p", str(port),
-                    "-B", self.address(customer, family), "-t", str(seconds), "-C", "cubic",
-                    "-P", str(flows if customer == "heavy" else 1), *(["-R"] if download else []),
-                )  # fmt: skip
-                process = stack.enter_context(_process(client))
-                if download:
-                    receivers[customer] = process
-            yield result
-            for customer, process in receivers.items():
-                output, _ = process.communicate(timeout=seconds + 60)
-                report = json.loads(output)
-                result.rates[customer] = [
-                    part["sum"]["bits_per_second"] / 1e6 for part in report["intervals"]
-                ]
+    def contest(
+        self,
+        streams: dict[str, Stream],
+        seconds: int,
+        *,
+        family: str = "ipv4",
+        download: bool = False,
+    ) -> AbstractContextManager[Contest]:
+        """These streams beside each other: see `traffic.contest`."""
+        return contest(self, streams, seconds, SERVER[family], download=download)
+
+    def add_customers(self, count: int) -> list[str]:
+        """Give the customers' host more IPv4 addresses; returns them."""
+        addresses = [f"10.1.0.{20 + number}" for number in range(count)]
+        for address in addresses:
+            width = "/8" if self.bridge else "/24"
+            self.inside("c", "ip", "addr", "add", address + width, "dev", "c1")
+        return addresses
+
+    def file(self, name: str, text: str) -> Path:
+        """Write a file that goes with the box."""
+        path = self._folder / name
+        path.write_text(text)
+        return path
 
 
 def _object(text: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(text)
     return value
-
-
-@contextmanager
-def _process(words: list[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                time.sleep(0.1)
-                process.kill()
 
 
 def _unmount(folder: Path) -> None:

@@ -17,9 +17,12 @@ Usage: tidegate-gateway COMMAND [OPTIONS]
 Commands:
   observe [DEV] --uplink DEV   count only: who is active, who would lose what; touches no packet
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
+  run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
+  reload                       take the customer file anew, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
+  prepare                      make the folder of pins, for a service that does not run as root
   init                         print a file of settings with all defaults
 
 DEV is the interface towards the customers. observe and enforce run the control loop until they are
@@ -31,8 +34,12 @@ Options:
   --set KEY=VALUE    override a key of the file, e.g. --set abc.gamma=2.0; may be repeated
   --format FORMAT    text or json [default: text]
   --every SECONDS    time between two reports, and that status looks at [default: 1]
+  --dry-run          reload says what would change, and changes nothing
+  --yes              reload changes more than 20 % of the customers
+  --anonymous        status has the rank of a customer instead of its name
   --total            status counts packets since the programs were attached
-  --pins FOLDER      folder in a bpffs [default: /sys/fs/bpf/tidegate]
+  --pins FOLDER      folder in a bpffs [default: /run/tidegate/bpf/gateway]
+  --user NAME        prepare gives the folder to this user
   --attach HOW       tcx or clsact [default: the best that the kernel has]
   --help, --version
 
@@ -40,11 +47,12 @@ Examples:
   tidegate-gateway observe eth1 --uplink eth0
   tidegate-gateway enforce
   tidegate-gateway status --format json
+  tidegate-gateway reload --dry-run
   tidegate-gateway init > /etc/tidegate/gateway.toml
   tidegate-gateway check --settings /etc/tidegate/gateway.toml
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 error in the file of settings, 77 a right or something of the
-kernel is missing.
+Exit codes: 0 done, 1 failed, 2 usage, 3 error in the settings or the customer file, 77 a right or
+something of the kernel is missing.
 ";
 
 /// What to do.
@@ -54,8 +62,14 @@ pub enum Command {
     Observe,
     /// Drop and mark.
     Enforce,
+    /// Go on.
+    Run,
+    /// Make the folder of pins.
+    Prepare,
     /// Report.
     Status,
+    /// Take the customer file anew.
+    Reload,
     /// Remove everything.
     Off,
     /// Look for what stands in the way.
@@ -90,8 +104,16 @@ pub struct Arguments {
     pub format: Format,
     /// Time between two reports.
     pub every: Duration,
+    /// A reload changes nothing.
+    pub dry_run: bool,
+    /// A reload may change much.
+    pub yes: bool,
+    /// Customers have no names.
+    pub anonymous: bool,
     /// Packets are counted from the beginning.
     pub total: bool,
+    /// Whose the folder of pins becomes.
+    pub user: Option<String>,
     /// Folder of pins.
     pub pins: PathBuf,
     /// tcx or clsact.
@@ -118,8 +140,12 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         overrides: Vec::new(),
         format: Format::Text,
         every: Duration::from_secs(1),
+        dry_run: false,
+        yes: false,
+        anonymous: false,
         total: false,
-        pins: PathBuf::from("/sys/fs/bpf/tidegate"),
+        user: None,
+        pins: PathBuf::from("/run/tidegate/bpf/gateway"),
         attach: None,
     };
     let mut has_command = false;
@@ -161,7 +187,11 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                 }
                 read.every = Duration::from_secs_f64(seconds);
             }
+            Long("dry-run") => read.dry_run = true,
+            Long("yes") => read.yes = true,
+            Long("anonymous") => read.anonymous = true,
             Long("total") => read.total = true,
+            Long("user") => read.user = Some(parser.value()?.string()?),
             Long("pins") => read.pins = parser.value()?.into(),
             Long("attach") => {
                 let how = parser.value()?.string()?;
@@ -176,6 +206,9 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "observe" => Command::Observe,
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
+                    "reload" => Command::Reload,
+                    "run" => Command::Run,
+                    "prepare" => Command::Prepare,
                     "off" => Command::Off,
                     "check" => Command::Check,
                     "init" => Command::Init,
@@ -221,6 +254,7 @@ mod tests {
             ("enforce", Command::Enforce),
             ("off", Command::Off),
             ("status --format json", Command::Status),
+            ("reload --dry-run", Command::Reload),
             ("init", Command::Init),
             ("check eth1", Command::Check),
             ("--help", Command::Help),

@@ -4,24 +4,29 @@
 //! everything passes until a loop is there again, which adopts what is pinned.
 
 use std::io::{self, IsTerminal, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tidegate_mechanisms::fixed_point::minus_log2_q24;
+use sd_notify::NotifyState;
 
 use crate::arguments::Format;
 use crate::error::Error;
-use crate::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word};
+use crate::folder;
+use crate::http;
+use crate::lock::{LOOP, Lock};
+use crate::log::Log;
+use crate::maps::{
+    Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
+};
 use crate::netlink::{Device, Netlink};
 use crate::prefix::Prefix;
 use crate::programs::{self, Attachment};
+use crate::register::Saved;
+use crate::reload;
 use crate::report::{Report, Snapshot};
-use crate::settings::{Ect1, Settings, SignalParams, UPDATE_INTERVAL};
-use crate::signal::{OwnQueue, Reading, State};
+use crate::settings::{Settings, UPDATE_INTERVAL};
+use crate::source::Source;
 
 /// After so long a probability does not count.
 pub const DEADLINE_NS: u64 = 500_000_000;
@@ -29,8 +34,6 @@ pub const DEADLINE_NS: u64 = 500_000_000;
 const HOUSEKEEPING_NS: u64 = 1_000_000_000;
 /// p′ of an ended loop that is older than this says nothing.
 const RESUME_NS: u64 = 10_000_000_000;
-/// So long an ending loop is waited for.
-const ENDING: Duration = Duration::from_secs(2);
 
 /// Only counting, or dropping and marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,59 +60,6 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// That there is one loop for a folder of pins, in a network namespace. Ends with the process, however that ends.
-#[derive(Debug)]
-pub struct Lock(#[allow(dead_code)] UnixListener);
-
-fn lock_address(pins: &Pins) -> io::Result<SocketAddr> {
-    let name = [b"tidegate-gateway:", pins.folder().as_os_str().as_bytes()].concat();
-    SocketAddr::from_abstract_name(name)
-}
-
-impl Lock {
-    /// `None` if another process has it.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn take(pins: &Pins) -> Result<Option<Lock>, Error> {
-        let bound = lock_address(pins).and_then(|address| UnixListener::bind_addr(&address));
-        match bound {
-            Ok(listener) => Ok(Some(Lock(listener))),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
-            Err(error) => Err(Error::of("the lock", &error)),
-        }
-    }
-
-    /// Whether a process has it.
-    pub fn is_taken(pins: &Pins) -> bool {
-        lock_address(pins).is_ok_and(|address| UnixStream::connect_addr(&address).is_ok())
-    }
-}
-
-/// Switches a loop that runs to another mode. Returns false if none runs.
-///
-/// # Errors
-/// If the loop that runs has another interface than these, or the kernel refuses.
-pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Error> {
-    if !Lock::is_taken(pins) {
-        return Ok(false);
-    }
-    let Some(mut maps) = Maps::open(pins)? else { return Ok(false) };
-    let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
-    let words = maps.settings();
-    for (name, place) in [(&settings.interface, word::INTERFACE), (&settings.uplink, word::UPLINK)]
-    {
-        let Some(name) = name else { continue };
-        if u64::from(device(&mut netlink, name)?.index) != words[place] {
-            return Err(Error::Failed(format!(
-                "a gateway with other interfaces than {name} runs; first: tidegate-gateway off"
-            )));
-        }
-    }
-    maps.set_word(word::ENFORCE, u64::from(mode == Mode::Enforce))?;
-    Ok(true)
-}
-
 /// A device that has to be there.
 ///
 /// # Errors
@@ -117,6 +67,17 @@ pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Erro
 pub fn device(netlink: &mut Netlink, name: &str) -> Result<Device, Error> {
     let found = netlink.device(name).map_err(|error| Error::of(name, &error))?;
     found.ok_or_else(|| Error::Failed(format!("{name}: there is no such interface")))
+}
+
+/// Name of the device of this number.
+///
+/// # Errors
+/// If there is none.
+pub fn device_name(index: u32) -> Result<String, Error> {
+    let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
+    let found = netlink.device_at(index).map_err(|error| Error::of("netlink", &error))?;
+    let gone = || Error::Failed("the interface of the customers is gone".to_owned());
+    found.map(|device| device.name).ok_or_else(gone)
 }
 
 /// What a loop is told.
@@ -142,7 +103,10 @@ pub struct Options {
 /// If it cannot begin, or the maps are taken from it.
 pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
+    control.serve()?;
     control.announce();
+    // Where no service manager waits, nothing happens.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     let mut next_ns = now_ns();
     loop {
         if !control.step(now_ns())? {
@@ -156,16 +120,6 @@ pub fn run(options: Options) -> Result<(), Error> {
     }
 }
 
-/// A direction's signal.
-#[derive(Debug)]
-struct Source {
-    direction: Direction,
-    /// Index of the device whose queue it is.
-    device: u32,
-    queue: OwnQueue,
-    state: State,
-}
-
 struct Control {
     options: Options,
     interface: String,
@@ -174,10 +128,14 @@ struct Control {
     maps: Maps,
     sources: Vec<Source>,
     exempt: Vec<Prefix>,
+    sizes: Sizes,
+    /// Of the maps that are open.
+    generation: u64,
     is_attached: bool,
     housekeeping_ns: u64,
     report_ns: u64,
     snapshot: Option<Snapshot>,
+    log: Log,
     _lock: Lock,
 }
 
@@ -196,12 +154,14 @@ impl Control {
         if at.index == towards.index {
             return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
         }
-        programs::make_folder(pins)?;
-        let Some(lock) = Lock::take(pins)? else {
+        folder::make(pins)?;
+        let Some(lock) = Lock::take(LOOP, pins)? else {
             return Err(Error::Failed("another gateway runs here".to_owned()));
         };
-        let max_customers = settings.max_customers.0;
-        let misfits = pins.remove_misfits(max_customers);
+        let beginning = reload::begin(settings, pins)?;
+        let sizes = beginning.sizes;
+        let saved = Saved::take(pins, sizes)?;
+        let misfits = pins.remove_misfits(sizes);
         if !misfits.is_empty() {
             eprintln!(
                 "begun anew, since the layout or the size has changed: {}",
@@ -212,23 +172,21 @@ impl Control {
         if before.is_some_and(|words| words[word::INTERFACE] != u64::from(at.index)) {
             programs::detach(pins, None, None)?;
         }
-        let mut object = programs::load(pins, max_customers)?;
+        let mut object = programs::load(pins, sizes)?;
         let mut maps = Maps::open(pins)?.expect("they were just loaded");
-        let [prefixes, exempt] = settings.prefixes();
-        maps.set_prefixes(&prefixes)?;
-        let words = words(&options, &at, &towards, before);
-        let resumed = |direction| resumed_base(&maps, direction, now_ns());
-        let sources = Direction::ALL.into_iter().filter_map(|direction| {
+        beginning.install(settings, saved, &mut maps)?;
+        let mut words = words(&options, &at, &towards, before);
+        words[word::HAS_FILE] = u64::from(maps.addresses.keys().next().is_some());
+        words[word::HAS_PREFIXES] = u64::from(maps.prefixes.keys().next().is_some());
+        let mut sources = Vec::new();
+        for direction in Direction::ALL {
             let (params, device) = match direction {
                 Direction::Upload => (&settings.upload, &towards),
                 Direction::Download => (&settings.download, &at),
             };
-            let SignalParams::OwnQueue(params) = params else { return None };
-            let mut queue = OwnQueue::new(params);
-            queue.resume(resumed(direction));
-            Some(Source { direction, device: device.index, queue, state: State::Ok })
-        });
-        let sources: Vec<_> = sources.collect();
+            let base = resumed_base(&maps, direction, now_ns());
+            sources.extend(Source::open(direction, params, device.index, base)?);
+        }
         for direction in Direction::ALL {
             if sources.iter().all(|source| source.direction != direction) {
                 maps.set_signal(direction, [0; SIGNAL_WORDS])?;
@@ -240,11 +198,14 @@ impl Control {
             netlink,
             maps,
             sources,
-            exempt,
+            exempt: Vec::new(),
+            sizes,
+            generation: words[word::GENERATION],
             is_attached: true,
             housekeeping_ns: 0,
             report_ns: 0,
             snapshot: None,
+            log: Log::default(),
             _lock: lock,
             options,
         };
@@ -260,6 +221,15 @@ impl Control {
             self.maps.set_word(word::OWN_CLSACT, 1)?;
         }
         Ok(())
+    }
+
+    /// Serves metrics where the settings ask for it.
+    fn serve(&self) -> Result<(), Error> {
+        let Options { settings, pins, .. } = &self.options;
+        let Some(listen) = &settings.listen else { return Ok(()) };
+        let at = http::address(listen).expect("it was checked");
+        let names = [self.interface.clone(), self.uplink.clone()];
+        http::serve(at, pins.clone(), names, settings.shown())
     }
 
     fn announce(&self) {
@@ -279,13 +249,26 @@ impl Control {
             eprintln!("ended by `off`");
             return Ok(false);
         }
+        let generation = self.maps.settings()[word::GENERATION];
+        if generation != self.generation
+            && let Some(maps) = Maps::open(&self.options.pins)?
+        {
+            // A reload has replaced maps by larger ones.
+            (self.maps, self.generation) = (maps, generation);
+        }
         if now >= self.housekeeping_ns {
             self.housekeeping_ns = now + HOUSEKEEPING_NS;
+            let _ = sd_notify::notify(&[NotifyState::Watchdog]);
             self.look_at_devices()?;
             self.exempt_own_addresses()?;
         }
         for place in 0..self.sources.len() {
             self.update(place)?;
+        }
+        for direction in Direction::ALL {
+            let mut words = self.maps.signal(direction);
+            words[signal_word::ALIVE] = now + DEADLINE_NS;
+            self.maps.set_signal(direction, words)?;
         }
         if now >= self.report_ns {
             self.report_ns = now + self.options.report_every.as_nanos() as u64;
@@ -294,47 +277,16 @@ impl Control {
         Ok(true)
     }
 
-    /// Reads a queue and writes p.
+    /// Asks a signal and writes p.
     fn update(&mut self, place: usize) -> Result<(), Error> {
         let acts = self.maps.settings()[word::ENFORCE] == 1;
         let source = &mut self.sources[place];
-        let read = self.netlink.queue(source.device);
-        // After the request, which may have waited.
-        let now = now_ns();
         let mut words = self.maps.signal(source.direction);
-        let state = match read {
-            Ok(Some(queue)) => {
-                let reading = Reading {
-                    now_ns: now,
-                    sent_bytes: queue.sent_bytes,
-                    sent_packets: queue.sent_packets,
-                    dropped_packets: queue.dropped_packets,
-                    backlog_bytes: queue.backlog_bytes,
-                    handle: queue.handle,
-                };
-                let finding = source.queue.on_reading(reading, acts);
-                words[signal_word::DELAY] = (finding.delay_s * 1e9) as u64;
-                words[signal_word::RATE] = (finding.rate * 8.0) as u64;
-                words[signal_word::BACKLOG] = queue.backlog_bytes;
-                words[signal_word::BASE] = (source.queue.base() * (1u64 << 32) as f64) as u64;
-                match finding.probability {
-                    Some(p) => {
-                        words[signal_word::MINUS_LOG2_P] = minus_log2_q24(p);
-                        words[signal_word::DEADLINE] = now + DEADLINE_NS;
-                        State::Ok
-                    }
-                    None => State::Stalled,
-                }
-            }
-            Ok(None) => State::NoQueue,
-            Err(_) => State::NoDevice,
-        };
-        words[signal_word::UPDATED] = now;
-        words[signal_word::STATE] = state as u64;
-        if state != source.state {
-            // Changes are few: a queue is stalled for half a second at least.
-            eprintln!("{}: {}", source.direction.word(), state.text());
-            source.state = state;
+        let before = source.state;
+        let now = source.update(&mut self.netlink, &self.maps, acts, &mut words);
+        if source.state != before {
+            let line = format!("{}: {}", source.direction.word(), source.state.text());
+            self.log.say(now, &line);
         }
         self.maps.set_signal(source.direction, words)
     }
@@ -348,7 +300,7 @@ impl Control {
         if at.is_some() != self.is_attached {
             self.is_attached = at.is_some();
             let what = if is_back { "is back" } else { "is gone; waiting for it" };
-            eprintln!("{} {what}", self.interface);
+            self.log.say(now_ns(), &format!("{} {what}", self.interface));
         }
         let words = self.maps.settings();
         let index = |device: &Option<Device>| device.as_ref().map(|device| u64::from(device.index));
@@ -361,8 +313,7 @@ impl Control {
         if let Some(index) = index(&at)
             && (is_back || index != words[word::INTERFACE])
         {
-            let mut object =
-                programs::load(&self.options.pins, self.options.settings.max_customers.0)?;
+            let mut object = programs::load(&self.options.pins, self.sizes)?;
             self.attach(&mut object)?;
             self.maps.set_word(word::INTERFACE, index)?;
             self.redirect(Direction::Download, index as u32);
@@ -399,7 +350,14 @@ impl Control {
         if let Some(before) = self.snapshot.replace(snapshot) {
             let after = self.snapshot.as_ref().expect("it was just taken");
             let names = [self.interface.clone(), self.uplink.clone()];
-            let report = Report::between(&before, after, names, true);
+            let report = Report::between(
+                &self.maps,
+                &before,
+                after,
+                names,
+                true,
+                self.options.settings.shown(),
+            );
             let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
             // The reader may be gone; the loop goes on.
             let _ = match self.options.format {
@@ -419,30 +377,15 @@ fn words(
     towards: &Device,
     before: Option<[u64; SETTINGS_WORDS]>,
 ) -> [u64; SETTINGS_WORDS] {
-    let settings = &options.settings;
-    let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
-    let mask = u64::MAX << (64 - settings.ipv6_prefix.0);
-    let mut words = [0; SETTINGS_WORDS];
+    let mut words = options.settings.words();
     words[word::READY] = LAYOUT;
     words[word::ENFORCE] = u64::from(options.mode == Mode::Enforce);
     words[word::LINK_HEADER] = at.link_header;
-    words[word::METER..word::METER + 4].copy_from_slice(&[
-        meter.ns_per_byte_q16,
-        meter.activity_per_ns_q50,
-        meter.burst_ns,
-        meter.longest_ns,
-    ]);
-    words[word::ABC..word::ABC + 2].copy_from_slice(&[abc.gamma_q16, abc.weight_q20]);
-    words[word::ECN] = u64::from(settings.ecn);
-    words[word::ECT1] = u64::from(settings.ect1 == Ect1::Mark);
-    words[word::COUPLING] = settings.log2_coupling_q24();
-    // As the bytes lie in memory.
-    words[word::IPV6_MASK] = mask.to_be();
-    words[word::HAS_PREFIXES] = u64::from(!settings.prefixes()[0].is_empty());
     // The box's own addresses, at least.
     words[word::HAS_EXEMPT] = 1;
     words[word::INTERFACE] = at.index.into();
     words[word::UPLINK] = towards.index.into();
+    words[word::GENERATION] = before.map_or(0, |before| before[word::GENERATION]);
     words[word::OWN_CLSACT] = before.map_or(0, |before| before[word::OWN_CLSACT]);
     words
 }
@@ -455,40 +398,4 @@ fn resumed_base(maps: &Maps, direction: Direction, now: u64) -> f64 {
         true => words[signal_word::BASE] as f64 / (1u64 << 32) as f64,
         false => 0.0,
     }
-}
-
-/// Removes everything. Returns false if there was nothing.
-///
-/// # Errors
-/// If the kernel refuses.
-pub fn off(pins: &Pins) -> Result<bool, Error> {
-    let runs = Lock::is_taken(pins);
-    let maps = match Maps::open(pins) {
-        Ok(maps) => maps,
-        // Maps of another version cannot be opened, and go all the same.
-        Err(Error::Failed(_)) => None,
-        Err(error) => return Err(error),
-    };
-    let has_programs = programs::PROGRAMS.iter().any(|(name, _)| pins.path(name).exists());
-    if maps.is_none() && !has_programs && !runs {
-        return Ok(false);
-    }
-    let mut device = None;
-    let mut maps = maps;
-    if let Some(maps) = &mut maps {
-        let index = maps.settings()[word::INTERFACE];
-        device = Netlink::open()
-            .and_then(|mut netlink| netlink.device_at(index as u32))
-            .map_err(|error| Error::of("netlink", &error))?;
-        maps.set_word(word::READY, 0)?;
-    }
-    programs::detach(pins, maps.as_ref(), device.as_ref())?;
-    let mut waited = Duration::ZERO;
-    let step = Duration::from_millis(10);
-    while Lock::is_taken(pins) && waited < ENDING {
-        thread::sleep(step);
-        waited += step;
-    }
-    pins.remove_all();
-    Ok(true)
 }

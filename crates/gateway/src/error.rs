@@ -13,6 +13,14 @@ pub enum Error {
     /// The file of settings has errors.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Settings(Vec<Diagnostic>),
+    /// The customer file has errors.
+    #[error("{path}:\n{}", .errors.iter().map(|error| format!("  {error}")).collect::<Vec<_>>().join("\n"))]
+    Customers {
+        /// The file.
+        path: String,
+        /// All of them.
+        errors: Vec<Diagnostic>,
+    },
     /// A right or something of the kernel is missing.
     #[error("{0}")]
     Lacks(String),
@@ -22,12 +30,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// 1 failed, 2 usage, 3 settings, 77 what is missing.
+    /// 1 failed, 2 usage, 3 settings or customers, 77 what is missing.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Failed(_) => 1,
             Error::Usage(_) => 2,
-            Error::Settings(_) => 3,
+            Error::Settings(_) | Error::Customers { .. } => 3,
             Error::Lacks(_) => 77,
         }
     }

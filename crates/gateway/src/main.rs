@@ -7,13 +7,16 @@ use std::{fs, io, thread};
 
 use tidegate_gateway::arguments::{Arguments, Command, Format, HELP};
 use tidegate_gateway::check;
-use tidegate_gateway::control::{self, Lock, Mode, Options, now_ns};
+use tidegate_gateway::control::{self, Mode, Options, now_ns};
 use tidegate_gateway::error::Error;
+use tidegate_gateway::lock::{LOOP, Lock};
 use tidegate_gateway::maps::{Maps, Pins, word};
+use tidegate_gateway::metrics::Shown;
 use tidegate_gateway::netlink::Netlink;
 use tidegate_gateway::programs::Attachment;
 use tidegate_gateway::report::{Report, Snapshot};
 use tidegate_gateway::settings::Settings;
+use tidegate_gateway::{folder, reload, switching};
 
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
@@ -37,6 +40,13 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
         Command::Init => print(&Settings::template()),
         Command::Observe => begin(Mode::Observe, arguments, pins),
         Command::Enforce => begin(Mode::Enforce, arguments, pins),
+        Command::Reload => reload_customers(arguments, &pins),
+        Command::Run => begin(settings(arguments)?.mode_of(&pins), arguments, pins),
+        Command::Prepare => {
+            folder::make(&pins)?;
+            let user = arguments.user.as_deref();
+            user.map_or(Ok(0), |user| folder::give(&pins, user).map(|()| 0))
+        }
         Command::Status => status(arguments, &pins),
         Command::Check => {
             let findings = check::all(&settings(arguments)?)?;
@@ -48,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             Ok(u8::from(is_bad))
         }
         Command::Off => {
-            let text = match control::off(&pins)? {
+            let text = match switching::off(&pins)? {
                 true => "off: the programs and their maps are gone; packets pass as before\n",
                 false => "off: there was nothing\n",
             };
@@ -79,7 +89,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
 
 fn begin(mode: Mode, arguments: &Arguments, pins: Pins) -> Result<u8, Error> {
     let mut settings = settings(arguments)?;
-    if control::switch(mode, &settings, &pins)? {
+    if switching::switch(mode, &settings, &pins)? {
         return print(&format!("{}: switched\n", mode.word()));
     }
     // A loop that has ended has left its interfaces' numbers behind.
@@ -101,6 +111,27 @@ fn begin(mode: Mode, arguments: &Arguments, pins: Pins) -> Result<u8, Error> {
     };
     control::run(options)?;
     Ok(0)
+}
+
+fn reload_customers(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
+    let done = reload::reload(&settings(arguments)?, pins, arguments.dry_run, arguments.yes)?;
+    let change = done.change;
+    match arguments.format {
+        Format::Json => print(&format!(
+            "{}\n",
+            serde_json::json!({
+                "done": done.is_done,
+                "before": change.before,
+                "added": change.added,
+                "removed": change.removed,
+                "changed": change.changed,
+            })
+        )),
+        Format::Text => {
+            let word = if done.is_done { "reloaded" } else { "would reload" };
+            print(&format!("{word}: {change}\n"))
+        }
+    }
 }
 
 /// Names of the customers' interface and of the uplink that the maps know.
@@ -126,7 +157,11 @@ fn status(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
     thread::sleep(arguments.every);
     let after = Snapshot::take(&maps, now_ns());
     let names = names(pins).map(|name| name.unwrap_or_else(|| "(gone)".to_owned()));
-    let report = Report::between(&before, &after, names, Lock::is_taken(pins));
+    // A broken file of settings is no reason to say nothing.
+    let mut shown = settings(arguments).map_or(Shown::DEFAULT, |settings| settings.shown());
+    shown.is_anonymous |= arguments.anonymous;
+    let runs = Lock::is_taken(LOOP, pins);
+    let report = Report::between(&maps, &before, &after, names, runs, shown).with_programs(pins);
     match arguments.format {
         Format::Json => print(&format!("{}\n", report.json())),
         Format::Text => print(&report.text()),

@@ -1,23 +1,24 @@
-//! The maps that programs, control loop and reports share, as `bpf/gateway/gateway.bpf.c` declares them. All hold 64-bit
-//! words. They are pinned in a folder of a bpffs and outlive the process.
+//! The maps that programs, control loop and reports share, as `bpf/gateway/gateway.bpf.c` declares them. They are
+//! pinned in a folder of a bpffs and outlive the process. Names are bytes, everything else is 64-bit words.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 
+use crate::customer::{CEILING_WORDS, CUSTOMER_WORDS, Customer, NAME_BYTES, TERMS_WORDS, Terms};
 use crate::error::Error;
 use crate::prefix::Prefix;
 
 /// Version of the layout.
-pub const LAYOUT: u64 = 1;
+pub const LAYOUT: u64 = 2;
 /// Words of the settings.
-pub const SETTINGS_WORDS: usize = 19;
+pub const SETTINGS_WORDS: usize = 22;
 /// Words of a signal.
-pub const SIGNAL_WORDS: usize = 8;
-/// Words of a customer.
-pub const CUSTOMER_WORDS: usize = 11;
+pub const SIGNAL_WORDS: usize = 12;
 
 /// Uploads or downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Direction {
 }
 
 /// What became of a packet, in the order of `enum tg_reason`: a name, and what it means.
-pub const REASONS: [(&str, &str); 13] = [
+pub const REASONS: [(&str, &str); 15] = [
     ("passed", "judged, and passed"),
     ("dropped", "dropped"),
     ("marked", "marked with CE"),
@@ -56,6 +57,8 @@ pub const REASONS: [(&str, &str); 13] = [
     ("not-ip", "passed: neither IPv4 nor IPv6"),
     ("not-understood", "passed: cannot be read"),
     ("not-ready", "passed: the programs have no settings, or no room for the customer"),
+    ("limited", "dropped: beyond the customer's ceiling"),
+    ("would-limit", "would have been dropped by enforce: beyond the customer's ceiling"),
 ];
 
 /// Where the words of the settings are.
@@ -82,12 +85,20 @@ pub mod word {
     pub const HAS_PREFIXES: usize = 13;
     /// Whether there are prefixes that are exempt.
     pub const HAS_EXEMPT: usize = 14;
+    /// B of the meter, bytes.
+    pub const BURST: usize = 15;
+    /// Whether there are customers of a file.
+    pub const HAS_FILE: usize = 16;
+    /// Depth of the ceilings' buckets, ns.
+    pub const CEILING_BURST: usize = 17;
     /// Index of the customers' interface.
-    pub const INTERFACE: usize = 15;
+    pub const INTERFACE: usize = 18;
     /// Index of the uplink.
-    pub const UPLINK: usize = 16;
+    pub const UPLINK: usize = 19;
     /// 1 where the clsact qdisc is ours.
-    pub const OWN_CLSACT: usize = 17;
+    pub const OWN_CLSACT: usize = 20;
+    /// Counts how often maps were replaced by larger ones.
+    pub const GENERATION: usize = 21;
 }
 
 /// Where the words of a signal are.
@@ -108,43 +119,8 @@ pub mod signal_word {
     pub const STATE: usize = 6;
     /// p′ in 2⁻³².
     pub const BASE: usize = 7;
-}
-
-/// A customer's counters in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// t₀ of the meter.
-    pub zero_ns: u64,
-    /// Bytes that came, dropped ones among them.
-    pub bytes: u64,
-    /// Packets that came.
-    pub packets: u64,
-    /// Packets dropped, or that would have been.
-    pub dropped: u64,
-    /// Packets marked, or that would have been.
-    pub marked: u64,
-}
-
-/// A customer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Customer {
-    /// By direction.
-    pub usage: [Usage; 2],
-    /// Time of the last packet.
-    pub seen_ns: u64,
-}
-
-impl Customer {
-    fn from_words(words: [u64; CUSTOMER_WORDS]) -> Customer {
-        let usage = [0, 1].map(|direction| Usage {
-            zero_ns: words[direction],
-            bytes: words[2 + direction],
-            packets: words[4 + direction],
-            dropped: words[6 + direction],
-            marked: words[8 + direction],
-        });
-        Customer { usage, seen_ns: words[10] }
-    }
+    /// Later, ceilings do not count.
+    pub const ALIVE: usize = 8;
 }
 
 /// Packets and bytes.
@@ -156,16 +132,49 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// The maps that have a pin, with bytes of a value; `None` for the number of entries where the settings say it.
-const LAYOUTS: [(&str, usize, Option<u32>); 7] = [
+/// Entries of the maps whose size the settings or the customer file decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Customers that are learned.
+    pub learned: u32,
+    /// Customers of the file.
+    pub listed: u32,
+    /// Single addresses of the file.
+    pub addresses: u32,
+}
+
+impl Sizes {
+    /// Of a map, if it depends on them.
+    pub fn of(self, map: &str) -> Option<u32> {
+        match map {
+            "customers" => Some(self.learned),
+            "listed" | "ceilings" | "names" => Some(self.listed),
+            "addresses" => Some(self.addresses),
+            _ => None,
+        }
+    }
+}
+
+/// Maps that grow and keep what they hold.
+pub const GROWING: [&str; 4] = ["listed", "ceilings", "names", "addresses"];
+
+/// The maps that have a pin, with bytes of a value, and the number of entries where it is fixed.
+const LAYOUTS: [(&str, usize, Option<u32>); 11] = [
     ("settings", 8 * SETTINGS_WORDS, Some(1)),
     ("signals", 8 * SIGNAL_WORDS, Some(2)),
     ("links", 8, Some(2)),
     ("customers", 8 * CUSTOMER_WORDS, None),
     ("counts", 16, Some(2 * REASONS.len() as u32)),
-    ("prefixes", 8, Some(4096)),
+    ("listed", 8 * CUSTOMER_WORDS, None),
+    ("ceilings", 8 * CEILING_WORDS, None),
+    ("names", NAME_BYTES, None),
+    ("addresses", 8 * TERMS_WORDS, None),
+    ("prefixes", 8 * TERMS_WORDS, Some(MAX_PREFIXES as u32)),
     ("exempt", 8, Some(4096)),
 ];
+
+/// Entries of the map of prefixes.
+pub const MAX_PREFIXES: usize = 65_536;
 
 /// The folder of a bpffs in which everything is pinned.
 #[derive(Clone, Debug)]
@@ -192,23 +201,37 @@ impl Pins {
         LAYOUTS.iter().map(|(name, ..)| *name)
     }
 
-    /// Removes the pins of maps that another version, or other settings, have made. Returns their names.
-    pub fn remove_misfits(&self, max_customers: u32) -> Vec<&'static str> {
+    /// Entries of a pinned map; `None` if there is none.
+    pub fn entries(&self, name: &str) -> Option<u32> {
+        let info = MapData::from_pin(self.path(name)).and_then(|map| map.info());
+        info.ok().map(|info| info.max_entries())
+    }
+
+    /// Removes the pins of maps that another version, or other settings, have made. Returns their names. Maps that
+    /// grow may be larger than asked for.
+    pub fn remove_misfits(&self, sizes: Sizes) -> Vec<&'static str> {
         let fits = |name: &str, value: usize, entries: Option<u32>| {
             let info = MapData::from_pin(self.path(name)).and_then(|map| map.info());
             info.is_ok_and(|info| {
+                let entries = entries.or(sizes.of(name)).unwrap_or_default();
+                let is_large_enough = GROWING.contains(&name) && info.max_entries() >= entries;
                 info.value_size() as usize == value
-                    && info.max_entries() == entries.unwrap_or(max_customers)
+                    && (info.max_entries() == entries || is_large_enough)
             })
         };
         let is_misfit = |(name, value, entries): &&(&'static str, usize, Option<u32>)| {
             self.path(name).exists() && !fits(name, *value, *entries)
         };
         let misfits: Vec<_> = LAYOUTS.iter().filter(is_misfit).map(|(name, ..)| *name).collect();
-        for name in &misfits {
+        self.remove(&misfits);
+        misfits
+    }
+
+    /// Removes the pins of these maps.
+    pub fn remove(&self, names: &[&str]) {
+        for name in names {
             let _ = fs::remove_file(self.path(name));
         }
-        misfits
     }
 
     /// Removes the pins of all maps, and the folder.
@@ -227,7 +250,16 @@ pub struct Maps {
     links: Array<MapData, [u64; 1]>,
     customers: HashMap<MapData, [u8; 16], [u64; CUSTOMER_WORDS]>,
     counts: PerCpuArray<MapData, [u64; 2]>,
-    prefixes: LpmTrie<MapData, [u8; 16], u64>,
+    /// Customers of the file, by slot.
+    pub listed: Array<MapData, [u64; CUSTOMER_WORDS]>,
+    /// Buckets of their ceilings, by slot.
+    pub ceilings: Array<MapData, [u64; CEILING_WORDS]>,
+    /// Their names.
+    pub names: Array<MapData, [u8; NAME_BYTES]>,
+    /// Single addresses of the file.
+    pub addresses: HashMap<MapData, [u8; 16], [u64; TERMS_WORDS]>,
+    /// Other prefixes of customers.
+    pub prefixes: LpmTrie<MapData, [u8; 16], [u64; TERMS_WORDS]>,
     exempt: LpmTrie<MapData, [u8; 16], u64>,
 }
 
@@ -252,6 +284,10 @@ impl Maps {
             links: open!(Array, "links"),
             customers: open!(LruHashMap, "customers"),
             counts: open!(PerCpuArray, "counts"),
+            listed: open!(Array, "listed"),
+            ceilings: open!(Array, "ceilings"),
+            names: open!(Array, "names"),
+            addresses: open!(HashMap, "addresses"),
             prefixes: open!(LpmTrie, "prefixes"),
             exempt: open!(LpmTrie, "exempt"),
         }))
@@ -313,15 +349,31 @@ impl Maps {
         set.map_err(|error| Error::of("links", &error))
     }
 
-    /// All customers that are remembered.
+    /// All customers that are learned and remembered.
     pub fn customers(&self) -> Vec<([u8; 16], Customer)> {
         let known = self.customers.iter().flatten();
-        known.map(|(address, words)| (address, Customer::from_words(words))).collect()
+        known.map(|(address, words)| (address, Customer::from_words(&words))).collect()
     }
 
     /// One of them.
     pub fn customer(&self, address: [u8; 16]) -> Option<Customer> {
-        self.customers.get(&address, 0).ok().map(Customer::from_words)
+        self.customers.get(&address, 0).ok().map(|words| Customer::from_words(&words))
+    }
+
+    /// Customers of the file that have sent or received, by slot.
+    pub fn listed(&self) -> impl Iterator<Item = (u32, Customer)> {
+        (0..self.listed.len()).filter_map(|slot| {
+            let customer = Customer::from_words(&self.listed.get(&slot, 0).ok()?);
+            let ceiling = || self.ceilings.get(&slot, 0).unwrap_or_default();
+            (customer.seen_ns > 0).then(|| (slot, customer.with_ceiling(&ceiling())))
+        })
+    }
+
+    /// Name of a slot; empty if nobody has it.
+    pub fn name(&self, slot: u32) -> String {
+        let bytes = self.names.get(&slot, 0).unwrap_or_default();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
     /// Packets of a direction by what became of them, as [`REASONS`] has it.
@@ -337,12 +389,14 @@ impl Maps {
         })
     }
 
-    /// Makes the prefixes of customers these.
+    /// Makes the prefixes of customers these, with their terms.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn set_prefixes(&mut self, wanted: &[Prefix]) -> Result<(), Error> {
-        replace(&mut self.prefixes, wanted)
+    pub fn set_prefixes(&mut self, wanted: &[(Prefix, Terms)]) -> Result<(), Error> {
+        let wanted: Vec<_> =
+            wanted.iter().map(|(prefix, terms)| (*prefix, terms.words())).collect();
+        replace(&mut self.prefixes, &wanted)
     }
 
     /// Makes the prefixes that are exempt these.
@@ -350,24 +404,35 @@ impl Maps {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_exempt(&mut self, wanted: &[Prefix]) -> Result<(), Error> {
-        replace(&mut self.exempt, wanted)
+        let wanted: Vec<_> = wanted.iter().map(|prefix| (*prefix, 1)).collect();
+        replace(&mut self.exempt, &wanted)
     }
 }
 
 /// Adds what is missing before it removes what is too much, so that none that stays is ever out.
-fn replace(trie: &mut LpmTrie<MapData, [u8; 16], u64>, wanted: &[Prefix]) -> Result<(), Error> {
-    let known: Vec<Key<[u8; 16]>> = trie.keys().flatten().collect();
-    let is = |key: &Key<[u8; 16]>, prefix: &Prefix| {
-        key.prefix_len() == prefix.bits && key.data() == prefix.address
-    };
-    for prefix in wanted.iter().filter(|prefix| !known.iter().any(|key| is(key, prefix))) {
+fn replace<V: Pod + PartialEq>(
+    trie: &mut LpmTrie<MapData, [u8; 16], V>,
+    wanted: &[(Prefix, V)],
+) -> Result<(), Error> {
+    let mut known: BTreeMap<Prefix, V> =
+        trie.iter().flatten().map(|(key, value)| (prefix(&key), value)).collect();
+    for (prefix, value) in wanted {
+        if known.remove(prefix).is_some_and(|before| before == *value) {
+            continue;
+        }
         let key = Key::new(prefix.bits, prefix.address);
-        trie.insert(&key, 1, 0).map_err(|error| Error::of("prefixes", &error))?;
+        trie.insert(&key, *value, 0).map_err(|error| Error::of("prefixes", &error))?;
     }
-    for key in known.iter().filter(|key| !wanted.iter().any(|prefix| is(key, prefix))) {
-        trie.remove(key).map_err(|error| Error::of("prefixes", &error))?;
+    for prefix in known.keys() {
+        let key = Key::new(prefix.bits, prefix.address);
+        trie.remove(&key).map_err(|error| Error::of("prefixes", &error))?;
     }
     Ok(())
+}
+
+/// The prefix of a key.
+pub fn prefix(key: &Key<[u8; 16]>) -> Prefix {
+    Prefix { bits: key.prefix_len(), address: key.data() }
 }
 
 fn failed(pins: &Pins, error: &(dyn std::error::Error + 'static)) -> Error {

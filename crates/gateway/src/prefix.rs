@@ -1,7 +1,7 @@
 //! Addresses and prefixes as the maps have them: 16 bytes, IPv4 as ::ffff:a.b.c.d.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bits before an IPv4 address.
 const MAPPED_BITS: u32 = 96;
@@ -58,6 +58,35 @@ impl Prefix {
             return Err(format!("\"{text}\" has bits beyond its length; write {prefix}"));
         }
         Ok(prefix)
+    }
+
+    /// Whether another prefix lies in this one, or is the same.
+    pub fn contains(&self, other: &Prefix) -> bool {
+        self.bits <= other.bits && mask(other.address, self.bits) == self.address
+    }
+
+    /// Whether this is all of IPv4.
+    pub fn is_all_ipv4(&self) -> bool {
+        *self == Prefix { bits: MAPPED_BITS, address: mapped(Ipv4Addr::UNSPECIFIED.into()) }
+    }
+
+    /// Whether this is IPv4.
+    pub fn is_ipv4(&self) -> bool {
+        self.bits >= MAPPED_BITS && unmapped(self.address).is_ipv4()
+    }
+
+    /// Whether its first address is one that the programs never judge: unspecified, loopback, link-local, multicast.
+    pub fn is_local(&self) -> bool {
+        match unmapped(self.address) {
+            IpAddr::V4(v4) => {
+                let first = v4.octets()[0];
+                first == 0 || first == 127 || first >= 224 || v4.is_link_local()
+            }
+            IpAddr::V6(v6) => {
+                let octets = v6.octets();
+                octets[..8] == [0; 8] || v6.is_multicast() || v6.is_unicast_link_local()
+            }
+        }
     }
 
     /// Reads prefixes that stand between commas or spaces.

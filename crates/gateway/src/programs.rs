@@ -4,17 +4,17 @@
 //! another program takes its place at once. Before that, the filter of a clsact qdisc does the same.
 
 use std::fs;
-use std::io;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
 
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{self, NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle};
-use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::programs::{LinkOrder, ProgramInfo, SchedClassifier, TcAttachType};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader};
 
 use crate::error::Error;
-use crate::maps::{Maps, Pins, word};
+use crate::maps::{Maps, Pins, Sizes, word};
 use crate::netlink::{Device, Netlink};
 
 /// The data plane, compiled; empty without clang.
@@ -23,6 +23,9 @@ pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), 
 pub static ARITHMETIC: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/arithmetic.bpf.o"));
 
+/// Programs that measure what the data plane costs.
+pub static COST: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/cost.bpf.o"));
+
 /// Name of each program, which is that of its link's pin, and its place.
 pub const PROGRAMS: [(&str, TcAttachType); 2] =
     [("tidegate_up", TcAttachType::Ingress), ("tidegate_down", TcAttachType::Egress)];
@@ -30,8 +33,6 @@ pub const PROGRAMS: [(&str, TcAttachType); 2] =
 /// Priority and handle of our filters at a clsact qdisc.
 const PRIORITY: u16 = 49_000;
 const HANDLE: TcHandle = TcHandle::new(0, 1);
-/// `BPF_FS_MAGIC` of linux/magic.h.
-const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 
 /// How programs are held at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,65 +58,41 @@ pub fn kernel_is(major: u8, minor: u8) -> bool {
     KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(major, minor, 0))
 }
 
-/// Makes the folder of pins. Mounts a bpffs where the folder above should be one and is not.
-///
-/// # Errors
-/// If there is no bpffs and none can be mounted.
-pub fn make_folder(pins: &Pins) -> Result<(), Error> {
-    let folder = pins.folder();
-    let shown = folder.display();
-    let parent = folder.parent().unwrap_or(Path::new("/"));
-    if !is_bpffs(folder) && !is_bpffs(parent) {
-        fs::create_dir_all(parent).map_err(|error| Error::of(&format!("{shown}"), &error))?;
-        let mounted = rustix::mount::mount(
-            "bpf",
-            parent,
-            "bpf",
-            rustix::mount::MountFlags::empty(),
-            None::<&std::ffi::CStr>,
-        );
-        mounted.map_err(|error| {
-            let error = io::Error::from(error);
-            Error::of(
-                &format!("{} is no bpffs and none can be mounted there", parent.display()),
-                &error,
-            )
-        })?;
-    }
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::of(&format!("{shown}"), &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_bpffs(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == BPF_FS_MAGIC)
-}
-
 /// Loads the programs with the pinned maps, which are made where they are not there.
 ///
 /// # Errors
 /// If the kernel refuses, or the programs are missing.
-pub fn load(pins: &Pins, max_customers: u32) -> Result<Ebpf, Error> {
-    if OBJECT.is_empty() {
-        let advice = "compiled without clang; on Debian: apt-get install clang, then compile again";
-        return Err(Error::Lacks(format!("the gateway's programs: {advice}")));
-    }
-    let mut loader = EbpfLoader::new();
-    loader.map_max_entries("customers", max_customers);
-    let paths: Vec<_> = Pins::maps().map(|name| (name, pins.path(name))).collect();
-    for (name, path) in &paths {
-        loader.map_pin_path(name, path.clone());
-    }
-    let mut object = loader.load(OBJECT).map_err(|error| Error::of("the kernel's maps", &error))?;
+pub fn load(pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
+    let mut object = load_maps(OBJECT, pins, sizes)?;
     for (name, _) in PROGRAMS {
         program(&mut object, name)
             .load()
             .map_err(|error| Error::of(&format!("the kernel refuses {name}"), &error))?;
     }
     Ok(object)
+}
+
+/// Loads an object that has the maps of the data plane, and no program of it yet.
+///
+/// # Errors
+/// If the kernel refuses, or the programs are missing.
+pub fn load_maps(object: &[u8], pins: &Pins, sizes: Sizes) -> Result<Ebpf, Error> {
+    if object.is_empty() {
+        let advice = "compiled without clang; on Debian: apt-get install clang, then compile again";
+        return Err(Error::Lacks(format!("the gateway's programs: {advice}")));
+    }
+    let mut loader = EbpfLoader::new();
+    for name in Pins::maps() {
+        // Maps that grow may be larger already.
+        if let Some(entries) = sizes.of(name) {
+            loader.map_max_entries(name, pins.entries(name).unwrap_or(entries));
+        }
+    }
+    let paths: Vec<_> = Pins::maps().map(|name| (name, pins.path(name))).collect();
+    for (name, path) in &paths {
+        loader.map_pin_path(name, path.clone());
+    }
+    loader.load(object).map_err(|error| Error::of("the kernel's maps", &error))
 }
 
 /// A program of an object that has it.
@@ -138,6 +115,10 @@ pub fn attach(object: &mut Ebpf, pins: &Pins, device: &str, by: Attachment) -> R
             Attachment::Clsact => attach_filter(program, device, place),
         };
         attached.map_err(|error| Error::of(&format!("{name} at {device}"), error.as_ref()))?;
+        // For what it costs; a kernel that does not pin it tells nothing of that.
+        let path = program_pin(pins, name);
+        let _ = fs::remove_file(&path);
+        let _ = program.pin(&path);
     }
     Ok(new_clsact)
 }
@@ -185,12 +166,38 @@ fn attach_filter(program: &mut SchedClassifier, device: &str, place: TcAttachTyp
     Ok(())
 }
 
+fn program_pin(pins: &Pins, name: &str) -> PathBuf {
+    pins.path(&format!("{name}_program"))
+}
+
+/// What a program has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Packets that it has seen.
+    pub runs: u64,
+    /// Time that they took, ns.
+    pub ns: u64,
+}
+
+/// What a program has cost since it was loaded; `None` where it is not known. The kernel counts only while
+/// `sysctl kernel.bpf_stats_enabled` is 1.
+pub fn cost(pins: &Pins, name: &str) -> Option<Cost> {
+    let fd = ProgramInfo::from_pin(program_pin(pins, name)).and_then(|info| info.fd()).ok()?;
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd())).ok()?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    Some(Cost { runs: value("run_cnt")?, ns: value("run_time_ns")? })
+}
+
 /// Takes the programs from their places.
 ///
 /// # Errors
 /// If the kernel refuses.
 pub fn detach(pins: &Pins, maps: Option<&Maps>, device: Option<&Device>) -> Result<(), Error> {
     for (name, place) in PROGRAMS {
+        let _ = fs::remove_file(program_pin(pins, name));
         if let Ok(pinned) = PinnedLink::from_pin(pins.path(name)) {
             let link = pinned.unpin().map_err(|error| Error::of(name, &error))?;
             drop(link);

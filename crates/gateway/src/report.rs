@@ -5,18 +5,28 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::fixed_point::{NEVER_Q24, ONE_Q24};
+use tidegate_mechanisms::fixed_point::{MAX_ACTIVITY, NEVER_Q24, ONE_Q24};
 
 use crate::control::Mode;
+use crate::customer::Customer;
+use crate::maps::Pins;
 use crate::maps::{
-    Count, Customer, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word,
-    word,
+    Count, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word,
 };
+use crate::measures::{ACTIVITY_BOUNDS, activity, fairness, histogram};
+use crate::metrics::Shown;
 use crate::prefix::unmapped;
+use crate::programs::{Cost, PROGRAMS, cost};
 use crate::signal::State;
 
-/// Customers in a report.
-const MOST_LISTED: usize = 20;
+/// Which customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Who {
+    /// One of the file, by its slot.
+    Listed(u32),
+    /// One that is learned, by its address.
+    Learned([u8; 16]),
+}
 
 /// The maps at a time.
 #[derive(Clone, Debug)]
@@ -26,7 +36,7 @@ pub struct Snapshot {
     signals: [[u64; SIGNAL_WORDS]; 2],
     averages: [f64; 2],
     counts: [[Count; REASONS.len()]; 2],
-    customers: HashMap<[u8; 16], Customer>,
+    customers: HashMap<Who, Customer>,
 }
 
 impl Snapshot {
@@ -38,12 +48,35 @@ impl Snapshot {
             signals: Direction::ALL.map(|direction| maps.signal(direction)),
             averages: Direction::ALL.map(|direction| maps.average_activity(direction)),
             counts: Direction::ALL.map(|direction| maps.counts(direction)),
-            customers: maps.customers().into_iter().collect(),
+            customers: maps
+                .listed()
+                .map(|(slot, customer)| (Who::Listed(slot), customer))
+                .chain(
+                    maps.customers()
+                        .into_iter()
+                        .map(|(address, customer)| (Who::Learned(address), customer)),
+                )
+                .collect(),
         }
     }
 }
 
 impl Snapshot {
+    /// When it was taken.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Packets of a direction since the programs are there, by what became of them.
+    pub fn counts(&self, direction: Direction) -> [Count; REASONS.len()] {
+        self.counts[direction as usize]
+    }
+
+    /// I, in nanoseconds.
+    fn inertia_ns(&self) -> u64 {
+        self.settings[word::METER + 3] / MAX_ACTIVITY
+    }
+
     /// With all packets before it forgotten, so that a report counts from the beginning.
     pub fn without_counts(self) -> Snapshot {
         Snapshot { counts: Default::default(), ..self }
@@ -52,21 +85,52 @@ impl Snapshot {
 
 /// A direction's signal.
 #[derive(Clone, Debug)]
-struct Signal {
-    state: State,
-    is_fresh: bool,
-    probability: f64,
-    delay_s: f64,
-    rate_bps: u64,
-    average_activity: f64,
+pub struct Signal {
+    /// How it is.
+    pub state: State,
+    /// Whether p counts.
+    pub is_fresh: bool,
+    /// p.
+    pub probability: f64,
+    /// Delay of the queue.
+    pub delay_s: f64,
+    /// Rate at which it is served.
+    pub rate_bps: u64,
+    /// Time since the last update.
+    pub age_s: f64,
+    /// A_avg.
+    pub average_activity: f64,
+}
+
+/// All customers at once, in a direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Crowd {
+    /// Those that are remembered.
+    pub customers: u64,
+    /// Those up to each of [`ACTIVITY_BOUNDS`].
+    pub by_activity: [u64; ACTIVITY_BOUNDS.len()],
+    /// Jain's index of those that share; `None` for fewer than two.
+    pub fairness: Option<f64>,
 }
 
 /// What a customer got in a direction since the earlier snapshot.
 #[derive(Clone, Copy, Debug, Default)]
-struct Got {
-    rate_bps: f64,
-    lost_share: f64,
-    marked_share: f64,
+pub struct Got {
+    /// Of its packets, dropped ones among them.
+    pub rate_bps: f64,
+    /// Share of packets that ABC dropped, or would have.
+    pub lost_share: f64,
+    /// Share of packets that were marked, or would have been.
+    pub marked_share: f64,
+    /// Share of packets beyond the ceiling.
+    pub limited_share: f64,
+}
+
+impl Got {
+    /// Rate of what passes.
+    fn passed_bps(&self) -> f64 {
+        self.rate_bps * (1.0 - self.lost_share - self.limited_share).max(0.0)
+    }
 }
 
 /// Between two snapshots.
@@ -79,18 +143,25 @@ pub struct Report {
     seconds: f64,
     signals: [Signal; 2],
     verdicts: [[Count; REASONS.len()]; 2],
-    known: usize,
-    /// Those that were active, by what they got.
-    customers: Vec<(String, [Got; 2])>,
+    crowds: [Crowd; 2],
+    programs: Vec<(&'static str, Cost)>,
+    /// Customers that are remembered.
+    pub known: usize,
+    /// Those that were active.
+    pub active: usize,
+    /// Those that got most.
+    pub customers: Vec<(String, [Got; 2])>,
 }
 
 impl Report {
-    /// From two snapshots; `names` are those of the customers' interface and of the uplink.
+    /// From two snapshots; `maps` have the names of customers, and `names` are those of the customers' interface and of the uplink.
     pub fn between(
+        maps: &Maps,
         before: &Snapshot,
         after: &Snapshot,
         names: [String; 2],
         loop_runs: bool,
+        shown: Shown,
     ) -> Report {
         let seconds = after.now_ns.saturating_sub(before.now_ns).max(1) as f64 / 1e9;
         let [interface, uplink] = names;
@@ -98,15 +169,29 @@ impl Report {
         let mut customers: Vec<_> = after
             .customers
             .iter()
-            .filter_map(|(address, now)| {
-                let then = before.customers.get(address).copied().unwrap_or_default();
+            .filter_map(|(who, now)| {
+                let then = before.customers.get(who).copied().unwrap_or_default();
                 let got = [0, 1].map(|direction| got(&then, now, direction, seconds));
                 let is_active = got.iter().any(|got| got.rate_bps > 0.0);
-                is_active.then_some((address, got))
+                is_active.then_some((*who, got))
             })
             .collect();
         let sum = |got: &[Got; 2]| (got[0].rate_bps + got[1].rate_bps) as u64;
-        customers.sort_by_key(|(address, got)| (Reverse(sum(got)), **address));
+        customers.sort_by_key(|(who, got)| (Reverse(sum(got)), *who));
+        let active = customers.len();
+        let enforces = after.settings[word::ENFORCE] == 1;
+        let inertia_ns = after.inertia_ns();
+        let crowds = [0, 1].map(|direction| {
+            let of = |customer: &Customer| activity(customer, direction, after.now_ns, inertia_ns);
+            let (by_activity, all) = histogram(after.customers.values().map(of));
+            let rates = customers.iter().map(|(who, got)| {
+                let got = got[direction];
+                let passed = if enforces { got.passed_bps() } else { got.rate_bps };
+                (of(&after.customers[who]), passed)
+            });
+            Crowd { customers: all, by_activity, fairness: fairness(rates) }
+        });
+        customers.truncate(shown.customers);
         let verdicts = [0, 1].map(|direction| {
             std::array::from_fn(|reason| {
                 let (then, now) =
@@ -118,21 +203,62 @@ impl Report {
             })
         });
         let ready = after.settings[word::READY] == LAYOUT;
-        let enforce = after.settings[word::ENFORCE] == 1;
         Report {
-            mode: ready.then_some(if enforce { Mode::Enforce } else { Mode::Observe }),
+            mode: ready.then_some(if enforces { Mode::Enforce } else { Mode::Observe }),
             loop_runs,
             interface,
             uplink,
             seconds,
             signals,
             verdicts,
+            crowds,
+            programs: Vec::new(),
             known: after.customers.len(),
+            active,
             customers: customers
                 .into_iter()
-                .map(|(address, got)| (unmapped(*address).to_string(), got))
+                .enumerate()
+                .map(|(rank, (who, got))| match who {
+                    _ if shown.is_anonymous => (format!("#{}", rank + 1), got),
+                    Who::Listed(slot) => (maps.name(slot), got),
+                    Who::Learned(address) => (unmapped(address).to_string(), got),
+                })
                 .collect(),
         }
+    }
+
+    /// With what the programs have cost.
+    pub fn with_programs(mut self, pins: &Pins) -> Report {
+        let known = PROGRAMS.iter().filter_map(|(name, _)| Some((*name, cost(pins, name)?)));
+        self.programs = known.collect();
+        self
+    }
+
+    /// Whether packets are dropped and marked.
+    pub fn enforces(&self) -> bool {
+        self.mode == Some(Mode::Enforce)
+    }
+
+    /// Of a direction.
+    pub fn signal(&self, direction: Direction) -> &Signal {
+        &self.signals[direction as usize]
+    }
+
+    /// Of a direction.
+    pub fn crowd(&self, direction: Direction) -> Crowd {
+        self.crowds[direction as usize]
+    }
+
+    /// Share of the rate of the queue that passed; `None` while the rate is not known.
+    pub fn used(&self, direction: Direction) -> Option<f64> {
+        let rate_bps = self.signal(direction).rate_bps;
+        let names = REASONS.iter().map(|(name, _)| *name);
+        let passed = names
+            .zip(&self.verdicts[direction as usize])
+            .filter(|(name, _)| !["dropped", "limited"].contains(name))
+            .map(|(_, count)| count.bytes)
+            .sum::<u64>();
+        (rate_bps > 0).then(|| passed as f64 * 8.0 / self.seconds / rate_bps as f64)
     }
 
     /// As JSON: one object.
@@ -148,18 +274,27 @@ impl Report {
                     ((*name).to_owned(), count)
                 })
                 .collect();
+            let crowd = self.crowd(direction);
+            let classes = ACTIVITY_BOUNDS.iter().zip(crowd.by_activity);
+            let classes: Vec<_> = classes
+                .map(|(bound, count)| json!({ "up_to": bound, "customers": count }))
+                .collect();
             let value = json!({
                 "signal": signal.state.text(),
                 "fresh": signal.is_fresh,
                 "probability": signal.probability,
                 "delay_s": signal.delay_s,
                 "rate_bps": signal.rate_bps,
+                "used": self.used(direction),
+                "age_s": signal.age_s,
+                "fairness": crowd.fairness,
+                "customers_by_activity": classes,
                 "average_activity": signal.average_activity,
                 "verdicts": verdicts,
             });
             (direction.word().to_owned(), value)
         });
-        let customers = self.customers.iter().take(MOST_LISTED).map(|(name, got)| {
+        let customers = self.customers.iter().map(|(name, got)| {
             let mut customer = json!({ "customer": name });
             for direction in Direction::ALL {
                 let got = got[direction as usize];
@@ -167,6 +302,7 @@ impl Report {
                     "rate_bps": got.rate_bps,
                     "lost": got.lost_share,
                     "marked": got.marked_share,
+                    "limited": got.limited_share,
                 });
             }
             customer
@@ -177,8 +313,13 @@ impl Report {
             "interface": self.interface,
             "uplink": self.uplink,
             "seconds": self.seconds,
+            "programs": self
+                .programs
+                .iter()
+                .map(|(name, cost)| json!({ "program": name, "packets": cost.runs, "ns": cost.ns }))
+                .collect::<Vec<_>>(),
             "customers_known": self.known,
-            "customers_active": self.customers.len(),
+            "customers_active": self.active,
             "customers": customers.collect::<Vec<_>>(),
         });
         for (word, value) in directions {
@@ -205,19 +346,27 @@ impl Report {
             let signal = &self.signals[direction as usize];
             write!(text, "{:<9}", direction.word())?;
             match (signal.state, signal.is_fresh) {
-                (State::Ok, true) => writeln!(
-                    text,
-                    "delay {:.1} ms at {:.2} Mb/s, p {:.3} %, average activity {:.2}",
-                    signal.delay_s * 1e3,
-                    signal.rate_bps as f64 / 1e6,
-                    signal.probability * 100.0,
-                    signal.average_activity,
-                )?,
-                (State::Ok, false) => writeln!(text, "the probability is old: everything passes")?,
+                (State::Ok | State::Blind, true) => {
+                    let rate = signal.rate_bps as f64 / 1e6;
+                    let (delay_ms, percent) = (signal.delay_s * 1e3, signal.probability * 100.0);
+                    write!(text, "delay {delay_ms:.1} ms at {rate:.2} Mb/s, p {percent:.3} %, ")?;
+                    writeln!(text, "average activity {:.2}", signal.average_activity)?;
+                    if signal.state == State::Blind {
+                        writeln!(text, "{:<9}{}", "", signal.state.text())?;
+                    }
+                }
+                (State::Ok | State::Blind, false) => {
+                    writeln!(text, "the probability is old: everything passes")?;
+                }
                 (state, _) => writeln!(text, "{}: everything passes", state.text())?,
             }
         }
-        let (would, active) = (self.mode == Some(Mode::Observe), self.customers.len());
+        for direction in Direction::ALL {
+            if let Some(index) = self.crowd(direction).fairness {
+                writeln!(text, "fairness  {index:.3} of {}s (Jain's index)", direction.word())?;
+            }
+        }
+        let (would, active) = (self.mode == Some(Mode::Observe), self.active);
         writeln!(text, "customers {active} active, {} known\n", self.known)?;
         if active > 0 {
             let lost = if would { "would lose" } else { "lost" };
@@ -230,19 +379,19 @@ impl Report {
                 "down [Mb/s]",
                 format!("{lost} [%]")
             )?;
-            for (name, got) in self.customers.iter().take(MOST_LISTED) {
+            for (name, got) in &self.customers {
                 let [up, down] = got;
                 writeln!(
                     text,
                     "  {name:<40} {:>11.3} {:>12.2} {:>11.3} {:>12.2}",
                     up.rate_bps / 1e6,
-                    up.lost_share * 100.0,
+                    (up.lost_share + up.limited_share) * 100.0,
                     down.rate_bps / 1e6,
-                    down.lost_share * 100.0,
+                    (down.lost_share + down.limited_share) * 100.0,
                 )?;
             }
-            if active > MOST_LISTED {
-                writeln!(text, "  … and {} more", active - MOST_LISTED)?;
+            if active > self.customers.len() {
+                writeln!(text, "  … and {} more", active - self.customers.len())?;
             }
             writeln!(text)?;
         }
@@ -271,17 +420,19 @@ fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
         probability: if is_fresh { probability } else { 0.0 },
         delay_s: words[signal_word::DELAY] as f64 / 1e9,
         rate_bps: words[signal_word::RATE],
+        age_s: snapshot.now_ns.saturating_sub(words[signal_word::UPDATED]) as f64 / 1e9,
         average_activity: snapshot.averages[direction as usize],
     }
 }
 
 fn got(then: &Customer, now: &Customer, direction: usize, seconds: f64) -> Got {
     let (then, now) = (&then.usage[direction], &now.usage[direction]);
-    let since = |now: u64, then: u64| now.saturating_sub(then) as f64;
+    let since = |now: u32, then: u32| f64::from(now.wrapping_sub(then));
     let packets = since(now.packets, then.packets).max(1.0);
     Got {
-        rate_bps: since(now.bytes, then.bytes) * 8.0 / seconds,
+        rate_bps: now.bytes.saturating_sub(then.bytes) as f64 * 8.0 / seconds,
         lost_share: since(now.dropped, then.dropped) / packets,
         marked_share: since(now.marked, then.marked) / packets,
+        limited_share: since(now.limited, then.limited) / packets,
     }
 }

@@ -1,14 +1,20 @@
 //! The file of settings: declared, read and checked as scenario files are.
 
+use std::net::IpAddr;
+
 use tidegate_mechanisms::bottleneck::abc::AbcParams;
 use tidegate_mechanisms::bottleneck::pi2::Pi2;
 use tidegate_mechanisms::fixed_point::{FixedAbc, FixedMeter, ONE_Q24};
 use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Whole};
+use tidegate_mechanisms::units::{Bytes, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
+use crate::control::Mode;
 use crate::error::Error;
+use crate::http;
+use crate::maps::{LAYOUT, Maps, Pins, SETTINGS_WORDS, word};
+use crate::metrics::Shown;
 use crate::prefix::Prefix;
 
 /// Time between two updates of p, and T of the controller.
@@ -24,13 +30,21 @@ const MAX_PREFIXES: usize = 4_000;
 parameters! {
     /// Settings of tidegate-gateway. Quantities have units; b is bit and B is byte.
     pub struct Settings {
+        /// What `run` begins with: observe or enforce.
+        pub mode: StartMode = "observe",
         /// Interface towards the customers, where the programs are.
         pub interface: Option<String>,
         /// Interface towards the bottleneck, whose queue is read.
         pub uplink: Option<String>,
-        /// Prefixes of addresses that are customers', between commas. Without any, each address at the
-        /// customers' interface is a customer's.
+        /// Prefixes of addresses that are customers', between commas: each address is a customer. Without any and
+        /// without a customer file, each address at the customers' interface is a customer.
         pub customers: String = "",
+        /// CSV file of customers with the columns id, addresses, reference_rate and ceiling.
+        pub customer_file: Option<String>,
+        /// Depth of the token bucket of a ceiling, as the time in which it fills.
+        pub ceiling_burst: Span = "250 ms",
+        /// Folder in which the last good customer file is kept.
+        pub state_folder: String = "/var/lib/tidegate",
         /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
         /// box's own addresses are among them.
         pub exempt: String = "",
@@ -46,12 +60,28 @@ parameters! {
         pub upload: SignalParams = "own-queue",
         /// Where the probability for downloads comes from: own-queue is the queue of the customers' interface.
         pub download: SignalParams = "own-queue",
+        /// Address of loopback at which /metrics and /status are served, such as 127.0.0.1:9464.
+        pub listen: Option<String>,
+        /// Customers that metrics and reports show, those that get most.
+        pub shown_customers: Whole<0, 1000000> = "20",
+        /// Metrics and reports have the rank of a customer instead of its name or address.
+        pub anonymous: bool = "false",
         /// The meter that each customer has for each direction.
         pub meter: Nested<MeterParams>,
         /// Whom the signals fall on.
         pub abc: Nested<AbcParams>,
     }
     check errors;
+}
+
+words! {
+    /// What `run` begins with.
+    pub enum StartMode {
+        /// Touches no packet.
+        Observe = "observe",
+        /// Drops and marks.
+        Enforce = "enforce",
+    }
 }
 
 words! {
@@ -90,18 +120,86 @@ parameters! {
     check controller_has_time;
 }
 
+parameters! {
+    /// The delay of probes that pass the bottleneck, by PI2.
+    pub struct DelayParams {
+        /// Addresses beyond the bottleneck that answer echo requests, between commas; three are better than one.
+        pub reflectors: String,
+        /// q₀: delay that the controller aims at, beyond the least round trip.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times √p marks packets with ECT(1).
+        pub coupling: Whole<1, 16> = "2",
+    }
+    check reflectors_are_addresses;
+}
+
+parameters! {
+    /// A virtual queue that is served at a rate below that of the bottleneck, by PI2.
+    pub struct RateParams {
+        /// Rate of the bottleneck.
+        pub rate: Rate,
+        /// Share of it that may be used.
+        pub share: Share = "0.98",
+        /// q₀: delay that the controller aims at.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times √p marks packets with ECT(1).
+        pub coupling: Whole<1, 16> = "2",
+    }
+}
+
 choice! {
     /// Where a probability comes from.
     pub enum SignalParams as Signal {
         /// There is none: everything passes.
         None = "none";
         OwnQueue(OwnQueueParams) = "own-queue";
+        Delay(DelayParams) = "delay";
+        Rate(RateParams) = "rate";
     }
 }
 
 fn controller_has_time(params: &OwnQueueParams) -> Option<ParameterError> {
     (params.max_rtt < Span::from_millis(10))
         .then(|| ("max_rtt", "below 10 ms the controller oscillates".to_owned()))
+}
+
+fn reflectors_are_addresses(params: &DelayParams) -> Option<ParameterError> {
+    match params.addresses() {
+        Ok(all) if (1..=16).contains(&all.len()) => None,
+        Ok(_) => Some(("reflectors", "from one to 16 addresses".to_owned())),
+        Err(error) => Some(("reflectors", error)),
+    }
+}
+
+impl DelayParams {
+    /// The reflectors.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is no address.
+    pub fn addresses(&self) -> Result<Vec<IpAddr>, String> {
+        let words = self.reflectors.split([',', ' ']).filter(|word| !word.is_empty());
+        words.map(|word| word.parse().map_err(|_| format!("\"{word}\" is no address"))).collect()
+    }
+
+    /// The controller, before its first update.
+    pub fn controller(&self) -> Pi2 {
+        controller(self.max_rtt)
+    }
+}
+
+impl RateParams {
+    /// The controller, before its first update.
+    pub fn controller(&self) -> Pi2 {
+        controller(self.max_rtt)
+    }
+}
+
+fn controller(max_rtt: Span) -> Pi2 {
+    Pi2::new(Pi2::alpha_hz(UPDATE_INTERVAL, max_rtt), Pi2::beta_hz(max_rtt))
 }
 
 fn errors(settings: &Settings) -> Vec<ParameterError> {
@@ -115,9 +213,15 @@ fn errors(settings: &Settings) -> Vec<ParameterError> {
             Ok(_) => {}
         }
     }
+    if let Some(Err(error)) = settings.listen.as_deref().map(http::address) {
+        errors.push(("listen", error));
+    }
     let rate = settings.meter.reference_rate;
     if rate < LEAST_RATE || rate > MOST_RATE {
         errors.push(("meter", "reference_rate is from 1 kb/s to 1 Gb/s".to_owned()));
+    }
+    if settings.ceiling_burst < LEAST_INERTIA || settings.ceiling_burst > MOST_INERTIA {
+        errors.push(("ceiling_burst", "is from 1 ms to 60 s".to_owned()));
     }
     let inertia = settings.meter.inertia;
     if inertia < LEAST_INERTIA || inertia > MOST_INERTIA {
@@ -145,14 +249,19 @@ impl Settings {
 
     /// The meter's numbers.
     pub fn fixed_meter(&self) -> FixedMeter {
+        FixedMeter::new(&self.meter_params())
+    }
+
+    /// The meter's parameters, of customers without a reference rate of their own.
+    pub fn meter_params(&self) -> ActivityMeterParams {
         let Nested(MeterParams { reference_rate, inertia, burst_allowance }) = self.meter.clone();
-        FixedMeter::new(&ActivityMeterParams {
+        ActivityMeterParams {
             reference_rate,
             inertia,
             burst_allowance,
             granularity: None,
             meters: Whole(1),
-        })
+        }
     }
 
     /// The differentiation's numbers.
@@ -164,9 +273,48 @@ impl Settings {
     pub fn log2_coupling_q24(&self) -> u64 {
         let coupling = [&self.upload, &self.download].into_iter().find_map(|signal| match signal {
             SignalParams::OwnQueue(params) => Some(params.coupling.0),
+            SignalParams::Delay(params) => Some(params.coupling.0),
+            SignalParams::Rate(params) => Some(params.coupling.0),
             SignalParams::None => None,
         });
         libm::round(libm::log2(f64::from(coupling.unwrap_or(2))) * ONE_Q24 as f64) as u64
+    }
+
+    /// The mode in which `run` goes on: that of the loop before it, else that of the file.
+    pub fn mode_of(&self, pins: &Pins) -> Mode {
+        let words = Maps::open(pins).ok().flatten().map(|maps| maps.settings());
+        let enforces = match words {
+            Some(words) if words[word::READY] == LAYOUT => words[word::ENFORCE] == 1,
+            _ => self.mode == StartMode::Enforce,
+        };
+        if enforces { Mode::Enforce } else { Mode::Observe }
+    }
+
+    /// What of the customers is shown.
+    pub fn shown(&self) -> Shown {
+        Shown { customers: self.shown_customers.0 as usize, is_anonymous: self.anonymous }
+    }
+
+    /// The words of the programs' map that depend on the settings alone; the others are 0.
+    pub fn words(&self) -> [u64; SETTINGS_WORDS] {
+        let (meter, abc) = (self.fixed_meter(), self.fixed_abc());
+        let mask = u64::MAX << (64 - self.ipv6_prefix.0);
+        let mut words = [0; SETTINGS_WORDS];
+        words[word::METER..word::METER + 4].copy_from_slice(&[
+            meter.ns_per_byte_q16,
+            meter.activity_per_ns_q50,
+            meter.burst_ns,
+            meter.longest_ns,
+        ]);
+        words[word::ABC..word::ABC + 2].copy_from_slice(&[abc.gamma_q16, abc.weight_q20]);
+        words[word::ECN] = u64::from(self.ecn);
+        words[word::ECT1] = u64::from(self.ect1 == Ect1::Mark);
+        words[word::COUPLING] = self.log2_coupling_q24();
+        // As the bytes lie in memory.
+        words[word::IPV6_MASK] = mask.to_be();
+        words[word::BURST] = self.meter.burst_allowance.get().min(1 << 24);
+        words[word::CEILING_BURST] = self.ceiling_burst.as_nanos();
+        words
     }
 
     /// Prefixes of customers and of what is exempt.
@@ -178,7 +326,7 @@ impl Settings {
 impl OwnQueueParams {
     /// The controller, before its first update.
     pub fn controller(&self) -> Pi2 {
-        Pi2::new(Pi2::alpha_hz(UPDATE_INTERVAL, self.max_rtt), Pi2::beta_hz(self.max_rtt))
+        controller(self.max_rtt)
     }
 }
 

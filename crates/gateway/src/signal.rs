@@ -28,9 +28,9 @@ const LOSS_MEMORY_NS: f64 = 2e9;
 /// A queue that has not moved for so long is stalled.
 const STALL_NS: u64 = 500_000_000;
 /// Least backlog at the target, bytes: 3 full packets.
-const LEAST_TARGET_BYTES: f64 = 3.0 * 1514.0;
+pub const LEAST_TARGET_BYTES: f64 = 3.0 * 1514.0;
 /// No delay counts as longer, in seconds.
-const MAX_DELAY_S: f64 = 2.0;
+pub const MAX_DELAY_S: f64 = 2.0;
 /// Updates that are further apart than this do not belong together.
 const GAP_NS: u64 = 1_000_000_000;
 
@@ -65,11 +65,22 @@ pub enum State {
     NoQueue,
     /// The device is not there, or down.
     NoDevice,
+    /// No reflector answers.
+    NoAnswer,
+    /// It gives a probability, and may not see the queue of the customers.
+    Blind,
 }
 
 impl State {
-    const ALL: [State; 5] =
-        [State::Off, State::Ok, State::Stalled, State::NoQueue, State::NoDevice];
+    const ALL: [State; 7] = [
+        State::Off,
+        State::Ok,
+        State::Stalled,
+        State::NoQueue,
+        State::NoDevice,
+        State::NoAnswer,
+        State::Blind,
+    ];
 
     /// From a word of the map.
     pub fn from_word(word: u64) -> State {
@@ -84,6 +95,10 @@ impl State {
             State::Stalled => "packets wait and none leaves",
             State::NoQueue => "the device has no queue",
             State::NoDevice => "the device is not there",
+            State::NoAnswer => "no reflector answers",
+            State::Blind => {
+                "the rate has a limit and the delay stays flat: a scheduler at the bottleneck may keep probes apart"
+            }
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{env, fs};
 use aya::Ebpf;
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use tidegate_gateway::control::now_ns;
-use tidegate_gateway::maps::{Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, word};
+use tidegate_gateway::folder;
+use tidegate_gateway::maps::{
+    Direction, LAYOUT, Maps, Pins, SIGNAL_WORDS, Sizes, signal_word, word,
+};
 use tidegate_gateway::programs;
 use tidegate_gateway::settings::Settings;
 
@@ -22,6 +25,9 @@ pub fn is_skipped() -> bool {
     eprintln!("skipped: {reason}");
     true
 }
+
+/// Entries of the maps that tests begin with.
+pub const SIZES: Sizes = Sizes { learned: 1_024, listed: 64, addresses: 64 };
 
 /// Random numbers (SplitMix64).
 pub struct Draws(u64);
@@ -62,32 +68,33 @@ impl Loaded {
     pub fn new(name: &str, settings: &Settings, link_header: u64) -> Loaded {
         let folder = env::temp_dir().join(format!("tidegate-{}-{name}", std::process::id()));
         let (mounted, pins) = (folder.join("bpf"), Pins::new(&folder.join("bpf/pins")));
-        programs::make_folder(&pins).expect("root may mount");
-        let object = programs::load(&pins, 1_024).expect("the kernel takes it");
+        folder::make(&pins).expect("root may mount");
+        let object = programs::load(&pins, SIZES).expect("the kernel takes it");
         let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
-        let (meter, abc) = (settings.fixed_meter(), settings.fixed_abc());
-        let mut words = [0; SETTINGS_WORDS];
+        let mut words = settings.words();
         words[word::READY] = LAYOUT;
         words[word::ENFORCE] = 1;
         words[word::LINK_HEADER] = link_header;
-        words[word::METER] = meter.ns_per_byte_q16;
-        words[word::METER + 1] = meter.activity_per_ns_q50;
-        words[word::METER + 2] = meter.burst_ns;
-        words[word::METER + 3] = meter.longest_ns;
-        words[word::ABC] = abc.gamma_q16;
-        words[word::ABC + 1] = abc.weight_q20;
-        words[word::ECN] = 1;
-        words[word::ECT1] = 1;
-        words[word::COUPLING] = settings.log2_coupling_q24();
-        words[word::IPV6_MASK] = (u64::MAX << (64 - settings.ipv6_prefix.0)).to_be();
         maps.set_settings(words).expect("the map takes it");
         Loaded { object, maps, pins, mounted }
+    }
+
+    /// Where the maps are pinned.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Loads the programs again, with maps of these sizes where a pin is missing.
+    pub fn load_again(&mut self, sizes: Sizes) {
+        self.object = programs::load(&self.pins, sizes).expect("the kernel takes it");
+        self.maps = Maps::open(&self.pins).expect("they can be opened").expect("they are there");
     }
 
     /// Sets p of both directions for a number of nanoseconds.
     pub fn set_signal(&mut self, minus_log2_p_q24: u64, valid_ns: u64) {
         let mut words = [0; SIGNAL_WORDS];
         (words[0], words[1]) = (minus_log2_p_q24, now_ns() + valid_ns);
+        words[signal_word::ALIVE] = now_ns() + valid_ns;
         for direction in Direction::ALL {
             self.maps.set_signal(direction, words).expect("the map takes it");
         }

@@ -2,5 +2,6 @@
 //! all kinds. What needs root says so and is skipped without it.
 
 mod arithmetic;
+mod customers;
 mod kernel;
 mod packets;

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use tidegate_gateway::customer::Terms;
 use tidegate_gateway::maps::{Direction, REASONS, word};
 use tidegate_gateway::prefix::{Prefix, mapped};
 use tidegate_gateway::settings::Settings;
@@ -12,7 +13,7 @@ use crate::kernel::{Draws, Loaded, is_skipped};
 const PASS: i32 = -1;
 const DROP: i32 = 2;
 const SECOND_NS: u64 = 1_000_000_000;
-const HOUR_NS: u64 = 3_600 * SECOND_NS;
+pub const HOUR_NS: u64 = 3_600 * SECOND_NS;
 
 fn defaults() -> Settings {
     Settings::read("", &[]).expect("all has a default")
@@ -117,6 +118,25 @@ fn ipv4(ecn: u8, options: usize) -> Vec<u8> {
     let sum = checksum(&packet[..header_len]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet
+}
+
+/// What a program returns for a packet that passes, or that it drops.
+pub const fn pass_or_drop(passes: bool) -> i32 {
+    if passes { PASS } else { DROP }
+}
+
+/// A frame from an IPv4 address.
+pub fn from_ipv4(address: [u8; 4]) -> Vec<u8> {
+    let mut packet = ipv4(0, 0);
+    packet[12..16].copy_from_slice(&address);
+    ethernet(&[], 0x0800, &packet)
+}
+
+/// A frame from an IPv6 address.
+pub fn from_ipv6(address: &str) -> Vec<u8> {
+    let mut packet = ipv6(0);
+    packet[8..24].copy_from_slice(&address.parse::<Ipv6Addr>().expect("an address").octets());
+    ethernet(&[], 0x86dd, &packet)
 }
 
 /// RFC 1071.
@@ -288,7 +308,7 @@ fn what_is_missing_means_pass() {
     loaded.maps.set_word(word::HAS_PREFIXES, 1).expect("the map takes it");
     assert_eq!(reason(&mut loaded, PASS), "no-customer");
     let prefix = Prefix::parse("10.1.0.0/16").expect("a prefix");
-    loaded.maps.set_prefixes(&[prefix]).expect("the map takes it");
+    loaded.maps.set_prefixes(&[(prefix, Terms::LEARNED)]).expect("the map takes it");
     assert_eq!(reason(&mut loaded, DROP), "dropped");
     loaded.maps.set_word(word::ENFORCE, 0).expect("the map takes it");
     assert_eq!(reason(&mut loaded, PASS), "would-drop");

@@ -4,11 +4,13 @@
 use std::fmt::Write;
 
 use tidegate_mechanisms::parameters::{DefaultValue, Form, Kind, Parameter, Parameters};
+use tidegate_mechanisms::units::Rate;
 
 use crate::document::Value;
 use crate::field::Reader;
 use crate::issue::Diagnostic;
 use crate::parameter::{self, Overlay};
+use crate::quantity::RATE;
 use crate::{Found, locate, prepare, toml_text};
 
 /// Width of a comment, in characters.
@@ -35,6 +37,18 @@ pub fn read<P: Parameters>(
             Err(locate(found, &document, text))
         }
     }
+}
+
+/// Reads a rate with its unit, such as "10 Mb/s", as a file of settings has it.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let parsed = RATE.parse(text).map_err(|(message, suggestion)| match suggestion {
+        Some(suggestion) => format!("{message}; did you mean \"{suggestion}\"?"),
+        None => message,
+    });
+    parsed.map(Rate::from_bps)
 }
 
 /// A file to start from: each key with its default and what it means. What has no default is commented out.

@@ -1,0 +1,61 @@
+"""Signals for a bottleneck beyond the box: probes, and a rate that is told."""
+
+import time
+
+import pytest
+
+from gateway.box import SERVER, Box, lacking
+
+LACKING = lacking()
+pytestmark = [
+    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
+    pytest.mark.xdist_group("gateway"),
+]
+
+
+def upload(kind: str, **parameters: str) -> list[str]:
+    table = ", ".join(f'{key} = "{value}"' for key, value in {"kind": kind, **parameters}.items())
+    return ["--set", f"upload={{ {table} }}"]
+
+
+def test_probes_see_a_bottleneck_beyond_the_box_also_after_its_rate_has_fallen() -> None:
+    words = upload("delay", reflectors=f"{SERVER['ipv4']} {SERVER['ipv6']}")
+    with Box(beyond=True) as box:
+        box.shape("m1", 20, slowest=7)
+        with box.control_loop("enforce", *words), box.duel(18) as duel:
+            time.sleep(6)
+            before = box.status()["upload"]
+            box.shape("m1", 7, slowest=7)
+            time.sleep(6)
+            after = box.status()["upload"]
+    assert (before["signal"], before["fresh"]) == ("ok", True)
+    assert before["probability"] > 0
+    assert after["probability"] > 0
+    # The queue of 300 ms would be full.
+    assert after["delay_s"] < 0.15
+    assert duel.ratio(10, 18) <= 1.6, duel.rates
+
+
+def test_a_rate_that_is_told_keeps_the_queue_beyond_the_box_empty() -> None:
+    with Box(beyond=True) as box:
+        box.shape("m1", 20)
+        words = upload("rate", rate="16 Mb/s")
+        with box.control_loop("enforce", *words), box.duel(12) as duel:
+            time.sleep(8)
+            backlog = max(box.backlog("m1") for _ in range(20))
+    assert duel.used(4, 11) <= 16
+    assert duel.ratio(4, 11) <= 1.6, duel.rates
+    # Of 750 kB that the queue holds.
+    assert backlog < 300_000
+
+
+def test_without_an_answer_everything_passes() -> None:
+    with Box(beyond=True) as box:
+        box.shape("m1", 5)
+        words = upload("delay", reflectors="10.2.0.77")
+        with box.control_loop("enforce", *words), box.duel(6):
+            time.sleep(4)
+            report = box.status()["upload"]
+    assert (report["signal"], report["fresh"]) == ("no reflector answers", False)
+    assert report["verdicts"]["dropped"]["packets"] == 0
+    assert report["verdicts"]["no-signal"]["packets"] > 0
