@@ -135,7 +135,7 @@ packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
 		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
 
-page: ## build the page of `tidegate explore` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
+page: ## build the pages of `tidegate explore` and `report` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
 	@python3 tools/page.py
 
 web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all scenarios; error 77 as above

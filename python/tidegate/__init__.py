@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from tidegate.exploring import explore
     from tidegate.laboratory.running import lab
+    from tidegate.reporting import report
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
@@ -68,6 +69,7 @@ __all__ = [
     "load",
     "load_scenario",
     "load_sweep",
+    "report",
     "reproduce",
     "schema",
     "simulate",
@@ -107,6 +109,7 @@ _LAZY = {
     "load": "results.store",
     "load_scenario": "scenarios.reading",
     "load_sweep": "runs.sweeps",
+    "report": "reporting",
     "simulate": "runs.simulation",
     "sweep": "runs.sweeping",
 }

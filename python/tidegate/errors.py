@@ -125,11 +125,20 @@ class MissingError(TidegateError):
 
 
 class MissingPageError(TidegateError):
-    """The page of `tidegate explore` is not built."""
+    """The page of `tidegate explore` or that of `tidegate report` is not built."""
 
     exit_code = 77
 
+    def __init__(self, page: str = "tidegate") -> None:
+        self.page = page
+        super().__init__(page)
+
     def __str__(self) -> str:
+        if self.page == "report":
+            return (
+                "the page of reports is not built: `python3 tools/page.py report` in a checkout"
+                " builds it, which takes node and npm"
+            )
         return (
             "the page is not built: `make page` in a checkout builds it, which takes node, npm and"
             " Rust's target wasm32-unknown-unknown"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.results.manifests import Manifest
 
-FIGURES = ("who-got-what.png", "delay.png", "group-*.png", "queue-*.png", "completions-*.png")
+FIGURES = ("who-got-what.png", "delay.png", "group-*.png", "queue-*.png", "completions-*.png",
+           "report.html")  # fmt: skip
 MAX_NAME_BYTES = 220
 """Of a folder's name: 255 is what systems have, and while it is built it has a longer one."""
 

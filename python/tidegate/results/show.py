@@ -99,9 +99,14 @@ def grids(results: Mapping[str, Result]) -> list[Grid]:
     drawn = [
         _grid("Throughput by group", "group", "group", results, GROUP_COLUMNS),
         _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
-        _grid("Applications", "application", "group", results, APPLICATION_COLUMNS),
+        application_grid(results),
     ]
     return [grid for grid in drawn if grid.cells]
+
+
+def application_grid(results: Mapping[str, Result]) -> Grid:
+    """Table of what applications report; it may be empty."""
+    return _grid("Applications", "application", "group", results, APPLICATION_COLUMNS)
 
 
 def place_grids(results: Mapping[str, Result]) -> list[Grid]:
