@@ -14,6 +14,7 @@ from tidegate.escapes import lines, one_line
 from tidegate.exploring import PAGE, fragment
 from tidegate.pages import PAGES, file_stem, filled, write_page
 from tidegate.results.manifests import known_manifest, read_manifest
+from tidegate.results.show import variant_labels
 from tidegate.results.summary import by_name, rows
 from tidegate.results.tables import numbers
 
@@ -144,8 +145,8 @@ def _origin(folder: Path) -> str:
 
 def content(results: Mapping[str, Result], origin: str) -> dict[str, Any]:
     """Return what the page shows, as JSON has it."""
-    labels = _labels(results)
-    if len(results) > 1 and len(set(labels)) == len(labels):
+    labels = variant_labels(results) if len(results) > 1 else [_single_name(results)]
+    if len(results) > 1:
         results = dict(zip(labels, results.values(), strict=True))
     first = next(iter(results.values()))
     runs = {result.averaged.replications for result in results.values()}
@@ -163,6 +164,11 @@ def content(results: Mapping[str, Result], origin: str) -> dict[str, Any]:
         "tables": [_grid(grid) for grid in _grids(results)],
         "settings": _settings(results),
     }
+
+
+def _single_name(results: Mapping[str, Result]) -> str:
+    (result,) = results.values()
+    return str(result.scenario.name)
 
 
 def _about(results: Mapping[str, Result]) -> str:
@@ -209,25 +215,6 @@ def _warnings(results: Mapping[str, Result]) -> list[str]:
         text if len(names) == len(results) else f"{', '.join(names)}: {text}"
         for text, names in found.items()
     ]
-
-
-def _labels(results: Mapping[str, Result]) -> list[str]:
-    """What to call each variant: the value in which it differs, as a name and not as a key."""
-    from tidegate.results.show import split_names
-
-    if list(results) == [""]:
-        return [next(iter(results.values())).scenario.name]
-    key, values = split_names(list(results))
-    if key == "variant":
-        return values
-    *_, what = (part for part in key.split(".") if part != "kind")
-    what = what.replace("_", " ")
-    return [
-        f"no {what}" if value in {"none", "unset"}
-        else value if key.endswith(".kind") and value.strip('"').replace("-", "").isalnum()
-        else f"{what} {value}"
-        for value in values
-    ]  # fmt: skip
 
 
 def _variant(label: str, name: str, result: Result) -> dict[str, Any]:
