@@ -112,11 +112,10 @@ def test_the_command_prints_an_estimate_and_runs_nothing(tidegate_command):
 
 
 def test_a_sweep_takes_mechanisms_and_some_of_its_variants(tmp_path, tidegate_command):
-    varied = SWEEP + '[variants.plain]\nbottleneck.differentiation = "none"\n[variants.abc]\n'
-    with pytest.raises(tidegate.UsageError, match="did you mean 'plain'"):
-        tidegate.sweep(varied, only=["plane"], out=tmp_path / "none")
     swept = '\n[sweep]\n"users.heavy.flows" = [1, 4]\n'
     text = SMALL + swept + '[variants.plain]\nbottleneck.differentiation = "none"\n[variants.abc]\n'
+    with pytest.raises(tidegate.UsageError, match="did you mean 'plain'"):
+        tidegate.sweep(text, only=["plane"], out=tmp_path / "none")
     made = tidegate.sweep(
         text, only=["plain"], mechanisms=["fq-codel"], out=tmp_path / "s", replications=1
     )
