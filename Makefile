@@ -14,6 +14,8 @@ BPF := .venv/.bpf
 GATEWAY := .venv/.gateway
 # Programs that look at the lock files alone, in an environment of their own.
 AUDIT := target/audit-tools
+# Maturin and zig, which links for old and other systems.
+RELEASE := target/release-tools
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
@@ -21,8 +23,8 @@ JOBS ?= $(shell nproc)
 # Seed of property tests: fixed, so that a change is judged by itself. SEED=$RANDOM draws other cases.
 SEED ?= 1
 
-.PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars readme pages page web-digests docs lock \
+.PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
+	kernels oracle packetdrill test-guest gateway gateway-bars readme pages page report-page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
@@ -57,9 +59,16 @@ $(AUDIT)/.installed: requirements-audit.lock $(RUNTIME)
 	@tools/setup.sh audit
 	@touch $@
 
-wheel: $(NATIVE) ## build target/wheels/tidegate-*.whl, which needs no checkout
-	@VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin build --release --locked --offline --quiet
+wheel: $(NATIVE) $(BPF) ## build target/wheels/tidegate-*.whl, which needs no checkout
+	@tools/wheel.sh target/wheels
 	@ls target/wheels/*.whl
+
+$(RELEASE)/.installed: requirements-release.lock $(RUNTIME)
+	@tools/setup.sh release
+	@touch $@
+
+release: $(NATIVE) $(BPF) $(RELEASE)/.installed sbom ## build dist/: wheels, sources, page, checksums (minutes)
+	@tools/release.sh
 
 run: $(NATIVE) ## simulate a congested link with and without ABC
 	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \
@@ -138,6 +147,9 @@ packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=
 page: ## build the pages of `tidegate explore` and `report` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
 	@python3 tools/page.py
 
+report-page: ## build the page of `tidegate report` alone (node, npm); error 77 where something is missing
+	@python3 tools/page.py report
+
 web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all scenarios; error 77 as above
 	@$(BIN)/python tools/web_digests.py $(ARGS)
 
@@ -186,7 +198,8 @@ lock: $(TOOLS) ## update the Python lock files to the newest versions that pypro
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --upgrade --group checks --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --upgrade --group audit --output-file requirements-audit.lock
+	$(COMPILE) --upgrade --group release --output-file requirements-release.lock
 
 clean: ## remove everything built or installed (not results/)
-	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so python/tidegate/data/page web/node_modules
+	rm -rf target fuzz/target .venv docs/_build dist python/tidegate/*.so python/tidegate/data/{page,programs} web/node_modules
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -4,6 +4,7 @@
 #   tools/setup.sh runtime    .venv with the locked packages that tidegate runs on
 #   tools/setup.sh tools      and those that test, check and document it
 #   tools/setup.sh audit      those that look at the lock files, in target/audit-tools
+#   tools/setup.sh release    and those that link wheels, in target/release-tools
 #   tools/setup.sh native     compile the engine into .venv and install the command
 #   tools/setup.sh bpf        and tidegate-bpf, where there is what it takes (never fails)
 #   tools/setup.sh gateway    and tidegate-gateway, where there is clang (never fails)
@@ -14,6 +15,7 @@ cd -P "$(dirname "$0")/.."
 
 readonly VENV=.venv
 readonly AUDIT=target/audit-tools
+readonly RELEASE=target/release-tools
 readonly RUST_NEEDED=1.95
 
 say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
@@ -76,9 +78,14 @@ build_native() {
         die "the engine did not compile"
     [[ $(uname -s) == Linux ]] || return 0
     say "compiling the lab"
-    cargo build --package tidegate-lab --bin tidegate-lab --release --locked \
-        --offline --quiet || die "the lab did not compile"
+    static_program --package tidegate-lab --bin tidegate-lab --offline || die "the lab did not compile"
     install target/release/tidegate-lab "$VENV/bin/"
+}
+
+# Linked statically where the libraries allow it: a wheel takes these programs to other systems.
+static_program() {
+    cargo rustc --release --locked --quiet "$@" -- -C target-feature=+crt-static 2>/dev/null ||
+        cargo rustc --release --locked --quiet "$@"
 }
 
 # What the congestion control of our own takes and is not here.
@@ -100,8 +107,7 @@ build_bpf() {
     lacking=$(bpf_lacks)
     if [[ -n $lacking ]]; then
         say "without congestion control sbrm in the lab; it takes (on Debian): apt-get install $lacking"
-    elif cargo build --manifest-path crates/bpf/Cargo.toml --target-dir target/bpf --release \
-        --locked --quiet; then
+    elif static_program --manifest-path crates/bpf/Cargo.toml --target-dir target/bpf; then
         install target/bpf/release/tidegate-bpf "$VENV/bin/"
     else
         say "without congestion control sbrm in the lab: crates/bpf did not compile"
@@ -125,8 +131,9 @@ case ${1:-} in
     runtime) make_venv && install_locked requirements.lock ;;
     tools) make_venv && install_locked requirements-dev.lock ;;
     audit) new_venv "$AUDIT" && install_locked requirements-audit.lock "$AUDIT" ;;
+    release) new_venv "$RELEASE" && install_locked requirements-release.lock "$RELEASE" ;;
     native) build_native ;;
     bpf) build_bpf ;;
     gateway) build_gateway ;;
-    *) die "which step: runtime, tools, audit, native, bpf or gateway?" ;;
+    *) die "which step: runtime, tools, audit, release, native, bpf or gateway?" ;;
 esac

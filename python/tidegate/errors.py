@@ -134,15 +134,13 @@ class MissingPageError(TidegateError):
         super().__init__(page)
 
     def __str__(self) -> str:
+        from tidegate.data import remedy
+
         if self.page == "report":
-            return (
-                "the page of reports is not built: `python3 tools/page.py report` in a checkout"
-                " builds it, which takes node and npm"
-            )
-        return (
-            "the page is not built: `make page` in a checkout builds it, which takes node, npm and"
-            " Rust's target wasm32-unknown-unknown"
-        )
+            why = remedy("report-page", "which takes node and npm")
+            return f"the page of reports is not there: {why}"
+        needs = "which takes node, npm and Rust's target wasm32-unknown-unknown"
+        return f"the page is not there: {remedy('page', needs)}"
 
 
 class TraceError(TidegateError):

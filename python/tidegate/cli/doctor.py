@@ -69,7 +69,7 @@ def _findings() -> list[Finding]:
         *[(name, _version(name) or "missing", _needed(bool(_version(name)))) for name in PACKAGES],
         _engine_works(),
         ("results", *_results()),
-        ("ns-2", *_program(shutil.which("ns"), "only `make bench` would use it")),
+        ("ns-2", *_program(shutil.which("ns"), "only comparisons with ns-2 use it")),
         *_lab(),
     ]  # fmt: skip
 
@@ -86,14 +86,15 @@ def _program(place: str | None, use: str) -> tuple[str, State]:
 
 def _lab() -> list[Finding]:
     """Check what only `tidegate lab` needs."""
+    from tidegate.data import remedy
     from tidegate.laboratory import guest
     from tidegate.laboratory.process import PROGRAM, find_program, missing
 
     lacking, stock = missing(), [kernel.series for kernel in guest.kernels()]
     root, tun = os.geteuid() == 0, Path("/dev/net/tun")
     tools = {
-        PROGRAM: "the lab's own; `make setup` builds it",
-        "tidegate-bpf": "congestion control in BPF; `make setup` builds it where clang is",
+        PROGRAM: f"the lab's own; {remedy('setup')}",
+        "tidegate-bpf": f"congestion control in BPF; {remedy('setup', 'where clang is')}",
         "clang": "builds congestion control in BPF",
         guest.QEMU: "boots stock kernels for `tidegate lab --kernel`",
         "iperf3": "for `tidegate lab --generator iperf3`",
@@ -108,7 +109,7 @@ def _lab() -> list[Finding]:
         ("root", "yes" if root else "no (only `tidegate lab` needs it)", _optional(root)),
         ("TUN", *_program(str(tun) if tun.exists() else None, "only `tidegate lab` needs it")),
         *[(name, *_program(find_program(name), use)) for name, use in tools.items()],
-        ("kernels", *_program(", ".join(stock), "stock kernels; `make kernels` fetches them")),
+        ("kernels", *_program(", ".join(stock), f"stock kernels; {guest.FETCH}")),
     ]
 
 

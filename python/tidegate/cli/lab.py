@@ -76,8 +76,8 @@ def lab(
         str | None,
         typer.Option(
             metavar="SERIES|auto",
-            help="Stock kernel in virtual time, such as 6.12; `make kernels` fetches them."
-            " Needs no root. With --check also all.",
+            help="Stock kernel in virtual time, such as 6.12. Needs no root."
+            " With --check also all.",
         ),
     ] = None,
     check: Annotated[

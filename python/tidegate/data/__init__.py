@@ -1,6 +1,7 @@
 """Scenarios, sweeps, and the data of studies, which come with the package.
 
-In a checkout they are links to its folders, in an installed package files.
+In a checkout they are links to its folders, in an installed package files. A wheel also has the
+lab's programs, in ``programs``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,20 @@ from pathlib import Path
 from tidegate.errors import ResultError, UsageError
 
 DATA = Path(__file__).resolve().parent
+PROGRAMS = DATA / "programs"
+"""Of the lab; `make wheel` puts them there."""
+IN_CHECKOUT = (DATA.parents[2] / "Makefile").is_file()
+
+
+def remedy(target: str, needs: str = "") -> str:
+    """What to do where something is missing that ``make TARGET`` builds, as the end of a sentence.
+
+    An installed package has no Makefile: there a checkout of the source has what is missing.
+    """
+    where = f", {needs}" if needs else ""
+    if IN_CHECKOUT:
+        return f"`make {target}` builds it{where}"
+    return f"this package was built without it; a checkout of tidegate's source builds it{where}"
 
 
 def data_folder(kind: str) -> Path:

@@ -9,6 +9,7 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tidegate.data import remedy
 from tidegate.errors import MissingError
 from tidegate.laboratory.process import MISSING, find_program
 
@@ -21,9 +22,10 @@ PROGRAM = "tidegate-bpf"
 OURS = ("sbrm", "tcp-rm", "vegas-cp")
 """Congestion controllers that no kernel has."""
 
-_UNBUILT = (
-    f"the program {PROGRAM}, for congestion control {', '.join(OURS)}: `make setup` builds it where"
-    " clang and the headers of libelf are (on Debian: apt-get install clang libelf-dev zlib1g-dev)"
+_UNBUILT = f"the program {PROGRAM}, for congestion control {', '.join(OURS)}: " + remedy(
+    "setup",
+    "where clang and the headers of libelf are"
+    " (on Debian: apt-get install clang libelf-dev zlib1g-dev)",
 )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.data import IN_CHECKOUT, remedy
 from tidegate.errors import LabError, MissingError, UsageError
 from tidegate.laboratory.archive import Archive, shared_libraries
 
@@ -39,6 +40,13 @@ MISSING = 77
 """The code with which a task ends that lacks something."""
 
 _FOLDER = "TIDEGATE_KERNELS"
+FETCH = (
+    "`make kernels` fetches them"
+    if IN_CHECKOUT
+    else f"tools/kernels.py of tidegate's source fetches them, and {_FOLDER} names their folder"
+)
+"""What to do where there are no kernels."""
+
 _ENDED = re.compile(r"ended (\d+)")
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable no_timer_check"
@@ -87,7 +95,7 @@ def chosen(word: str) -> Kernel:
     """Return the kernel of a series, or the newest for ``auto``."""
     here = kernels()
     if not here:
-        raise MissingError([f"stock kernels in {folder()}: `make kernels` fetches them"])
+        raise MissingError([f"stock kernels in {folder()}: {FETCH}"])
     if word == "auto":
         return here[-1]
     for kernel in here:
@@ -274,7 +282,7 @@ def abilities(kernel: Kernel, children: Children) -> Abilities:
 def _why(program: str | None, said: str) -> str:
     """Return why congestion control of ours does not run in a guest."""
     if program is None:
-        return "`make setup` builds it where clang and the headers of libelf are"
+        return remedy("setup", "where clang and the headers of libelf are")
     return "; ".join(said.split("\n")[:2]).strip("; ") or "the kernel refuses it"
 
 

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tidegate.data import PROGRAMS, remedy
 from tidegate.errors import LabError, MissingError, ScenarioError
 from tidegate.escapes import one_line
 from tidegate.laboratory import guest
@@ -54,7 +55,7 @@ class Measured:
 
 
 def find() -> str | None:
-    """Path of the program: $TIDEGATE_LAB, beside the interpreter, or on the PATH."""
+    """Path of the program: $TIDEGATE_LAB, beside Python, in the package, or on the PATH."""
     return find_program(PROGRAM)
 
 
@@ -63,8 +64,10 @@ def find_program(name: str) -> str | None:
     named = os.environ.get(name.upper().replace("-", "_"))
     if named:
         return named if os.access(named, os.X_OK) else None
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    for place in (Path(sys.executable).with_name(name), PROGRAMS / name):
+        if os.access(place, os.X_OK):
+            return str(place)
+    return shutil.which(name)
 
 
 def missing(*, generator: str = "own", kernel: guest.Kernel | None = None) -> list[str]:
@@ -79,7 +82,7 @@ def missing(*, generator: str = "own", kernel: guest.Kernel | None = None) -> li
     if program is None:
         named = os.environ.get("TIDEGATE_LAB")
         where = f"; TIDEGATE_LAB names {named}, which cannot be run" if named else ""
-        lacking.append(f"the program {PROGRAM}{where}: `make setup` builds it")
+        lacking.append(f"the program {PROGRAM}{where}: {remedy('setup')}")
         if kernel is None:
             lacking += [] if os.geteuid() == 0 else ["root: run the command with sudo"]
             lacking += [] if Path("/dev/net/tun").exists() else ["/dev/net/tun: `modprobe tun`"]
@@ -99,7 +102,7 @@ def state(program: str) -> dict[str, Any]:
         )  # fmt: skip
         found: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return {"missing": [f"a {PROGRAM} that works ({program}: {error}): `make setup` builds it"]}
+        return {"missing": [f"a {PROGRAM} that works ({program}: {error}): {remedy('setup')}"]}
     return found
 
 
@@ -124,8 +127,8 @@ def examine(scenario: Scenario, *, ip: int, generator: str) -> Examined:
         found: dict[str, Any] = json.loads(done.stdout)
         return Examined(list(map(str, found["refused"])), _folded(found["deviations"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = f"a {PROGRAM} of this version ({error}): `make setup` builds it"
-        raise MissingError([remedy]) from error
+        lacking = f"a {PROGRAM} of this version ({error}): {remedy('setup')}"
+        raise MissingError([lacking]) from error
 
 
 class Children:
