@@ -327,4 +327,4 @@ def test_columns_are_arrays_with_a_type():
     with pytest.raises(tidegate.UsageError, match="did you mean 'groups'"):
         result.numbers("group", "throughput_bps")
     with pytest.raises(tidegate.UsageError, match="did you mean 'throughput_bps'"):
-        result.numbers("groups", "througput_bps")
+        result.numbers("groups", "throughputs_bps")

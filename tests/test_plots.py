@@ -68,7 +68,7 @@ def test_metrics_have_the_names_that_people_say(said, metric):
 
 def test_a_misspelt_metric_is_met_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'throughput'"):
-        metric_named("troughput")
+        metric_named("throughputs")
 
 
 @pytest.mark.parametrize("metric", METRICS)

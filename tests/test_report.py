@@ -126,7 +126,7 @@ def test_what_is_no_result_is_refused(tmp_path, tidegate_command):
 
 def test_without_the_page_a_report_says_how_to_build_it(results, monkeypatch, tmp_path):
     monkeypatch.setattr("tidegate.reporting.REPORT", tmp_path / "report.html")
-    with pytest.raises(MissingPageError, match="make report-page.*node") as missing:
+    with pytest.raises(MissingPageError, match=r"make report-page.*node") as missing:
         tidegate.report(results / "one")
     assert missing.value.exit_code == 77
 
