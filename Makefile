@@ -24,7 +24,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars deb readme pages page web-digests docs lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars deb readme pages page report-page web-digests docs lock \
 	sbom audit clean
 
 help: ## print this list
@@ -144,8 +144,11 @@ packetdrill: ## run packetdrill scripts against the simulated end host (SCRIPTS=
 	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
 		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
 
-page: ## build the page of `tidegate explore` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
+page: ## build the pages of `tidegate explore` and `report` (node, npm, Rust's wasm32-unknown-unknown); error 77 where something is missing
 	@python3 tools/page.py
+
+report-page: ## build the page of `tidegate report` alone (node, npm); error 77 where something is missing
+	@python3 tools/page.py report
 
 web-digests: $(NATIVE) ## compare digests in WebAssembly with native ones, all scenarios; error 77 as above
 	@$(BIN)/python tools/web_digests.py $(ARGS)

@@ -24,6 +24,7 @@ COMMANDS = (
     "validate",
     "schema",
     "plot",
+    "report",
     "trace",
     "capture",
     "probe",

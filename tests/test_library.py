@@ -316,3 +316,15 @@ def test_sweeps_and_analyses_show_as_tables_in_a_notebook(tmp_path):
     assert "<table>" in shown
     assert "equilibrium: " in shown
     assert "does not apply" in shown
+
+
+def test_columns_are_arrays_with_a_type():
+    result = tidegate.simulate(SMALL, replications=2)
+    rates = result.numbers("groups", "throughput_bps")
+    assert rates.dtype == np.float64
+    assert rates.tolist() == result.groups["throughput_bps"].to_pylist()
+    assert result.words("groups", "group") == ["heavy", "light"] * 2
+    with pytest.raises(tidegate.UsageError, match="did you mean 'groups'"):
+        result.numbers("group", "throughput_bps")
+    with pytest.raises(tidegate.UsageError, match="did you mean 'throughput_bps'"):
+        result.numbers("groups", "throughputs_bps")

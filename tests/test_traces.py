@@ -173,3 +173,23 @@ def test_models_refuse_a_wire_that_does_more_than_delay() -> None:
                 ROOT / "scenarios" / "s2-red-ecn.toml", "equilibrium",
                 set={f"bottleneck.{key}": 0.01},
             )  # fmt: skip
+
+
+def test_an_error_in_a_data_file_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text("1000,0.5\nmany,1\n")
+    (tmp_path / "frames.csv").write_text("many\n")
+    (tmp_path / "rate.csv").write_text("time_s,rate_mbps\n0,many\n")
+    (tmp_path / "s.toml").write_text(
+        'version = 1\nbottleneck.rate = { trace = "rate.csv" }\n[users.a.traffic]\n'
+        'kind = "frames"\nrate = "1 Mb/s"\nframes = "frames.csv"\n[users.b.traffic]\n'
+        'kind = "short-flows"\nevery = "1 s"\nsize = { kind = "cdf", points = "sizes.csv" }\n'
+    )
+    with pytest.raises(tidegate.ScenarioError) as refused:
+        tidegate.load_scenario(tmp_path / "s.toml")
+    messages = {issue.key: issue.message for issue in refused.value.issues}
+    for key, name in {
+        "bottleneck.rate.trace": "rate.csv", "users.a.traffic.frames": "frames.csv",
+        "users.b.traffic.size.points": "sizes.csv",
+    }.items():  # fmt: skip
+        assert messages[key].startswith(f"{name}: "), messages
+        assert name in next(i.text for i in refused.value.issues if i.key == key)

@@ -1,7 +1,8 @@
-"""`make page`: the simulator in one HTML file, in ``python/tidegate/data/page``.
+"""`make page`: the pages of `tidegate explore` and `report`, in ``python/tidegate/data/page``.
 
 Compiles ``crates/web`` to WebAssembly, installs the packages of ``web/package-lock.json``, checks
-the TypeScript and builds the page. Ends with 77, and a line for each, where something is missing.
+the TypeScript and builds each page into one HTML file. Ends with 77, and a line for each, where
+something is missing. ``report`` as an argument builds the report alone, which takes no Rust.
 """
 
 from __future__ import annotations
@@ -18,44 +19,58 @@ ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
 TARGET = "wasm32-unknown-unknown"
 ENGINE = ROOT / "target" / TARGET / "web" / "tidegate_web.wasm"
-PAGE = ROOT / "python" / "tidegate" / "data" / "page" / "tidegate.html"
+PAGES = ROOT / "python" / "tidegate" / "data" / "page"
 MOST_BYTES = 900_000
 """Compressed, the page is no larger."""
 
 
 def main() -> int:
     """Build what was asked for; return the exit code."""
-    only_engine = sys.argv[1:] == ["engine"]
-    lacking = missing(only_engine=only_engine)
+    what = sys.argv[1] if len(sys.argv) > 1 else "all"
+    lacking = missing(what)
     if lacking:
         return refuse(lacking)
-    build = ["cargo", "build", "--package", "tidegate-web", "--target", TARGET, "--profile", "web"]
-    run([*build, "--locked", "--quiet"])
-    if only_engine:
+    if what != "report":
+        build = ["cargo", "build", "--package", "tidegate-web", "--target", TARGET]
+        run([*build, "--profile", "web", "--locked", "--quiet"])
+    if what == "engine":
         return 0
     if not packages():
         return refuse(["the packages of web/package-lock.json: npm could not install them"])
     run(["npx", "--no-install", "tsc", "--noEmit"], cwd=WEB)
-    built = ROOT / "target" / "page"
-    run(["npx", "--no-install", "vite", "build"], cwd=WEB, TIDEGATE_PAGE=str(built))
-    PAGE.parent.mkdir(exist_ok=True)
-    shutil.copyfile(built / "index.html", PAGE)
-    compressed = len(gzip.compress(PAGE.read_bytes(), 9))
-    say(f"{PAGE.relative_to(ROOT)}: {compressed / 1e3:.0f} kB compressed")
+    page("report.html", "report.html")
+    if what == "report":
+        return 0
+    compressed = page("index.html", "tidegate.html")
     if compressed > MOST_BYTES:
         say(f"page: {MOST_BYTES / 1e3:.0f} kB are allowed")
         return 1
     return 0
 
 
-def missing(*, only_engine: bool = False) -> list[str]:
+def page(entry: str, name: str) -> int:
+    """Build a page; return its size in bytes, compressed."""
+    built = ROOT / "target" / "page"
+    command = ["npx", "--no-install", "vite", "build"]
+    run(command, cwd=WEB, TIDEGATE_PAGE=str(built), TIDEGATE_ENTRY=entry)
+    place = PAGES / name
+    place.parent.mkdir(exist_ok=True)
+    shutil.copyfile(built / entry, place)
+    compressed = len(gzip.compress(place.read_bytes(), 9))
+    say(f"{place.relative_to(ROOT)}: {compressed / 1e3:.0f} kB compressed")
+    return compressed
+
+
+def missing(what: str = "all") -> list[str]:
     """Say what this machine lacks, a line each with its remedy."""
     remedies = {"node": "apt-get install nodejs"}
-    if not only_engine:
+    if what != "engine":
         remedies["npm"] = "apt-get install npm"
     lacking = [
         f"{name}: {remedy}" for name, remedy in remedies.items() if shutil.which(name) is None
     ]
+    if what == "report":
+        return lacking
     if shutil.which("cargo") is None:
         lacking.append("cargo: see docs/how-to/install.md")
     elif not has_target():

@@ -1,4 +1,5 @@
 // Builds one HTML file that asks for nothing: script, style and engine stand in it, and its policy allows these alone.
+// TIDEGATE_ENTRY is index.html, the page of `tidegate explore`, or report.html, which has no engine.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
@@ -6,6 +7,8 @@ import { defineConfig } from "vite";
 
 const engine = process.env.TIDEGATE_ENGINE ?? "../target/wasm32-unknown-unknown/web/tidegate_web.wasm";
 const out = process.env.TIDEGATE_PAGE ?? "../target/page";
+const entry = process.env.TIDEGATE_ENTRY ?? "index.html";
+const simulates = entry === "index.html";
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
@@ -28,29 +31,30 @@ const oneFile = {
   name: "one-file",
   enforce: "post",
   generateBundle(_, bundle) {
-    const html = bundle["index.html"];
+    const html = bundle[entry];
     const files = Object.values(bundle).filter((file) => file !== html);
     const script = files.find((file) => file.type === "chunk" && file.isEntry).code.replaceAll("</script", "<\\/script");
     const style = files.find((file) => file.fileName.endsWith(".css")).source;
     // uPlot and the page set styles of elements by script, which the policy lets pass.
     const policy = [
       "default-src 'none'",
-      `script-src ${hash(script)} 'wasm-unsafe-eval'`,
+      `script-src ${hash(script)}${simulates ? " 'wasm-unsafe-eval'" : ""}`,
       `style-src ${hash(style)}`,
-      "worker-src blob:",
+      ...(simulates ? ["worker-src blob:"] : []),
       "img-src data: blob:",
       "base-uri 'none'",
       "form-action 'none'",
     ].join("; ");
     const licence = readFileSync(new URL("node_modules/uplot/LICENSE", import.meta.url), "utf8");
-    const packed = gzipSync(stripped(readFileSync(engine)), { level: 9 }).toString("base64");
+    const packed = simulates ? gzipSync(stripped(readFileSync(engine)), { level: 9 }).toString("base64") : "";
+    const wasm = simulates ? `<script type="text/plain" id="engine">${packed}</script>\n` : "";
     html.source = html.source
       .replace(/<script type="module"[^>]*><\/script>/, "")
       .replace(/<link rel="stylesheet"[^>]*>/, "")
       .replace('<meta charset="utf-8">', (meta) => `${meta}\n<meta http-equiv="Content-Security-Policy" content="${policy}">`)
       .replace("<html", () => `<!--\ntidegate, Apache-2.0. The figures are drawn by uPlot:\n\n${licence}-->\n<html`)
       .replace("</head>", () => `<style>${style}</style>\n</head>`)
-      .replace("</body>", () => `<script type="text/plain" id="engine">${packed}</script>\n<script type="module">${script}</script>\n</body>`);
+      .replace("</body>", () => `${wasm}<script type="module">${script}</script>\n</body>`);
     for (const file of files) delete bundle[file.fileName];
   },
 };
@@ -63,6 +67,7 @@ export default defineConfig({
     emptyOutDir: false,
     target: "es2022",
     modulePreload: false,
+    rollupOptions: { input: entry },
     assetsInlineLimit: Number.MAX_SAFE_INTEGER,
     cssCodeSplit: false,
   },

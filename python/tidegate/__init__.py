@@ -27,7 +27,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tidegate.exploring import explore
+    from tidegate.figures.metric_files import plot
+    from tidegate.figures.output import Output
     from tidegate.laboratory.running import lab
+    from tidegate.reporting import report
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
@@ -46,6 +49,7 @@ __all__ = [
     "LabError",
     "MissingError",
     "MissingPageError",
+    "Output",
     "OverloadError",
     "Result",
     "ResultError",
@@ -68,6 +72,8 @@ __all__ = [
     "load",
     "load_scenario",
     "load_sweep",
+    "plot",
+    "report",
     "reproduce",
     "schema",
     "simulate",
@@ -85,6 +91,7 @@ _LAZY = {
     "LabError": "errors",
     "MissingError": "errors",
     "MissingPageError": "errors",
+    "Output": "figures.output",
     "OverloadError": "errors",
     "Result": "results.result",
     "ResultError": "errors",
@@ -107,6 +114,8 @@ _LAZY = {
     "load": "results.store",
     "load_scenario": "scenarios.reading",
     "load_sweep": "runs.sweeps",
+    "plot": "figures.metric_files",
+    "report": "reporting",
     "simulate": "runs.simulation",
     "sweep": "runs.sweeping",
 }

@@ -125,13 +125,20 @@ class MissingError(TidegateError):
 
 
 class MissingPageError(TidegateError):
-    """The page of `tidegate explore` is not built."""
+    """The page of `tidegate explore` or that of `tidegate report` is not built."""
 
     exit_code = 77
+
+    def __init__(self, page: str = "tidegate") -> None:
+        self.page = page
+        super().__init__(page)
 
     def __str__(self) -> str:
         from tidegate.data import remedy
 
+        if self.page == "report":
+            why = remedy("report-page", "which takes node and npm")
+            return f"the page of reports is not there: {why}"
         needs = "which takes node, npm and Rust's target wasm32-unknown-unknown"
         return f"the page is not there: {remedy('page', needs)}"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.data import DATA
-from tidegate.errors import MissingPageError, ResultError, ScenarioError
-from tidegate.results.atomic import replace_file
+from tidegate.errors import ScenarioError
+from tidegate.pages import PAGES, file_stem, filled, write_page
 from tidegate.scenarios.reading import load_scenario, parse, text_of
 
 if TYPE_CHECKING:
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.scenarios.reading import Settings, Source
 
-PAGE = DATA / "page" / "tidegate.html"
-"""Built by ``make page``; a wheel has it if it was there."""
-
-_NOTHING = '<script type="application/json" id="given">null</script>'
+PAGE = PAGES / "tidegate.html"
 
 
 def explore(
@@ -52,24 +50,14 @@ def explore(
         Where the scenario or the variant is refused.
 
     """
-    if not PAGE.is_file():
-        raise MissingPageError
-    page = PAGE.read_text(encoding="utf-8")
-    name = "tidegate"
+    name, state = "tidegate", None
     if scenario is not None:
         parsed = load_scenario(scenario, set=set, add=add)
         changed = ";".join(f" {key}={value}" for key, value in (against or {}).items()).strip()
         text = parsed.to_toml() if set or add else page_text(scenario, parsed)
         parse(text, list((against or {}).items()))
-        page = page.replace(_NOTHING, _given({"text": text, "against": changed}))
-        name = _file_name(parsed.name)
-    path = Path(out) / f"{name}.html"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
-    except OSError as error:
-        raise ResultError(f"cannot write {path}: {error.strerror}") from None
-    return path
+        name, state = file_stem(parsed.name), {"text": text, "against": changed}
+    return write_page(Path(out) / f"{name}.html", filled(PAGE, state))
 
 
 def page_text(source: Source, parsed: Scenario) -> str:
@@ -84,12 +72,9 @@ def page_text(source: Source, parsed: Scenario) -> str:
     return text
 
 
-def _given(state: Mapping[str, str]) -> str:
-    # `<` begins the end of the element, which JSON can write otherwise.
-    content = json.dumps(state).replace("<", "\\u003c")
-    return _NOTHING.replace(">null<", f">{content}<")
-
-
-def _file_name(name: str) -> str:
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-    return plain[:80].lstrip(".") or "scenario"
+def fragment(text: str, against: str = "") -> str:
+    """Return the part of the page's address that has a scenario: ``#s=`` and what is compressed."""
+    content = json.dumps({"text": text, "against": against}, ensure_ascii=False).encode()
+    packing = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packing.compress(content) + packing.flush()
+    return f"#s={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"

@@ -2,12 +2,27 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { COLOURS } from "./results";
 import type { Series } from "./run";
 
 export type Shown = { label: string; series: Series };
 
-const COLOURS = ["--g0", "--g1", "--g2", "--g3", "--g4", "--g5"];
 const HEIGHT = 190;
+/** Figures of groups, and of links. */
+const MOST = 8;
+
+/** What one figure shows of each variant. */
+type Quantity = { title: string; scale: number; of: (series: Series) => (number | null)[] | undefined };
+
+/** Throughput of each group, then the queue of each bottleneck. */
+function quantities(every: Series[]): Quantity[] {
+  const named = (kind: "throughput" | "backlog"): string[] => [...new Set(every.flatMap((series) => series[kind].map(({ name }) => name)))].slice(0, MOST);
+  const of = (kind: "throughput" | "backlog", name: string) => (series: Series) => series[kind].find((one) => one.name === name)?.values;
+  return [
+    ...named("throughput").map((name) => ({ title: `Throughput of all users of ${name} [Mb/s]`, scale: 1e-6, of: of("throughput", name) })),
+    ...named("backlog").map((name) => ({ title: `Queue at ${name} [packets]`, scale: 1, of: of("backlog", name) })),
+  ];
+}
 
 export class Charts {
   private plots: uPlot[] = [];
@@ -20,7 +35,7 @@ export class Charts {
     private readonly onZoom: (part: [number, number] | null) => void,
   ) {
     new ResizeObserver(() => this.plots.forEach((plot) => plot.setSize({ width: this.width(), height: HEIGHT }))).observe(place);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.again());
+    for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).addEventListener("change", () => this.again());
   }
 
   private shown: Shown[] = [];
@@ -42,26 +57,27 @@ export class Charts {
   }
 
   private again(): void {
-    const shape = JSON.stringify(this.shown.map(({ label, series }) => [label, series.time_s.length, series.throughput.map((one) => one.name)]));
+    const every = quantities(this.shown.map(({ series }) => series));
+    const shape = JSON.stringify([every.map(({ title }) => title), this.shown.map(({ label, series }) => [label, series.time_s.length])]);
     if (shape !== this.shape) this.zoomed = null;
     this.shape = shape;
     this.onZoom(this.zoomed);
     this.plots.forEach((plot) => plot.destroy());
-    const most = (of: (series: Series) => { values: (number | null)[] }[]): number =>
-      Math.max(...this.shown.flatMap(({ series }) => of(series).flatMap(({ values }) => values.map((value) => value ?? 0))), 0);
-    const rate = most((series) => series.throughput) / 1e6;
-    const backlog = most((series) => series.backlog);
-    this.plots = this.shown.flatMap(({ label, series }) => [
-      this.plot(`Throughput of all users [Mb/s]: ${label}`, series.time_s, series.throughput, 1e-6, rate),
-      this.plot(`Queue [packets]: ${label}`, series.time_s, series.backlog, 1, backlog),
-    ]);
+    this.plots = every.map((quantity) => this.plot(quantity));
   }
 
-  private plot(title: string, time_s: number[], lines: Series["backlog"], scale: number, most: number): uPlot {
+  /** A line for each variant, whose colour it has in all figures. */
+  private plot({ title, scale, of }: Quantity): uPlot {
+    const lines = this.shown.flatMap(({ label, series }, number) => {
+      const values = of(series);
+      return values ? [{ label, number, time_s: series.time_s, values: values.map((value) => (value === null ? null : value * scale)) }] : [];
+    });
+    const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
     const ink = colour("--ink");
     const grid = { stroke: colour("--line"), width: 1 };
     const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif", size: 46 };
-    const data: uPlot.AlignedData = [time_s, ...lines.map(({ values }) => values.map((value) => (value === null ? null : value * scale)))];
+    // Variants may be sampled at other times.
+    const data = uPlot.join(lines.map(({ time_s, values }): uPlot.AlignedData => [time_s, values]));
     const options: uPlot.Options = {
       title,
       width: this.width(),
@@ -71,8 +87,9 @@ export class Charts {
       axes: [{ ...axis, size: 34, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, axis],
       series: [
         { label: "time [s]", value: (_, value) => (value === null ? "–" : value.toFixed(1)) },
-        ...lines.map(({ name }, number) => ({
-          label: name, stroke: colour(COLOURS[number % COLOURS.length]!), width: 1.5,
+        ...lines.map(({ label, number }) => ({
+          label, stroke: colour(`--g${number % COLOURS}`), width: 1.5, spanGaps: true,
+          ...(number < COLOURS ? {} : { dash: [6, 4] }),
           value: (_: uPlot, value: number | null) => (value === null ? "–" : value.toPrecision(3)),
         })),
       ],

@@ -1,7 +1,9 @@
 // What goes out of the page: files, and the commands that repeat a run.
 
 import { el } from "./dom";
-import { STYLE, bars, cells, type Variant } from "./results";
+import { STYLE, bars } from "./results";
+import { cells, type Summary } from "./summary";
+import type { Variant } from "./variants";
 
 export function save(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
@@ -9,11 +11,11 @@ export function save(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-export function csv(variants: Variant[]): Blob {
+export function csv(summaries: Summary[]): Blob {
   const lines = ["variant,metric,name,mean,ci95,runs"];
-  for (const { row, name, values } of cells(variants)) {
+  for (const { row, name, values } of cells(summaries)) {
     values.forEach((one, number) => {
-      const label = variants[number]!.label;
+      const label = summaries[number]!.label;
       if (one) lines.push([field(label), field(row.metric), field(name), one.mean, one.ci95 ?? "", one.runs].join(","));
     });
   }
@@ -24,8 +26,8 @@ function field(text: string): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function svg(variants: Variant[]): Blob {
-  const drawing = bars(variants);
+export function svg(summaries: Summary[]): Blob {
+  const drawing = bars(summaries);
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = STYLE;
   drawing.prepend(style);

@@ -7,8 +7,9 @@ import { commands, csv, png, save, svg } from "./downloads";
 import { compiled, Engine, type Diagnostic, type Overrides, type Parsed, type Resolved, type Value } from "./engine";
 import { SITUATIONS } from "./gallery";
 import { Pool } from "./pool";
-import { bars, fillTable, sentence, type Variant } from "./results";
+import { bars, fillTable, sentence } from "./results";
 import { checked, fromFragment, pairs, toFragment, type State } from "./state";
+import { summarized, type Variant } from "./variants";
 
 /** Beyond this number of packets a run is the native engine's. */
 const MOST_PACKETS = 20e6;
@@ -135,10 +136,11 @@ async function begin(): Promise<void> {
     byId("runs").textContent = `${least} of ${runs} ${runs === 1 ? "run" : "runs"}`;
     if (!least) return;
     byId("right").classList.remove("empty");
-    byId("sentence").textContent = sentence(variants);
-    byId("bars").replaceChildren(bars(variants, Math.min(640, Math.max(320, byId("bars").clientWidth))));
+    const summaries = variants.map(summarized);
+    byId("sentence").textContent = sentence(summaries);
+    byId("bars").replaceChildren(bars(summaries, Math.min(640, Math.max(320, byId("bars").clientWidth))));
     byId("right").dataset.shown = variants[0]!.parsed.name ?? "";
-    fillTable(byId<HTMLTableElement>("table"), variants);
+    fillTable(byId<HTMLTableElement>("table"), summaries, "Mean ± 95 % confidence interval of all runs so far");
     byId("command").textContent = commands(file(), variants);
     const first = variants.map(({ label, parsed, outcomes }) => ({ label, series: outcomes.get(parsed.seed)?.series ?? null }));
     const shown = first.flatMap(({ label, series }) => (series ? [{ label, series }] : []));
@@ -318,8 +320,8 @@ function keep(file: () => string, charts: Charts): void {
     navigator.clipboard.writeText(link).then(() => done("The link is in the clipboard."), () => done("The address of this page is the link."));
   });
   on("save-scenario", () => save(file(), new Blob([text.value], { type: "application/toml" })));
-  on("save-csv", () => save(`${stem()}.csv`, csv(variants)));
-  on("save-svg", () => save(`${stem()}.svg`, svg(variants)));
+  on("save-csv", () => save(`${stem()}.csv`, csv(variants.map(summarized))));
+  on("save-svg", () => save(`${stem()}.svg`, svg(variants.map(summarized))));
   on("save-png", () => void png(charts.canvases()).then((made) => made && save(`${stem()}.png`, made)));
 }
 

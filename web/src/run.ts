@@ -73,7 +73,9 @@ function ofTransfers(tables: Tables): Measure[] {
     const sorted = found.sort((a, b) => a - b);
     return [
       { metric: "mean_completion_s", name, value: sorted.reduce((a, b) => a + b, 0) / sorted.length },
-      { metric: "p95_completion_s", name, value: sorted[Math.ceil(sorted.length * 0.95) - 1]! },
+      ...([["p50", 0.5], ["p95", 0.95], ["p99", 0.99]] as const).map(([part, share]) => ({
+        metric: `${part}_completion_s`, name, value: sorted[Math.ceil(sorted.length * share) - 1]!,
+      })),
     ];
   });
 }

@@ -8,6 +8,7 @@ mod catalogue;
 mod fluid;
 mod formulas;
 mod plan;
+mod progress;
 mod scenario;
 mod tables;
 mod toml;

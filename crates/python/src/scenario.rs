@@ -12,6 +12,7 @@ use tidegate_scenario::{Diagnostic, Scenario as Parsed};
 
 use crate::capture::{self, Captured, Failure, Target};
 use crate::plan::{self, in_seconds};
+use crate::progress::Reporter;
 use crate::{formulas, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
@@ -72,10 +73,25 @@ impl Scenario {
         }
     }
 
-    /// Runs it once, with the interpreter's lock released. Returns table name -> column name -> values.
-    fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+    /// Runs it once, with the interpreter's lock released. Returns table name -> column name -> values. `report` is called
+    /// at most ten times a second with how far the run is: simulated time in seconds, share of the run, and hops of
+    /// packets.
+    #[pyo3(signature = (seed, report = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        report: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         self.check_simulator()?;
-        let run = || tidegate_simulator::try_run(&self.plan, seed);
+        let run = || match &report {
+            None => tidegate_simulator::try_run(&self.plan, seed),
+            Some(report) => {
+                let mut reporter = Reporter::new(report);
+                let mut tell = |at| reporter.report(at);
+                tidegate_simulator::run_reporting(&self.plan, seed, &mut tell)
+            }
+        };
         let output = py
             .detach(|| catch_unwind(AssertUnwindSafe(run)))
             .map_err(|panic| RunError::new_err((seed, panic_message(panic.as_ref()))))?

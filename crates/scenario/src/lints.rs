@@ -4,6 +4,7 @@ mod background;
 mod beyond;
 mod clipped;
 mod declared;
+mod ineffective;
 mod shares;
 mod short_buffers;
 mod willing;
@@ -36,6 +37,7 @@ pub(crate) fn of(file: &File) -> Vec<UnlocatedDiagnostic> {
     shares::of(file, &network, &mut reader);
     short_buffers::of(file, &network, &mut reader);
     willing::of(file, &network, &crossing, &mut reader);
+    ineffective::of(file, &network, &mut reader);
     wired::of(file, &mut reader);
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));

@@ -264,7 +264,8 @@ impl<'a> Engine<'a> {
     fn run_slices<const ALL: bool>(&mut self, end: Time) {
         while self.progress.next() < end && (ALL || self.ends.awaited > 0) {
             self.run_events::<ALL>(self.progress.next());
-            self.progress.report();
+            let hops = self.network.links.iter().map(|link| link.accepted.packets).sum();
+            self.progress.report(hops);
         }
         self.run_events::<ALL>(end);
     }

@@ -66,6 +66,7 @@ pub use emulation::{
 };
 use output::RunOutput;
 use progress::Progress;
+pub use progress::Report;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};
 pub use tidegate_scenario::plan::Direction;
@@ -93,8 +94,7 @@ pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
     stop::caught(plan, || run(plan, seed))
 }
 
-/// The same as [`try_run`], which calls `report` now and then with the share of the time until the end of the
-/// measurement that is simulated.
+/// The same as [`try_run`], which calls `report` now and then with how far it is.
 ///
 /// # Errors
 /// As [`try_run`].
@@ -104,7 +104,7 @@ pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
 pub fn run_reporting(
     plan: &Plan,
     seed: u64,
-    report: &mut dyn FnMut(f64),
+    report: &mut dyn FnMut(Report),
 ) -> Result<RunOutput, Stop> {
     stop::caught(plan, || {
         let engine = engine::Engine::new(plan, seed, Receivers::AheadOfTime);

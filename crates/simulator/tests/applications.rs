@@ -331,6 +331,21 @@ fn blocks_begin_when_all_flows_have_finished_the_one_before() {
     }
 }
 
+/// The first block, in which one server starts late, is one of the warm-up.
+#[test]
+fn blocks_of_the_warm_up_do_not_count() {
+    let late = ("users.servers.start", r#"{ from = "0 s", to = "1.5 s" }"#);
+    let whole = run(&plan_with(BLOCKS, &[late]), 1);
+    let measured = run(&plan_with(BLOCKS, &[late, ("warm_up", "\"3 s\"")]), 1);
+    let of = |output: &RunOutput, what| reported(output, 0, what)[0];
+    assert!(of(&whole, "longest_block_s") > 0.5);
+    assert!(of(&measured, "longest_block_s") < 0.5);
+    let table = &measured.transfers;
+    let ends = (0..table.flow.len()).filter(|row| table.flow[*row] == 0);
+    let ends = ends.map(|row| table.start_s[row] + table.completion_s[row]);
+    assert_eq!(of(&measured, "blocks"), ends.filter(|end| *end > 3.0).count() as f64);
+}
+
 /// Without a pause there is one block.
 #[test]
 fn a_single_block_ends() {

@@ -67,7 +67,7 @@ fn a_probe_waits_as_long_as_the_users_beside_it_in_one_queue() {
     assert!((web / probe - 1.0).abs() < 0.05, "drop-tail: {web} and {probe}");
     assert!((0.07..0.1).contains(&web), "400 packets take 96 ms: {web}");
     let [web, probe] = p95(&[("bottleneck.aqm", "{ kind = \"codel\" }")]);
-    assert!((web / probe - 1.0).abs() < 0.15, "CoDel: {web} and {probe}");
+    assert!((web / probe - 1.0).abs() < 0.05, "CoDel: {web} and {probe}");
     // The quanta of 200 users take 48 ms.
     for (kind, most) in [("fq-codel", 0.1), ("drr", 0.5)] {
         let [web, probe] = p95(&[("bottleneck.scheduler", &format!("{{ kind = \"{kind}\" }}"))]);

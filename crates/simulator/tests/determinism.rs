@@ -172,11 +172,13 @@ proptest! {
     #[test]
     fn reports_of_progress_change_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
         let plan = plan(&text);
-        let mut shares = Vec::new();
-        let reporting = run_reporting(&plan, seed, &mut |share| shares.push(share));
+        let mut reports = Vec::new();
+        let reporting = run_reporting(&plan, seed, &mut |at| reports.push(at));
         prop_assert_eq!(whole(&reporting.expect("there is room")), whole(&run(&plan, seed)));
-        prop_assert!(shares.is_sorted(), "{:?}", shares);
-        prop_assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{:?}", shares);
+        prop_assert!(reports.is_sorted_by_key(|at| at.share), "{:?}", reports);
+        prop_assert!(reports.is_sorted_by_key(|at| at.simulated_s), "{:?}", reports);
+        prop_assert!(reports.is_sorted_by_key(|at| at.hops), "{:?}", reports);
+        prop_assert!(reports.iter().all(|at| (0.0..=1.0).contains(&at.share)), "{:?}", reports);
     }
 }
 

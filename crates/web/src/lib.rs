@@ -48,7 +48,7 @@ fn answered(question: &Json, report: &mut dyn FnMut(f64)) -> Result<Json, Json> 
             }
             let seed = text(question, "seed")?.parse().map_err(|_| failure("seed: no number"))?;
             let plan = scenario.plan();
-            let output = tidegate_simulator::run_reporting(&plan, seed, report);
+            let output = tidegate_simulator::run_reporting(&plan, seed, &mut |at| report(at.share));
             let output = output.map_err(|stop| failure(&stop.to_string()))?;
             Ok(json!({ "digest": output.digest.clone(), "tables": tables::to_json(output, &plan) }))
         }

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import rc_context
 
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.fluid import Trajectory
 from tidegate.analysis.maps import StabilityMap, stability_map
 from tidegate.analysis.stability import stability
 from tidegate.errors import ResultError
-from tidegate.figures.look import COLOURS, INK, STYLE, look, new_figure, subtitle, write
+from tidegate.figures.look import COLOURS, INK, look, new_figure, subtitle, write
+from tidegate.figures.output import drawing
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tidegate.analysis.analyse import Analysis
+    from tidegate.figures.output import Output
 
 # Beyond this the plane around the point −1 would be too small to be seen.
 _PLANE = 3.0
@@ -31,19 +32,20 @@ _MAP_FACTORS = (0.1, 10.0)
 _SHOWN_S = 20.0
 
 
-def draw(analysis: Analysis, folder: str | os.PathLike[str]) -> list[Path]:
+def draw(
+    analysis: Analysis, folder: str | os.PathLike[str], output: Output | None = None
+) -> list[Path]:
     """All figures of the views that have one; return the files."""
-    files: list[Path] = []
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
+        with drawing(output) as files:
             for view, one in analysis.answers.items():
                 title = f"{analysis.scenario.name}: {view}"
                 if view == "stability" and isinstance(one.drawn, Bottleneck):
-                    files += draw_loop(one.drawn, folder, title=title)
+                    draw_loop(one.drawn, folder, title=title)
                 if view == "fluid" and isinstance(one.drawn, Trajectory):
-                    files += draw_course(one.drawn, folder, title=title)
+                    draw_course(one.drawn, folder, title=title)
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
     return files

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    FigureFont,
+    Figures,
+    FigureWidth,
     Format,
     Quiet,
     Set,
     Shape,
     command,
+    figure_output,
     overrides,
     print_base_alone,
     print_csv,
@@ -27,6 +31,7 @@ from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
     from tidegate.analysis.analyse import Analysis
+    from tidegate.figures.output import Output
 
 
 class View(StrEnum):
@@ -54,6 +59,9 @@ def analyse(
         ),
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
+    figures: Figures = None,
+    figure_width: FigureWidth = None,
+    figure_font: FigureFont = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -73,12 +81,14 @@ def analyse(
     from tidegate.analysis.analyse import analyse_scenario
     from tidegate.scenarios.reading import parse
 
+    output = figure_output(figures, figure_width, figure_font)
+    plot = plot or output is not None
     read = parse(scenario, overrides(set_))
     if not quiet:
         print_warnings(scenario, read)
         print_base_alone(scenario, read)
     found = analyse_scenario(read, view.value if view else None)
-    folder, files = _save(found, out, plot=plot) if out or plot else (None, [])
+    folder, files = _save(found, out, output, plot=plot) if out or plot else (None, [])
     _print(found, shape, folder, files)
     if folder and shape is not Format.table and not quiet:
         eprint(_saved(folder, files))
@@ -101,21 +111,23 @@ def _saved(folder: Path, files: list[Path]) -> str:
     return f"analysis in {folder}" + (f": {names}" if names else "")
 
 
-def _save(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[Path]]:
+def _save(
+    found: Analysis, out: str | None, output: Output | None, *, plot: bool
+) -> tuple[Path, list[Path]]:
     from tidegate.analysis.keeping import default_folder, keep
     from tidegate.results.store import hand_over
 
     folder = Path(out) if out else default_folder(found.scenario)
     keep(found, folder)
-    files = _drawn(found, folder) if plot else []
+    files = _drawn(found, folder, output) if plot else []
     hand_over(folder)
     return folder, files
 
 
-def _drawn(found: Analysis, folder: Path) -> list[Path]:
+def _drawn(found: Analysis, folder: Path, output: Output | None) -> list[Path]:
     from tidegate.analysis.figures import draw
 
-    return draw(found, folder)
+    return draw(found, folder, output)
 
 
 def _cells(found: Analysis) -> list[list[object]]:

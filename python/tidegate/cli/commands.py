@@ -15,6 +15,7 @@ from tidegate.cli import (
     plot,
     price,
     probe,
+    report,
     reproduce,
     simulate,
     sweep,
@@ -64,6 +65,7 @@ app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
+app.command()(report.report)
 app.command()(trace.trace)
 app.command()(probe.probe)
 app.command()(price.price)

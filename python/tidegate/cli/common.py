@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from tidegate._native import Scenario
+    from tidegate.figures.output import Output
     from tidegate.runs.execution import Executor
 
 Arguments = ParamSpec("Arguments")
@@ -138,7 +139,35 @@ Out: TypeAlias = Annotated[
     ),
 ]
 Save: TypeAlias = Annotated[bool, typer.Option(help="Write the result folder.")]
+Figures: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--figures", metavar="FORMATS",
+        help="Draw figures in these formats: png, svg, pdf or several, such as svg,pdf.",
+    ),
+]  # fmt: skip
+FigureWidth: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--figure-width", metavar="WIDTH",
+        help="Width of figures for a column of a paper, such as 84mm; they have no title then.",
+    ),
+]  # fmt: skip
+FigureFont: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--figure-font", metavar="FONT",
+        help="Font and size of figures, such as serif, 9pt or 'serif, 9pt'.",
+    ),
+]  # fmt: skip
 Shape: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
+ShowProgress: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--progress",
+        help="Print progress also where standard error is no terminal: a line every 5 s.",
+    ),
+]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no progress and no warnings.")
 ]
@@ -173,6 +202,22 @@ def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor
     from tidegate.runs.cluster import Cluster
 
     return Cluster(scheduler, jobs, eprint)
+
+
+def figure_output(figures: str | None, width: str | None, font: str | None) -> Output | None:
+    """Return how figures are written; nothing where nothing is asked for."""
+    if figures is None and width is None and font is None:
+        return None
+    from tidegate.figures.output import Output
+
+    return Output.of(figures, width, font)
+
+
+def progress_of(*, lines: bool, quiet: bool) -> bool | str:
+    """Return how progress is shown."""
+    from tidegate.runs.progress import LINES
+
+    return LINES if lines else not quiet
 
 
 def typed(out: str | os.PathLike[str] | None) -> bool:

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    FigureFont,
+    Figures,
+    FigureWidth,
     Format,
     Quiet,
     Shape,
     command,
+    figure_output,
     print_csv,
     print_json,
     print_tables,
@@ -55,6 +59,9 @@ def compare(
         ),
     ] = None,
     save: Annotated[bool, typer.Option(help="Draw the figure.")] = True,
+    figures: Figures = None,
+    figure_width: FigureWidth = None,
+    figure_font: FigureFont = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -73,6 +80,7 @@ def compare(
     from tidegate.results.comparing import compare_results, default_names, grid
     from tidegate.results.show import rich_table
 
+    output = figure_output(figures, figure_width, figure_font)
     if save and out:
         check_writable(out)
     folders = (result, *others) if others else _variants(result)
@@ -85,7 +93,7 @@ def compare(
     files, failure = [], None
     try:
         if save:
-            files = both.plot(out or _default_folder(both, folders))
+            files = both.plot(out or _default_folder(both, folders), output)
     except ResultError as error:
         failure = error  # what was computed is printed all the same
     if shape is Format.json:

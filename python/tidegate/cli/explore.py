@@ -51,7 +51,13 @@ def explore(
     parsed = parse(scenario, given) if given and scenario is not None else scenario
     path = write(parsed, against=dict(overrides(against, "--against")), out=out)
     say(path)
-    if open_ and _has_windows():
+    if open_:
+        open_page(path)
+
+
+def open_page(path: Path) -> None:
+    """Open a page in a browser, where there is a place for its window."""
+    if _has_windows():
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())

@@ -10,6 +10,9 @@ import typer
 from tidegate.cli.common import (
     Add,
     Against,
+    FigureFont,
+    Figures,
+    FigureWidth,
     Format,
     Only,
     Out,
@@ -21,6 +24,7 @@ from tidegate.cli.common import (
     With,
     changes,
     command,
+    figure_output,
     overrides,
     print_settled,
     print_warnings,
@@ -86,6 +90,9 @@ def lab(
     out: Out = None,
     save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
+    figures: Figures = None,
+    figure_width: FigureWidth = None,
+    figure_font: FigureFont = None,
     shape: Shape = Format.table,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print how to enter the hosts during the run.")
@@ -144,6 +151,8 @@ def lab(
             for line in deviations:
                 eprint(f"{scenario}: warning: {of_which}on a kernel, {line}")
     seeds = seeds_in_lab(scenarios, seed, replications)
+    output = figure_output(figures, figure_width, figure_font)
+    plot = plot or output is not None
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:
         eprint(_expectation(scenarios, seed, replications, None if kernel else jobs))
@@ -151,7 +160,7 @@ def lab(
         scenarios, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
         progress=not quiet, verbose=verbose, kernel=kernel,
     )  # fmt: skip
-    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
+    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet, output=output)
     if not all(result.averaged.replications for result in results.values()):
         raise OverloadError("the machine could not keep up with any run, so there is no result")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidegate._native import Scenario
     from tidegate.analysis.theory import Predictions, Theory
+    from tidegate.figures.output import Output
     from tidegate.results.result import Result
 
 
@@ -49,6 +50,7 @@ def present(
     shape: Format,
     quiet: bool,
     theories: Mapping[str, Theory] | None = None,
+    output: Output | None = None,
 ) -> None:
     """Write the result folder if asked for, then print the results and their paths."""
     folder, failure = None, None
@@ -56,7 +58,7 @@ def present(
     try:
         if keep:
             folder = _save(results, out)
-            files = _draw(results, folder, theories) if plot else []
+            files = _draw(results, folder, theories, output) if plot else []
     except ResultError as error:
         failure = error  # what was computed is printed all the same
     if shape is Format.json:
@@ -87,12 +89,15 @@ def _save(results: Mapping[str, Result], out: str | None) -> Path:
 
 
 def _draw(
-    results: Mapping[str, Result], folder: Path, theories: Mapping[str, Theory] | None
+    results: Mapping[str, Result],
+    folder: Path,
+    theories: Mapping[str, Theory] | None,
+    output: Output | None,
 ) -> list[Path]:
     from tidegate.figures.results import draw
     from tidegate.results.store import hand_over
 
-    files = draw(results, folder, _predicted(theories))
+    files = draw(results, folder, _predicted(theories), output)
     hand_over(folder)
     return files
 
@@ -119,7 +124,8 @@ def _print_tables(
     for line in timing_lines(results):
         say(line)
     if folder:
-        say(saved(folder, sorted(folder.glob("*.png"))))
+        drawn = [path for path in folder.iterdir() if path.suffix in {".png", ".svg", ".pdf"}]
+        say(saved(folder, sorted(drawn)))
 
 
 def timing_lines(results: Mapping[str, Result]) -> list[str]:

@@ -12,6 +12,9 @@ from tidegate.cli.common import (
     Against,
     AtMost,
     Engine,
+    FigureFont,
+    Figures,
+    FigureWidth,
     Format,
     Jobs,
     Only,
@@ -24,14 +27,17 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    ShowProgress,
     With,
     changes,
     command,
     executor,
+    figure_output,
     overrides,
     print_settled,
     print_warnings,
     print_warnings_of_variants,
+    progress_of,
 )
 from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.endings import MISSED, eprint
@@ -68,10 +74,14 @@ def simulate(
     out: Out = None,
     save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
+    figures: Figures = None,
+    figure_width: FigureWidth = None,
+    figure_font: FigureFont = None,
     theory: Annotated[
         bool, typer.Option("--theory", help="Also print and draw what analytical models predict.")
     ] = False,
     shape: Shape = Format.table,
+    progress: ShowProgress = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a scenario packet by packet and report throughput by group.
@@ -116,17 +126,29 @@ def simulate(
     # The place must do for as many as there may be.
     most = enough.at_most if enough else replications
     seeds = {name: seeds_of(one, seed, most) for name, one in scenarios.items()}
+    output = figure_output(figures, figure_width, figure_font)
+    plot = plot or output is not None
     check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
     with executor(engine, scheduler, jobs) as where:
         results = simulate_all(
             scenarios, seed=seed, replications=replications, until=until, at_most=at_most,
-            progress=not quiet, executor=where,
+            progress=progress_of(lines=progress, quiet=quiet),
+            executor=where,
         )  # fmt: skip
     if not quiet:
         _left_empty_handed(results)
         _doubtful(results)
     theories = _theories(results) if theory else None
-    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet, theories=theories)
+    present(
+        results,
+        out=out,
+        keep=save,
+        plot=plot,
+        shape=shape,
+        quiet=quiet,
+        theories=theories,
+        output=output,
+    )
     if enough:
         _imprecise(results, enough)
 

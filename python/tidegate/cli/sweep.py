@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +13,12 @@ from tidegate.cli.common import (
     Add,
     AtMost,
     Engine,
+    FigureFont,
+    Figures,
+    FigureWidth,
     Format,
     Jobs,
+    Only,
     Out,
     Place,
     Quiet,
@@ -22,14 +27,18 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    ShowProgress,
     Until,
+    With,
     changes,
     command,
     executor,
+    figure_output,
     print_csv,
     print_json_rows,
     print_tables,
     print_warnings,
+    progress_of,
     say,
 )
 from tidegate.cli.endings import INTERRUPTED, MISSED, eprint, exit_now
@@ -37,7 +46,7 @@ from tidegate.cli.outcome import saved
 from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -54,6 +63,8 @@ def sweep(
     scenario: Annotated[Path, typer.Argument(help="Scenario file with a table [sweep].")],
     set_: Set = None,
     add: Add = None,
+    with_: With = None,
+    only: Only = None,
     seed: Seed = None,
     replications: Replications = None,
     until: Until = None,
@@ -62,9 +73,16 @@ def sweep(
     engine: Engine = Place.threads,
     scheduler: Scheduler = None,
     out: Out = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print how long it takes at most, and run nothing.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Skip runs that the folder already has.")] = True,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw figures there.")] = False,
+    figures: Figures = None,
+    figure_width: FigureWidth = None,
+    figure_font: FigureFont = None,
     shape: Shape = Format.table,
+    progress: ShowProgress = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate all points of a scenario's [sweep], on all cores or a cluster.
@@ -85,13 +103,24 @@ def sweep(
     from tidegate.runs.sweeps import load_sweep
 
     given = changes(set_, add)
+    output = figure_output(figures, figure_width, figure_font)
+    plot = plot or output is not None
+    if estimate:
+        from tidegate.runs.sweeping import expected
+
+        variants = {"mechanisms": with_ or (), "only": only or ()}
+        say(expected(scenario, given, **variants, replications=replications, jobs=jobs))
+        return
     if plot:
-        check_drawable(scenario, given)
+        check_drawable(scenario, given, bool(with_))
+    if engine is Place.threads and (progress or (not quiet and sys.stderr.isatty())):
+        _announce(scenario, given, with_ or (), only or (), replications, jobs)
     try:
         with executor(engine, scheduler, jobs) as where:
             done = sweep_points(
-                scenario, given, seed=seed, replications=replications, until=until,
-                at_most=at_most, out=out, resume=resume, progress=not quiet, executor=where,
+                scenario, given, mechanisms=with_ or (), only=only or (), seed=seed,
+                replications=replications, until=until, at_most=at_most, out=out,
+                resume=resume, progress=progress_of(lines=progress, quiet=quiet), executor=where,
             )  # fmt: skip
     except KeyboardInterrupt:
         eprint("interrupted; the finished runs are kept, and the same command goes on from there")
@@ -100,12 +129,32 @@ def sweep(
         print_warnings(scenario, done.scenario)
     # The folder may have more than was asked for, and its figures show all of it.
     whole = load_sweep(done.folder)
-    figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []
-    _print(done, figures, shape)
+    drawable = plot and len(whole.failed) < len(whole.points)
+    drawn = whole.plot(done.folder, output) if drawable else []
+    _print(done, drawn, shape)
     if not quiet:
-        for line in _remarks(done, whole, figures, shape):
+        for line in _remarks(done, whole, drawn, shape):
             eprint(line)
     _end(done)
+
+
+def _announce(
+    scenario: Path,
+    given: list[tuple[str, str]],
+    mechanisms: Sequence[str],
+    only: Sequence[str],
+    replications: int | None,
+    jobs: int | None,
+) -> None:
+    """Say how long a long sweep takes."""
+    from tidegate.runs.estimate import LONG_S
+    from tidegate.runs.sweeping import expected
+
+    found = expected(
+        scenario, given, mechanisms=mechanisms, only=only, replications=replications, jobs=jobs
+    )
+    if found.seconds > LONG_S:
+        eprint(str(found))
 
 
 def _print(done: Sweep, figures: list[Path], shape: Format) -> None:

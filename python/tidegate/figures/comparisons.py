@@ -9,7 +9,6 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -18,8 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tidegate.errors import ResultError
-from tidegate.figures.look import COLOURS, INK, STYLE, write
-from tidegate.results.show import rate_unit
+from tidegate.figures.look import COLOURS, INK, write
+from tidegate.figures.output import drawing
+from tidegate.figures.plots import ENOUGH_RUNS
+from tidegate.results.show import rate_unit, variant_labels
 from tidegate.results.statistics import band95, estimate
 from tidegate.results.summary import by_name
 from tidegate.results.tables import numbers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from tidegate.figures.output import Output
     from tidegate.results.comparing import Difference, SideBySide
     from tidegate.results.result import Result
 
@@ -60,12 +62,17 @@ WORDS = {
 }  # fmt: skip
 
 
-def draw(both: SideBySide, folder: Path) -> list[Path]:
-    """Draw; return the file."""
+def draw(both: SideBySide, folder: Path, output: Output | None = None) -> list[Path]:
+    """Draw; return the file in each format."""
     rows = [row for row in both.differences if not np.isnan(row.relative) and row.metric in WORDS]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
+        with drawing(output) as files:
+            if len(both.results) > 2:
+                from tidegate.figures.several import several
+
+                write(several(both), folder / "compare.png")
+                return files
             figure = Figure(figsize=(13.0, max(8.0, 4.4 + 0.27 * len(rows))), layout="constrained")
             FigureCanvasAgg(figure)
             ((who, change), (rates, queues)) = figure.subplots(2, 2)
@@ -75,9 +82,10 @@ def draw(both: SideBySide, folder: Path) -> list[Path]:
             _throughput(rates, both, colours)
             _queue(queues, both, colours)
             _sides(figure, both)
-            return [write(figure, folder / "compare.png")]
+            write(figure, folder / "compare.png")
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
+    return files
 
 
 def _colours(both: SideBySide) -> dict[tuple[str, str], str]:
@@ -100,7 +108,7 @@ def _sides(figure: Figure, both: SideBySide) -> None:
         (_patch(side), Line2D([], [], color=INK, linestyle=_dashes(side)))
         for side in range(len(both.results))
     ]
-    labels = [textwrap.fill(name, LABEL_CHARACTERS) for name in both.results]
+    labels = [textwrap.fill(name, LABEL_CHARACTERS) for name in variant_labels(both.results)]
     figure.legend(
         handles, labels, loc="outside upper right", ncols=2,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)}, handlelength=4.5,
@@ -153,7 +161,7 @@ def _changes(
     axes: Axes, both: SideBySide, rows: list[Difference], colours: Mapping[tuple[str, str], str]
 ) -> None:
     """How far the others are from the first, in per cent of it."""
-    first, *others = both.results
+    first, *others = variant_labels(both.results)
     size = np.array([100 * row.relative for row in rows])
     half = np.nan_to_num([100 * row.relative_ci95 for row in rows])
     end = 1.1 * min(float(np.max(np.abs(size) + half, initial=10.0)), FARTHEST)
@@ -206,7 +214,7 @@ def _throughput(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], 
     shown = [
         (side, group, time, values)
         for side, result in enumerate(both.results.values())
-        for group, time, values in _group_curves(result)
+        for group, time, values in group_curves(result)
         if colours.get(("group", group), OTHERS) != OTHERS
     ]
     unit, scale = rate_unit(max((values.mean(axis=0).max() for *_, values in shown), default=0.0))
@@ -223,24 +231,32 @@ def _queue(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str])
     """How long a packet that arrives waits behind the backlog, over time."""
     shown: dict[str, str] = {}
     for side, result in enumerate(both.results.values()):
-        kept = result.averaged
-        rates = {name: rate_bps for name, rate_bps, _ in result.scenario.bottlenecks}
-        for link, part in by_name(kept.link_series, "link"):
+        for link, time, delay in queue_curves(result):
             colour = colours.get(("link", link), OTHERS)
-            if colour == OTHERS:
-                continue
-            shown[link] = colour
-            time, backlog = _over_time(part, "backlog_bytes", kept.replications)
-            _line(axes, time, backlog * 8e3 / rates[link], colour, side)
+            if colour != OTHERS:
+                shown[link] = colour
+                _line(axes, time, delay, colour, side)
     _legend(axes, shown)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("backlog over rate [ms]")
     axes.set_title("Queueing delay")
 
 
-def _group_curves(
+def queue_curves(
     result: Result,
 ) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    """Each bottleneck's backlog over its rate, ms: times, and values as replications x times."""
+    kept = result.averaged
+    rates = {name: rate_bps for name, rate_bps, _ in result.scenario.bottlenecks}
+    for link, part in by_name(kept.link_series, "link"):
+        time, backlog = _over_time(part, "backlog_bytes", kept.replications)
+        yield link, time, backlog * 8e3 / rates[link]
+
+
+def group_curves(
+    result: Result,
+) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    """Each group's throughput per user, bit/s: times, and values as replications x times."""
     kept = result.averaged
     users = {
         name: estimate(numbers(part, "users")).mean for name, part in by_name(kept.groups, "group")
@@ -266,8 +282,9 @@ def _line(
     axes: Axes, time: NDArray[np.float64], values: NDArray[np.float64], colour: str, side: int
 ) -> None:
     mean, half = band95(values)
-    low = np.maximum(mean - half, 0.0)
-    axes.fill_between(time, low, mean + half, color=colour, alpha=0.15, linewidth=0)
+    if len(values) >= ENOUGH_RUNS:
+        low = np.maximum(mean - half, 0.0)
+        axes.fill_between(time, low, mean + half, color=colour, alpha=0.15, linewidth=0)
     axes.plot(time, mean, color=colour, linestyle=_dashes(side), linewidth=1.3)
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from tidegate.escapes import lines
+from tidegate.figures.output import TITLE, write
 from tidegate.results.atomic import replace_file
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
+
+__all__ = [
+    "COLOURS", "DASHES", "INK", "MARKERS", "STYLE", "Look", "averaged", "file_name", "look",
+    "new_figure", "plain_log_ticks", "subtitle", "write", "write_light",
+]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
@@ -62,31 +68,16 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
 
 def subtitle(axes: Axes, title: str, below: str) -> None:
     """Title, and a line below it in grey."""
-    axes.set_title(f"{title}\n", pad=4)
+    axes.set_title(f"{title}\n", pad=4, gid=TITLE)
     axes.annotate(
         below, (0, 1), (0, 7), xycoords="axes fraction", textcoords="offset points", fontsize=10,
-        color="#666666",
+        color="#666666", gid=TITLE,
     )  # fmt: skip
 
 
 def averaged(runs: int) -> str:
     """What a line or bar stands for."""
     return f"mean of {runs} runs, 95 % confidence" if runs > 1 else "one run"
-
-
-def write(figure: Figure, path: Path) -> Path:
-    """Write without the program's version: the same result gives the same file.
-
-    A link of this name is replaced, and what it leads to stays as it is. Names in the figure are
-    what files say; no sign in them is a formula's, or acts.
-    """
-    for text in figure.findobj(Text):
-        text.set_text(lines(text.get_text()))
-        text.set_parse_math(False)
-    replace_file(
-        path, lambda draft: figure.savefig(draft, format="png", metadata={"Software": None})
-    )
-    return path
 
 
 LIGHT_BYTES = 100_000

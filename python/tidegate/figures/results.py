@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib import rc_context
 from matplotlib.ticker import MaxNLocator
 
 from tidegate.errors import ResultError
@@ -15,7 +14,6 @@ from tidegate.figures.delays import delays
 from tidegate.figures.look import (
     COLOURS,
     INK,
-    STYLE,
     averaged,
     file_name,
     look,
@@ -24,6 +22,8 @@ from tidegate.figures.look import (
     subtitle,
     write,
 )
+from tidegate.figures.output import drawing
+from tidegate.figures.plots import APART, ENOUGH_RUNS
 from tidegate.results.show import rate_unit, split_names
 from tidegate.results.statistics import band95, estimate
 from tidegate.results.tables import numbers
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from tidegate.figures.output import Output
     from tidegate.results.result import Result
 
 
@@ -43,12 +44,6 @@ _EXPECTED: dict[str, Any] = {"colors": INK, "linestyles": ":", "linewidth": 2.0,
 
 _LONGEST_BESIDE = 24
 """Characters of a variant's name; where one is longer, the legend stands below the axes."""
-
-_APART = 30.0
-"""Ratio of throughputs from which they are marks on a logarithmic axis instead of bars."""
-
-_ENOUGH_RUNS = 5
-"""Runs from which a band says more than the runs themselves."""
 
 HATCHES = ("", "//", "..", "xx", "--", "++")
 """Line styles that distinguish a repeated colour."""
@@ -59,7 +54,10 @@ Predicted: TypeAlias = "Mapping[str, Mapping[tuple[str, str, str], float]]"
 
 
 def draw(
-    results: Mapping[str, Result], folder: Path, predicted: Predicted | None = None
+    results: Mapping[str, Result],
+    folder: Path,
+    predicted: Predicted | None = None,
+    output: Output | None = None,
 ) -> list[Path]:
     """Draw all figures of one result, or of variants in the same axes; return the files.
 
@@ -71,19 +69,18 @@ def draw(
         return []  # a lab in which the machine never kept up
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
-            return [
-                *_bars(results, folder, expected),
-                *_delays(results, folder),
-                *_groups(results, folder),
-                *_queues(results, folder, expected),
-                *_completions(results, folder),
-            ]
+        with drawing(output) as files:
+            _bars(results, folder, expected)
+            _delays(results, folder)
+            _groups(results, folder)
+            _queues(results, folder, expected)
+            _completions(results, folder)
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
+    return files
 
 
-def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> list[Path]:
+def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> None:
     """Throughput per user of every group, with confidence intervals."""
     groups = _first(results).scenario.groups
     figure, axes = new_figure(height=1.7 + 0.42 * len(groups) * len(results))
@@ -91,7 +88,7 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
     unit, scale = rate_unit(float(every.max(initial=0.0)))
     some = scale * every[every > 0.0]
     # Bars of groups that differ this much would be as good as nothing beside a long one.
-    apart = bool(some.size) and some.max() >= _APART * some.min()
+    apart = bool(some.size) and some.max() >= APART * some.min()
     least = some.min() / 2 if apart else 0.0
     thick = 0.8 / len(results)
     labels_of = list(results)
@@ -137,25 +134,24 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
     else:
         axes.set_xlim(left=0)
     _finish(axes, results, "Throughput by group")
-    return [write(figure, folder / "who-got-what.png")]
+    write(figure, folder / "who-got-what.png")
 
 
-def _delays(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _delays(results: Mapping[str, Result], folder: Path) -> None:
     """Queueing delay of every group."""
     groups = _first(results).scenario.groups
     _, labels = split_names(list(results))
     drawn = delays({name: one.groups for name, one in results.items()}, groups, labels)
     if drawn is None:
-        return []
+        return
     figure, axes = drawn
     shown = "lines from median to 99 % quantile, marks at 95 %"
     _finish(axes, results, "Queueing delay by group", shown)
-    return [write(figure, folder / "delay.png")]
+    write(figure, folder / "delay.png")
 
 
-def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _groups(results: Mapping[str, Result], folder: Path) -> None:
     """Throughput per user over time, one figure per group."""
-    files = []
     for group in _first(results).scenario.groups:
         curves = {}
         for name, result in results.items():
@@ -169,13 +165,11 @@ def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
             scaled = {name: (time, values * scale) for name, (time, values) in curves.items()}
             title = f"{group}: throughput per user over time"
             path = folder / f"group-{file_name(group)}.png"
-            files.append(_lines(results, scaled, title, f"throughput per user [{unit}]", path))
-    return files
+            _lines(results, scaled, title, f"throughput per user [{unit}]", path)
 
 
-def _queues(results: Mapping[str, Result], folder: Path, expected: Predicted) -> list[Path]:
+def _queues(results: Mapping[str, Result], folder: Path, expected: Predicted) -> None:
     """Backlog over time, one figure per bottleneck."""
-    files = []
     for link, _, _ in _first(results).scenario.bottlenecks:
         curves = {}
         for name, result in results.items():
@@ -187,13 +181,11 @@ def _queues(results: Mapping[str, Result], folder: Path, expected: Predicted) ->
             title = f"{link}: queue over time"
             key = ("link", link, "mean_backlog_packets")
             level = {name: values[key] for name, values in expected.items() if key in values}
-            files.append(_lines(results, curves, title, "backlog [packets]", path, level))
-    return files
+            _lines(results, curves, title, "backlog [packets]", path, level)
 
 
-def _completions(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _completions(results: Mapping[str, Result], folder: Path) -> None:
     """Distribution of flow completion times, one figure per group with transfers."""
-    files = []
     for group in _first(results).scenario.groups:
         curves = {}
         for name, result in results.items():
@@ -218,8 +210,7 @@ def _completions(results: Mapping[str, Result], folder: Path) -> list[Path]:
         axes.set_xlabel("flow completion time [s]")
         axes.set_ylabel("share of transfers")
         _finish(axes, results, f"{group}: flow completion times", "transfers of all runs")
-        files.append(write(figure, folder / f"completions-{file_name(group)}.png"))
-    return files
+        write(figure, folder / f"completions-{file_name(group)}.png")
 
 
 def _lines(
@@ -229,7 +220,7 @@ def _lines(
     label: str,
     path: Path,
     expected: Mapping[str, float] | None = None,
-) -> Path:
+) -> None:
     """Mean over replications, a line per variant, with a band of 95 % confidence or few runs."""
     figure, axes = new_figure(height=4.2)
     _, labels = split_names(list(results))
@@ -239,7 +230,7 @@ def _lines(
         time, values = curves[name]
         mean, half = band95(values)
         drawn = look(number)
-        if len(values) >= _ENOUGH_RUNS:
+        if len(values) >= ENOUGH_RUNS:
             low = np.maximum(mean - half, 0.0)
             axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
         elif len(values) > 1:
@@ -261,7 +252,7 @@ def _lines(
     axes.set_ylabel(label)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     _finish(axes, results, title)
-    return write(figure, path)
+    write(figure, path)
 
 
 def _over_time(

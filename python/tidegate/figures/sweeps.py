@@ -1,4 +1,4 @@
-"""Figures of sweeps: throughput per user over a swept key, a figure per group."""
+"""Figures of sweeps: a metric over a swept key, a figure per group or link."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from tidegate.errors import ResultError, UsageError
-from tidegate.figures.look import STYLE, averaged, file_name, look, new_figure, subtitle, write
+from tidegate.figures.look import averaged, file_name, look, new_figure, subtitle, write
+from tidegate.figures.output import drawing, figure_of
+from tidegate.figures.quantity import kind_of, shown
 from tidegate.results.show import rate_unit
 from tidegate.runs.swept_values import distinct_words, quantities, words
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from tidegate.figures.output import Output
     from tidegate.results.summary import Row
     from tidegate.runs.sweeps import Point, Sweep
 
@@ -45,52 +47,65 @@ class Across:
     """What stands at the places of names; numbers have a scale."""
 
 
-def draw_sweep(sweep: Sweep, folder: Path) -> list[Path]:
-    """Draw each group over the key with most values; the other keys tell the lines apart."""
-    if not sweep.axes:
-        raise UsageError("a sweep of one point has no axis to draw over")
-    found = [
-        (point, {row.name: row for row in point.summary() if row.metric == "throughput_bps"})
-        for point in sweep.points
-    ]
+def draw_sweep(sweep: Sweep, folder: Path, output: Output | None = None) -> list[Path]:
+    """Draw the throughput of each group over the key with most values."""
+    check_axes(sweep)
+    found = measured(sweep, "throughput_bps")
     if not any(by_group for _, by_group in found):
         return []
-    across = _main_axis(sweep)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
-            groups = sweep.scenario.groups
-            return [_figure(sweep, across, group, found, folder) for group in groups]
+        with drawing(output) as files:
+            for group in sweep.scenario.groups:
+                axes = over_key(sweep, "throughput_bps", group, found)
+                write(figure_of(axes), folder / f"sweep-{file_name(group)}.png")
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
+    return files
 
 
-def _figure(
-    sweep: Sweep,
-    across: Across,
-    group: str,
-    found: list[tuple[Point, dict[str, Row]]],
-    folder: Path,
-) -> Path:
-    shown = [(point, by[group]) for point, by in found if group in by]
-    unit, scale = rate_unit(max((row.mean for _, row in shown), default=0.0))
-    lines = _lines(sweep, across, shown)
+def check_axes(sweep: Sweep) -> None:
+    """Refuse a sweep without keys to draw over."""
+    if not sweep.axes:
+        raise UsageError("a sweep of one point has no axis to draw over")
+
+
+def measured(sweep: Sweep, metric: str) -> list[tuple[Point, dict[str, Row]]]:
+    """Each point with its rows of a metric, by group or link."""
+    kind = kind_of(metric)
+    return [
+        (point, {r.name: r for r in point.summary() if (r.kind, r.metric) == (kind, metric)})
+        for point in sweep.points
+    ]
+
+
+def over_key(
+    sweep: Sweep, metric: str, name: str, found: list[tuple[Point, dict[str, Row]]]
+) -> Axes:
+    """Draw a metric of a group or link over the key with most values.
+
+    The other keys tell the lines apart. Categories are points with names, and no line joins them.
+    """
+    across = _main_axis(sweep)
+    rows = [(point, by[name]) for point, by in found if name in by and by[name].runs]
+    drawn = shown(metric, max((row.mean for _, row in rows), default=0.0))
+    lines = _lines(sweep, across, rows)
     if across.names is None:
-        figure, axes = new_figure(height=4.2)
-        _over_numbers(axes, across, lines, scale)
-        axes.set_ylabel(f"throughput per user [{unit}]")
+        _, axes = new_figure(height=4.2)
+        _over_numbers(axes, across, lines, drawn.scale)
+        axes.set_ylabel(drawn.axis)
     else:
         tall = len(across.names) * max(0.42, 0.16 * len(lines)) + 0.12 * _breaks(across.names)
-        figure, axes = new_figure(height=1.7 + tall)
-        _over_names(axes, across, lines, scale)
-        axes.set_xlabel(f"throughput per user [{unit}]")
-    runs = max(row.runs for _, row in shown) if shown else 0
-    subtitle(axes, f"{group}: throughput per user", f"{sweep.scenario.name}: {averaged(runs)}")
+        _, axes = new_figure(height=1.7 + tall)
+        _over_names(axes, across, lines, drawn.scale)
+        axes.set_xlabel(drawn.axis)
+    runs = max(row.runs for _, row in rows) if rows else 0
+    subtitle(axes, f"{name}: {drawn.label}", f"{sweep.scenario.name}: {averaged(runs)}")
     others = [key for key in sweep.axes if key != across.key]
     if others:
-        title = textwrap.fill(", ".join(_short(others)), LABEL_CHARACTERS)
-        figure.legend(title=title, loc="outside right upper", alignment="left", fontsize=9.5)
-    return write(figure, folder / f"sweep-{file_name(group)}.png")
+        title = textwrap.fill(", ".join(short_keys(others)), LABEL_CHARACTERS)
+        axes.figure.legend(title=title, loc="outside right upper", alignment="left", fontsize=9.5)
+    return axes
 
 
 def _lines(
@@ -98,12 +113,12 @@ def _lines(
 ) -> dict[str, list[tuple[float, Row]]]:
     """By what the other keys are, the places and values."""
     others = [key for key in sweep.axes if key != across.key]
-    level_names = {key: _level_names(sweep, key) for key in others}
+    named = {key: level_names(sweep, key) for key in others}
     lines: dict[str, list[tuple[float, Row]]] = {}
     for point, row in shown:
         values = {key: words(value) for key, value in point.values.items()}
         label = textwrap.fill(
-            ", ".join(level_names[key][values[key]] for key in others), LABEL_CHARACTERS
+            ", ".join(named[key][values[key]] for key in others), LABEL_CHARACTERS
         )
         lines.setdefault(label, []).append((across.places[values[across.key]], row))
     return lines
@@ -151,11 +166,12 @@ def _over_names(
 
 def _main_axis(sweep: Sweep) -> Across:
     """The key with most values, and numbers rather than names."""
-    axes = [_across(sweep, key) for key in sweep.axes]
+    axes = [across_key(sweep, key) for key in sweep.axes]
     return max(axes, key=lambda one: (one.names is None, len(one.places)))
 
 
-def _across(sweep: Sweep, key: str) -> Across:
+def across_key(sweep: Sweep, key: str) -> Across:
+    """Return where the values of a key stand on an axis, and what they are called."""
     values = _values(sweep, key)
     shown = [words(value) for value in values]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
@@ -177,7 +193,7 @@ def _values(sweep: Sweep, key: str) -> list[object]:
     return list({words(value): value for value in every}.values())
 
 
-def _level_names(sweep: Sweep, key: str) -> dict[str, str]:
+def level_names(sweep: Sweep, key: str) -> dict[str, str]:
     """What to call each value in a legend, by the value in words."""
     values = _values(sweep, key)
     return dict(zip(map(words, values), distinct_words(values), strict=True))
@@ -196,9 +212,9 @@ def _unit(dimension: str, largest: float) -> tuple[str, float]:
     return next(((unit, 1 / size) for unit, size in steps if largest >= size), (base, 1.0))
 
 
-def _short(keys: list[str]) -> list[str]:
+def short_keys(keys: list[str]) -> list[str]:
     """The last parts of dotted keys, where they tell them apart."""
-    last = [key.rpartition(".")[2] for key in keys]
+    last = [key.removesuffix(".kind").rpartition(".")[2] for key in keys]
     return last if len(set(last)) == len(keys) else keys
 
 

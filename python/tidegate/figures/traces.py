@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import rc_context
 
-from tidegate.figures.look import COLOURS, STYLE, new_figure, subtitle, write
+from tidegate.figures.look import COLOURS, new_figure, subtitle, write
+from tidegate.figures.output import drawing
 from tidegate.results.show import rate_unit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def draw_trace(trace: Trace, name: str, path: Path, window_s: float) -> Path:
     unit, scale = rate_unit(float(trace.values.max())) if trace.is_rate else ("ms", 1e3)
     values = trace.windows(window_s) if trace.is_rate else trace.values
     times = np.arange(len(values)) * window_s if trace.is_rate else trace.times_s
-    with rc_context(STYLE):
+    with drawing():
         figure, axes = new_figure(3.6)
         edges = np.append(times, trace.length_s)
         axes.stairs(values * scale, edges, color=COLOURS[0], linewidth=1.2)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tidegate.figures.output import Output
     from tidegate.results.result import Result
     from tidegate.results.show import Grid, Quantity
 
@@ -122,11 +123,13 @@ class SideBySide:
             columns[name] = np.array([getattr(row, name) for row in rows], dtype=float)
         return table(columns)
 
-    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw all in one figure, ``compare.png``."""
+    def plot(
+        self, folder: str | os.PathLike[str] = ".", output: Output | None = None
+    ) -> list[Path]:
+        """Draw all in one figure, ``compare.png``; return its files."""
         from tidegate.figures.comparisons import draw
 
-        return draw(self, Path(folder))
+        return draw(self, Path(folder), output=output)
 
     def __repr__(self) -> str:
         return f"<{' beside '.join(self.results)}>"

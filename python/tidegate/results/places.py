@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.results.manifests import Manifest
 
-FIGURES = ("who-got-what.png", "delay.png", "group-*.png", "queue-*.png", "completions-*.png")
+FIGURES = tuple(
+    f"{stem}.{ending}"
+    for stem in ("who-got-what", "delay", "group-*", "queue-*", "completions-*", "plot-*")
+    for ending in ("png", "svg", "pdf")
+)
+"""Drawn of a result."""
+REPORT = "report.html"
 MAX_NAME_BYTES = 220
 """Of a folder's name: 255 is what systems have, and while it is built it has a longer one."""
 
@@ -107,7 +113,7 @@ def to_keep(old: Path, new: Path) -> list[Path]:
         if not (new / path.name).exists()
         and path.name not in content
         and not (path.is_dir() and is_variant(path.name))
-        and (same or not any(path.match(pattern) for pattern in FIGURES))
+        and (same or not any(path.match(pattern) for pattern in (*FIGURES, REPORT)))
     ]
 
 

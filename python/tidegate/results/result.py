@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.errors import UsageError
 from tidegate.scenarios.reading import content_hash
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from tidegate._native import Scenario
+    from tidegate.figures.output import Output
     from tidegate.results.tables import Tables
 
 
@@ -84,6 +90,31 @@ class Result:
         every = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in every.items() if isinstance(value, pa.Table)}
 
+    def numbers(self, table: str, column: str) -> NDArray[np.float64]:
+        """Return a column of a table as numbers, NaN where a value is missing.
+
+        >>> result.numbers("groups", "throughput_bps")  # doctest: +SKIP
+        array([4812345.6, ...])
+        """
+        from tidegate.results.tables import numbers
+
+        return numbers(self._with(table, column), column).astype(np.float64)
+
+    def words(self, table: str, column: str) -> list[str]:
+        """Return a column of names, such as ``group``."""
+        found: list[str] = self._with(table, column)[column].cast(pa.string()).to_pylist()
+        return found
+
+    def _with(self, table: str, column: str) -> pa.Table:
+        """Return a table that has a column; a misspelt name is met with the nearest."""
+        for name, known in ((table, list(self.tables)), (column, None)):
+            names = known or self.tables[table].column_names
+            if name not in names:
+                near = get_close_matches(name, names, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+                raise UsageError(f"no {'table' if known else 'column'} {name!r}; {hint}")
+        return self.tables[table]
+
     @property
     def replications(self) -> int:
         """Number of runs."""
@@ -129,11 +160,13 @@ class Result:
 
         return summary_table(self.averaged.tables)
 
-    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw throughput by group, each group and queue over time; return the PNG files."""
+    def plot(
+        self, folder: str | os.PathLike[str] = ".", output: Output | None = None
+    ) -> list[Path]:
+        """Draw throughput by group, each group and queue over time; return the files (PNG)."""
         from tidegate.figures.results import draw
 
-        return draw({"": self}, Path(folder))
+        return draw({"": self}, Path(folder), output=output)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write a result folder: manifest.json, scenario.toml and a Parquet file per table."""
@@ -167,11 +200,13 @@ class Comparison(dict[str, Result]):
             parts.append(part.add_column(0, "variant", names))
         return pa.concat_tables(parts)
 
-    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw the variants in the same axes; return the PNG files."""
+    def plot(
+        self, folder: str | os.PathLike[str] = ".", output: Output | None = None
+    ) -> list[Path]:
+        """Draw the variants in the same axes; return the files (PNG)."""
         from tidegate.figures.results import draw
 
-        return draw(self, Path(folder))
+        return draw(self, Path(folder), output=output)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write a result folder with one folder per variant in it."""

@@ -14,7 +14,7 @@ from tidegate.results.statistics import Estimate
 from tidegate.results.summary import Row, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.console import RenderableType
 
@@ -99,9 +99,14 @@ def grids(results: Mapping[str, Result]) -> list[Grid]:
     drawn = [
         _grid("Throughput by group", "group", "group", results, GROUP_COLUMNS),
         _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
-        _grid("Applications", "application", "group", results, APPLICATION_COLUMNS),
+        application_grid(results),
     ]
     return [grid for grid in drawn if grid.cells]
+
+
+def application_grid(results: Mapping[str, Result]) -> Grid:
+    """Table of what applications report; it may be empty."""
+    return _grid("Applications", "application", "group", results, APPLICATION_COLUMNS)
 
 
 def place_grids(results: Mapping[str, Result]) -> list[Grid]:
@@ -255,6 +260,29 @@ def split_names(names: list[str]) -> tuple[str, list[str]]:
     if len(heads) == 1 and all(sign for _, sign, _ in parts):
         return heads.pop(), [value for _, _, value in parts]
     return "variant", names
+
+
+def variant_labels(results: Iterable[str]) -> list[str]:
+    """What to call variants: the value in which each differs, as a name and not as a key.
+
+    >>> variant_labels(["differentiation.kind = abc", "differentiation.kind = none"])
+    ['abc', 'no differentiation']
+    >>> variant_labels(["heavy.flows = 1", "heavy.flows = 4"])
+    ['flows 1', 'flows 4']
+    """
+    names = list(results)
+    key, values = split_names(names)
+    if key == "variant":
+        return names
+    *_, what = (part for part in key.split(".") if part != "kind")
+    what = what.replace("_", " ")
+    labels = [
+        f"no {what}" if value in {"none", "unset"}
+        else value if key.endswith(".kind") or not value[:1].isdigit()
+        else f"{what} {value}"
+        for value in values
+    ]  # fmt: skip
+    return labels if len(set(labels)) == len(labels) else names
 
 
 def _grid(

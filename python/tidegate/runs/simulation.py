@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tidegate.runs.precision import Until
     from tidegate.scenarios.reading import Settings, Source
 
-Showing: TypeAlias = "bool | Progress"
-"""Whether to draw a progress bar, or what to call instead."""
+Showing: TypeAlias = "bool | str | Progress"
+"""Whether to draw a progress bar on a terminal, ``lines`` for lines, or what to call instead."""
 
 
 def simulate(
@@ -63,7 +63,8 @@ def simulate(
     jobs
         Threads; default: one per core. The results do not depend on it.
     progress
-        True for a progress bar on a terminal, or a function of (done, all) runs.
+        True for a progress bar on a terminal, ``"lines"`` for lines on stderr where that is none,
+        or a function of (done, all) runs.
     executor
         Where to run; default: `Threads`.
 
@@ -224,8 +225,13 @@ def _result(scenario: Scenario, runs: Sequence[Tables], started: float) -> Resul
 def run_once(scenario: Scenario, seed: int) -> Tables:
     """One run's tables."""
     from tidegate.results.tables import run_tables
+    from tidegate.runs.progress import listening
 
-    return run_tables(scenario.run(seed), scenario)
+    board = listening()
+    if board is None:
+        return run_tables(scenario.run(seed), scenario)
+    with board.run() as report:
+        return run_tables(scenario.run(seed, report), scenario)
 
 
 def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> range:

@@ -22,7 +22,6 @@ from tidegate.runs.simulation import seeds_of
 from tidegate.runs.sweep_work import Planned, Work, check_number
 from tidegate.runs.sweeps import RUNS, Sweep, SweepStore, check_runs, label_of
 from tidegate.scenarios.reading import (
-    AS_IN_THE_FILE,
     VARIANT,
     Reader,
     build_id,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from tidegate._native import Scenario
     from tidegate.runs.catalogue import Settings
+    from tidegate.runs.estimate import Estimate
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
     from tidegate.scenarios.reading import Settings as Changes
@@ -51,6 +51,8 @@ def sweep(
     *,
     set: Changes | None = None,  # noqa: A002 - the same word as on the command line
     add: Changes | None = None,
+    mechanisms: Sequence[str] = (),
+    only: Sequence[str] = (),
     seed: int | None = None,
     replications: int | None = None,
     until: str | Sequence[str] | None = None,
@@ -67,6 +69,9 @@ def sweep(
     ----------
     scenario, set, add, seed, replications, until, at_most, jobs, progress, executor
         As in `tidegate.simulate`; with `until` each point gets as many replications as it needs.
+    mechanisms, only
+        As in `tidegate.compare`: every point is run with each of these mechanisms as well, and of
+        the variants only some.
     out
         Folder of the runs; default: ``results/<name>-<hash>``.
     resume
@@ -74,8 +79,9 @@ def sweep(
 
     """
     return sweep_points(
-        scenario, overrides_of(set, add), seed=seed, replications=replications, until=until,
-        at_most=at_most, jobs=jobs, out=out, resume=resume, progress=progress, executor=executor,
+        scenario, overrides_of(set, add), mechanisms=mechanisms, only=only, seed=seed,
+        replications=replications, until=until, at_most=at_most, jobs=jobs, out=out, resume=resume,
+        progress=progress, executor=executor,
     )  # fmt: skip
 
 
@@ -83,6 +89,8 @@ def sweep_points(
     scenario: Source,
     overrides: Sequence[tuple[str, str]],
     *,
+    mechanisms: Sequence[str] = (),
+    only: Sequence[str] = (),
     seed: int | None = None,
     replications: int | None = None,
     until: str | Sequence[str] | None = None,
@@ -100,7 +108,7 @@ def sweep_points(
     base = reader(overrides)
     enough = until_of(until, replications, base.replications, at_most)
     _check_axes(base)
-    settings = [(*named, *point) for named in _variants(base) for point in base.points() or [[]]]
+    settings = _settings(base, mechanisms, only)
     plan = _planned(
         reader, tuple(overrides), settings, seed, enough.first if enough else replications
     )
@@ -119,6 +127,26 @@ def sweep_points(
     return Sweep(base, work.points, folder, enough)
 
 
+def expected(
+    scenario: Source,
+    overrides: Sequence[tuple[str, str]],
+    *,
+    mechanisms: Sequence[str] = (),
+    only: Sequence[str] = (),
+    replications: int | None = None,
+    jobs: int | None = None,
+) -> Estimate:
+    """Estimate how long all points take, without runs that the folder may have already."""
+    from tidegate.runs.estimate import estimate
+
+    reader = Reader(*text_of(scenario))
+    base = reader(overrides)
+    settings = _settings(base, mechanisms, only)
+    points = [reader.point([*overrides, *values]) for values in settings]
+    runs = [(point, len(seeds_of(point, None, replications))) for point in points]
+    return estimate(runs, Threads(jobs).jobs)
+
+
 def _check_axes(base: Scenario) -> None:
     """Refuse a variant that sets what is swept, whose points would all be the same."""
     from tidegate.scenarios.variants import settled_by_variants
@@ -128,18 +156,20 @@ def _check_axes(base: Scenario) -> None:
             raise UsageError(f"variant {name} sets {key}, which is swept; drop one of them")
 
 
-def _variants(base: Scenario) -> list[Settings]:
-    """What each variant has in the settings of its points; nothing without variants."""
-    own = base.variants()
-    if not own:
-        return [()]
-    missing = [] if any(same for _, same in own) else [AS_IN_THE_FILE]
-    return [((VARIANT, toml_value(name)),) for name in [*missing, *(name for name, _ in own)]]
+def _settings(base: Scenario, mechanisms: Sequence[str], only: Sequence[str]) -> list[Settings]:
+    """Settings of all points: each variant at each of the swept values."""
+    from tidegate.scenarios.variants import names_of_points
+
+    names = names_of_points(base, mechanisms=mechanisms, only=only)
+    variants: list[Settings] = [((VARIANT, toml_value(name)),) for name in names]
+    return [(*named, *point) for named in variants or [()] for point in base.points() or [[]]]
 
 
-def check_drawable(scenario: Source, overrides: Sequence[tuple[str, str]]) -> None:
+def check_drawable(
+    scenario: Source, overrides: Sequence[tuple[str, str]], varied: bool = False
+) -> None:
     """Refuse to draw what has no axis to draw over, before it is run."""
-    if len(parse(scenario, overrides).points()) < 2:
+    if not varied and len(parse(scenario, overrides).points()) < 2:
         raise UsageError("a sweep of one point has no axis to draw over; run it without --plot")
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidegate._native import Scenario
+    from tidegate.figures.output import Output
     from tidegate.results.result import Result
     from tidegate.results.summary import Row
     from tidegate.runs.catalogue import Entry, Settings
@@ -242,11 +243,13 @@ class Sweep:
             if point.runs:
                 yield point, point.result()
 
-    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
-        """Draw each group's throughput over the swept keys; return the PNG files."""
+    def plot(
+        self, folder: str | os.PathLike[str] = ".", output: Output | None = None
+    ) -> list[Path]:
+        """Draw each group's throughput over the swept keys; return the files, PNG by default."""
         from tidegate.figures.sweeps import draw_sweep
 
-        return draw_sweep(self, Path(folder))
+        return draw_sweep(self, Path(folder), output)
 
     def __repr__(self) -> str:
         return f"<Sweep of {self.scenario.name!r}: {len(self.points)} points in {self.folder}>"

@@ -14,7 +14,7 @@ from tidegate.escapes import one_line
 from tidegate.files import UnreadableError, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.errors import IssueRow
 
@@ -57,17 +57,33 @@ _RATE = _Kind(
 
 def with_data_files(
     text: str, file: str | None, overrides: Sequence[tuple[str, str]]
-) -> tuple[list[tuple[str, str]], list[IssueRow]]:
+) -> tuple[list[tuple[str, str]], list[IssueRow], dict[str, str]]:
     """Overrides, and behind them the text of each data file that the scenario or they name.
 
-    Beside them, each file that cannot be read; the smallest data of its kind stand for it.
+    Beside them, each file that cannot be read, for which the smallest data of its kind stand; and
+    the names of all files by their keys.
     """
     given = list(overrides)
     unread: list[IssueRow] = []
+    files: dict[str, str] = {}
     for key, name, by_file in _native.Scenario.data_files(text, given):
         folder = Path(file).parent if file and by_file else Path()
         given.append((key, _content(key, name, folder, unread)))
-    return given, unread
+        files[key] = name
+    return given, unread, files
+
+
+def named_in(issues: Sequence[IssueRow], files: Mapping[str, str]) -> list[IssueRow]:
+    """Name the file in each error of its content; `files` are names by their key."""
+    return [_with_file(issue, files.get(issue[2])) for issue in issues]
+
+
+def _with_file(issue: IssueRow, name: str | None) -> IssueRow:
+    line, column, key, message, suggestion, text = issue
+    if name is None:
+        return issue
+    shown = f"{one_line(name)}: {message}"
+    return line, column, key, shown, suggestion, text.replace(message, shown, 1)
 
 
 def _content(key: str, name: str, folder: Path, unread: list[IssueRow]) -> str:

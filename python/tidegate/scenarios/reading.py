@@ -18,7 +18,7 @@ from tidegate._native import MAX_FILE_BYTES, Scenario
 from tidegate.data import in_package, nearest_file
 from tidegate.errors import ScenarioError
 from tidegate.files import UnreadableError, read_text
-from tidegate.scenarios.data_files import with_data_files
+from tidegate.scenarios.data_files import named_in, with_data_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,19 +100,29 @@ class Reader(NamedTuple):
         return self._parsed(partial(Scenario.parse_variant, variant=variant), overrides)
 
     def point(self, settings: Sequence[tuple[str, str]]) -> Scenario:
-        """Parse a point of its sweep, of the variant that the settings name with `VARIANT`."""
+        """Parse a point of its sweep, of the variant that the settings name with `VARIANT`.
+
+        A name that is none of the file's variants is a mechanism of the league.
+        """
         named = next((json.loads(value) for key, value in settings if key == VARIANT), None)
         changes = [one for one in settings if one[0] != VARIANT]
-        return self.variant(changes, None if named == AS_IN_THE_FILE else named)
+        if named is None or named == AS_IN_THE_FILE:
+            return self.variant(changes, None)
+        if any(name == named for name, _ in self([]).variants()):
+            return self.variant(changes, named)
+        from tidegate.scenarios.variants import of_mechanism
+
+        base = self.variant(changes, None)
+        return self.variant([*changes, *of_mechanism(base, named)], None)
 
     def _parsed(
         self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
     ) -> Scenario:
-        filled, unread = with_data_files(self.text, self.file, overrides)
+        filled, unread, files = with_data_files(self.text, self.file, overrides)
         try:
             parsed = parse(self.text, filled, self.name)
         except ScenarioError as error:
-            unread += [astuple(issue) for issue in error.issues]
+            unread += named_in([astuple(issue) for issue in error.issues], files)
         else:
             if not unread:
                 return parsed

@@ -151,6 +151,11 @@ def _with_mechanism(
     reader: Reader, overrides: Sequence[Override], base: Scenario, name: str
 ) -> Scenario:
     """Read the scenario with a mechanism in place of its scheduler, AQM and differentiation."""
+    return reader.variant([*overrides, *of_mechanism(base, name)], None)
+
+
+def of_mechanism(base: Scenario, name: str) -> list[Override]:
+    """Return the overrides that put a mechanism of the league into a scenario."""
     known = mechanisms_of_the_league()
     if name not in known:
         titled = [one for one, about in known.items() if name.lower() in about["title"].lower()]
@@ -168,7 +173,27 @@ def _with_mechanism(
         (f"{link}.{key}", f'"{value}"') for link in links
         for key, value in (("scheduler", "fifo"), ("aqm", "drop-tail"), ("differentiation", "none"))
     ]  # fmt: skip
-    return reader.variant([*overrides, *plain, *_league().overrides(name, names)], None)
+    return [*plain, *_league().overrides(name, names)]
+
+
+def names_of_points(
+    base: Scenario, *, mechanisms: Sequence[str] = (), only: Sequence[str] = ()
+) -> list[str]:
+    """Return the variants of a sweep: those of the file, and mechanisms of the league.
+
+    There are none where neither has any.
+    """
+    own = base.variants()
+    names = [name for name, _ in own]
+    if (own or mechanisms) and not any(same for _, same in own):
+        names.insert(0, AS_IN_THE_FILE)
+    if only:
+        names = list(_kept(dict.fromkeys(names, base), only))
+    for name in mechanisms:
+        if name in dict(own):
+            raise UsageError(f"--with {name}: the file has a variant of this name; rename it there")
+        of_mechanism(base, name)
+    return [*names, *mechanisms]
 
 
 def _bottlenecks(content: Mapping[str, Any], bottlenecks: Sequence[str]) -> list[str]:

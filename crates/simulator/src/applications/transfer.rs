@@ -22,7 +22,10 @@ pub struct Transfer {
 /// Blocks that a flow has taken part in.
 #[derive(Default)]
 struct Blocks {
+    /// From the start of the run.
     ended: u64,
+    /// Those that have ended in the measured time; what follows is of them.
+    counted: u64,
     /// Sum of their durations, seconds.
     took_s: f64,
     longest: Span,
@@ -95,11 +98,17 @@ impl Application for Transfer {
         self.current.iter().map(record).collect()
     }
 
+    fn measure(&mut self, _now: Time) {
+        if let Some(blocks) = &mut self.barrier {
+            *blocks = Blocks { ended: blocks.ended, ..Blocks::default() };
+        }
+    }
+
     fn metrics(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let Some(Blocks { ended, took_s, longest }) = &self.barrier else { return };
-        each("blocks", *ended as f64);
-        each("block_s", took_s / *ended as f64);
-        each("longest_block_s", if *ended > 0 { longest.as_secs() } else { f64::NAN });
+        let Some(Blocks { counted, took_s, longest, .. }) = &self.barrier else { return };
+        each("blocks", *counted as f64);
+        each("block_s", took_s / *counted as f64);
+        each("longest_block_s", if *counted > 0 { longest.as_secs() } else { f64::NAN });
     }
 }
 
@@ -121,6 +130,7 @@ impl Transfer {
             return false;
         }
         blocks.ended = ended;
+        blocks.counted += 1;
         blocks.took_s += took.as_secs();
         blocks.longest = blocks.longest.max(took);
         if let Some(next) = next {

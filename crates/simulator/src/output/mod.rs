@@ -395,14 +395,16 @@ tables! {
         value: U64;
     }
 
-    /// One row per flow and quantity that its application reports, over the whole run up to the end of the
-    /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
-    /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
-    /// and `longest_completion_s`. Transfers with a barrier: `blocks` that have ended, `block_s` (their mean duration, from the
-    /// first start to the last end of a transfer) and `longest_block_s`, the same for all flows of the group. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
-    /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s`, `probes` and, of a gateway,
-    /// `passed_unasked`; videos that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
-    /// that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s` for one on average.
+    /// One row per flow and quantity that its application reports, over the whole run up to the end of the measured
+    /// time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the last of it
+    /// was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean) and
+    /// `longest_completion_s`. Over the measured time alone, transfers with a barrier: `blocks` that have ended in it,
+    /// `block_s` (their mean duration, from the first start to the last end of a transfer) and `longest_block_s`, the
+    /// same for all flows of the group; calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a share), `calls` in
+    /// progress with `calls_variance` and `most_calls`, `set_up_s`, `probes` and, of a gateway, `passed_unasked`;
+    /// videos that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`;
+    /// readers of pages: `pages` that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s`
+    /// for one on average.
     pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, transfers with a barrier, pages, calls or videos that adapt" {
         /// Index of the flow.
         flow: U32;
