@@ -95,7 +95,7 @@ fn a_released_customer_overtakes_its_own_waiting_packets() {
 /// priority, and the buffer holds all that waits. In the engine's count, 0.6 to 0.8 % of the heavy user's packets
 /// arrived after later ones, all within four seconds of 300. With a buffer of 50 packets none did, since new arrivals
 /// replace waiting ones. Retransmissions in excess of losses, spurious timeouts included, are below 4 % in the former
-/// case and below a thousandth in the latter.
+/// case and below a thousandth in the latter, on average over eight runs.
 #[test]
 fn senders_hardly_notice_that_the_scheduler_reorders() {
     let text = r#"
@@ -116,14 +116,13 @@ traffic = { kind = "cbr", rate = "0.8 Mb/s" }
         for (buffer, at_most) in [("\"50 packets\"", 0.001), ("\"1000 packets\"", 0.04)] {
             let overrides = [("tcp.loss_recovery", recovery), ("bottleneck.buffer", buffer)];
             let plan = plan_with(text, &overrides);
-            for seed in 1..=3 {
+            let spurious = (1..=8).map(|seed| {
                 let flows = run(&plan, seed).flows;
-                let heavy = |column: &[u64]| column[..10].iter().sum::<u64>();
-                let (again, lost) = (heavy(&flows.retransmits), heavy(&flows.losses));
-                let spurious =
-                    again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
-                assert!(spurious <= at_most, "{recovery}, {buffer}, seed {seed}: {spurious}");
-            }
+                let heavy = |column: &[u64]| column[..10].iter().sum::<u64>() as f64;
+                (heavy(&flows.retransmits) - heavy(&flows.losses)) / heavy(&flows.packets_sent)
+            });
+            let spurious = spurious.sum::<f64>() / 8.0;
+            assert!(spurious <= at_most, "{recovery}, {buffer}: {spurious}");
         }
     }
 }
