@@ -4,6 +4,15 @@ use core::fmt;
 
 use crate::parameters::Parameter;
 
+/// Text of a source file, whose header is a mechanism's page. Empty in WebAssembly, where nobody reads it and every
+/// byte is downloaded.
+macro_rules! source_text {
+    ($file:literal) => {
+        if cfg!(target_arch = "wasm32") { "" } else { include_str!($file) }
+    };
+}
+pub(crate) use source_text;
+
 /// One mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {

@@ -22,7 +22,7 @@ macro_rules! mechanism {
                 source: $source,
                 usage: $usage,
                 file: $file,
-                text: include_str!($file),
+                text: crate::mechanism::source_text!($file),
             },
             $parameters,
         )

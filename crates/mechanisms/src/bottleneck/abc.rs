@@ -57,7 +57,7 @@ impl Differentiate for Abc {
         source: "Menth and Zeitler, Activity-Based Congestion Management, section 3.3",
         usage: r#"bottleneck.differentiation = { kind = "abc" }"#,
         file: "bottleneck/abc.rs",
-        text: include_str!("abc.rs"),
+        text: crate::mechanism::source_text!("abc.rs"),
     };
 
     fn new(params: AbcParams) -> Self {

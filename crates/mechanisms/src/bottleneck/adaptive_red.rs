@@ -103,7 +103,7 @@ impl ManageQueue for AdaptiveRed {
         source: "Floyd, Gummadi and Shenker, 2001",
         usage: r#"bottleneck.aqm = { kind = "adaptive-red", target_delay = "10 ms" }"#,
         file: "bottleneck/adaptive_red.rs",
-        text: include_str!("adaptive_red.rs"),
+        text: crate::mechanism::source_text!("adaptive_red.rs"),
     };
 
     const HAS_THRESHOLDS: bool = true;

@@ -65,7 +65,7 @@ impl Differentiate for Afcp {
         source: "Wagner, Congestion Policing Queues, section IV-B",
         usage: r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#,
         file: "bottleneck/afcp.rs",
-        text: include_str!("afcp.rs"),
+        text: crate::mechanism::source_text!("afcp.rs"),
     };
 
     /// Returns policers with full buckets.

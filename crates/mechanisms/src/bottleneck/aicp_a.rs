@@ -89,7 +89,7 @@ impl Differentiate for AicpA {
         source: "Wagner, Congestion Policing Queues, section IV-C",
         usage: r#"bottleneck.differentiation = { kind = "aicp-a" }"#,
         file: "bottleneck/aicp_a.rs",
-        text: include_str!("aicp_a.rs"),
+        text: crate::mechanism::source_text!("aicp_a.rs"),
     };
 
     /// Returns policers with full buckets.

@@ -73,7 +73,7 @@ impl Differentiate for AicpB {
         source: "Wagner, Congestion Policing Queues, section IV-C",
         usage: r#"bottleneck.differentiation = { kind = "aicp-b" }"#,
         file: "bottleneck/aicp_b.rs",
-        text: include_str!("aicp_b.rs"),
+        text: crate::mechanism::source_text!("aicp_b.rs"),
     };
 
     /// Returns policers with full buckets.

@@ -136,7 +136,7 @@ impl ManageQueue for Codel {
         source: "RFC 8289",
         usage: r#"bottleneck.aqm = { kind = "codel" }"#,
         file: "bottleneck/codel.rs",
-        text: include_str!("codel.rs"),
+        text: crate::mechanism::source_text!("codel.rs"),
     };
 
     const SEES_DEPARTURES: bool = true;

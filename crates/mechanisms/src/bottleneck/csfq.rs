@@ -109,7 +109,7 @@ impl ManageQueue for Csfq {
         source: "Stoica, Shenker and Zhang, IEEE/ACM ToN 11(1), 2003",
         usage: r#"bottleneck.aqm = { kind = "csfq" }"#,
         file: "bottleneck/csfq.rs",
-        text: include_str!("csfq.rs"),
+        text: crate::mechanism::source_text!("csfq.rs"),
     };
 
     const UNDIFFERENTIATED: Option<&'static str> = Some("csfq distinguishes customers by itself");

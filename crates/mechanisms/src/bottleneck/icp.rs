@@ -71,7 +71,7 @@ impl Differentiate for Icp {
         source: "Wagner, Congestion Policing Queues, section IV-A",
         usage: r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#,
         file: "bottleneck/icp.rs",
-        text: include_str!("icp.rs"),
+        text: crate::mechanism::source_text!("icp.rs"),
     };
 
     /// Losses to a full buffer count as well.

@@ -49,7 +49,7 @@ impl PriceRule for Pc1Params {
         source: "Athuraliya and Low 2000; Zimmermann 2005, equation (5.2.3)",
         usage: r#"bottleneck.aqm = { kind = "pc1", gamma = 0.001 }"#,
         file: "bottleneck/pc1.rs",
-        text: include_str!("pc1.rs"),
+        text: crate::mechanism::source_text!("pc1.rs"),
     };
 
     fn rule(&self) -> (Rule, f64, Span) {

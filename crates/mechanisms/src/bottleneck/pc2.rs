@@ -45,7 +45,7 @@ impl PriceRule for Pc2Params {
         source: "Athuraliya and Low 2000; Zimmermann 2005, equation (5.2.4)",
         usage: r#"bottleneck.aqm = { kind = "pc2", gamma = 0.1, target = "18 packets" }"#,
         file: "bottleneck/pc2.rs",
-        text: include_str!("pc2.rs"),
+        text: crate::mechanism::source_text!("pc2.rs"),
     };
 
     fn rule(&self) -> (Rule, f64, Span) {

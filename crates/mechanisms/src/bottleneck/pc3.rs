@@ -53,7 +53,7 @@ impl PriceRule for Pc3Params {
         source: "Athuraliya and Low 2000; Zimmermann 2005, equation (5.2.5)",
         usage: r#"bottleneck.aqm = { kind = "pc3", gamma = 0.001, alpha = 0.1, target = "2 packets" }"#,
         file: "bottleneck/pc3.rs",
-        text: include_str!("pc3.rs"),
+        text: crate::mechanism::source_text!("pc3.rs"),
     };
 
     fn rule(&self) -> (Rule, f64, Span) {

@@ -114,7 +114,7 @@ impl ManageQueue for Pie {
         source: "RFC 8033",
         usage: r#"bottleneck.aqm = { kind = "pie" }"#,
         file: "bottleneck/pie.rs",
-        text: include_str!("pie.rs"),
+        text: crate::mechanism::source_text!("pie.rs"),
     };
 
     const SEES_DEPARTURES: bool = true;

@@ -121,7 +121,7 @@ impl ManageQueue for PiecewiseLinear {
         source: "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2",
         usage: r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#,
         file: "bottleneck/piecewise_linear.rs",
-        text: include_str!("piecewise_linear.rs"),
+        text: crate::mechanism::source_text!("piecewise_linear.rs"),
     };
 
     /// Tabulates the function.

@@ -202,7 +202,7 @@ impl ManageQueue for Red {
         source: "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993",
         usage: r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#,
         file: "bottleneck/red.rs",
-        text: include_str!("red.rs"),
+        text: crate::mechanism::source_text!("red.rs"),
     };
 
     const HAS_THRESHOLDS: bool = true;

@@ -113,7 +113,7 @@ impl ManageQueue for SbrmQueue {
         source: "Zimmermann 2005, section 5.4.2",
         usage: r#"bottleneck.aqm = { kind = "sbrm-queue", gamma = 0.01706, target = "30 packets" }"#,
         file: "bottleneck/sbrm_queue.rs",
-        text: include_str!("sbrm_queue.rs"),
+        text: crate::mechanism::source_text!("sbrm_queue.rs"),
     };
 
     const SEES_DEPARTURES: bool = true;

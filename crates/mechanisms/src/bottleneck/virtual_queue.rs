@@ -58,7 +58,7 @@ impl ManageQueue for VirtualQueue {
         source: "Gibbens and Kelly, Automatica 35(12), 1999; Zimmermann 2005, section 5.1.1",
         usage: r#"bottleneck.aqm = { kind = "virtual-queue", scale = 0.9, capacity = "300 packets" }"#,
         file: "bottleneck/virtual_queue.rs",
-        text: include_str!("virtual_queue.rs"),
+        text: crate::mechanism::source_text!("virtual_queue.rs"),
     };
 
     const SEES_DEPARTURES: bool = true;

@@ -82,7 +82,7 @@ impl Stage for ActivityMeter {
         source: "Menth and Zeitler, Activity-Based Congestion Management, section 3.2",
         usage: r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#,
         file: "ingress/activity_meter.rs",
-        text: include_str!("activity_meter.rs"),
+        text: crate::mechanism::source_text!("activity_meter.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities {

@@ -129,7 +129,7 @@ impl Sender for Bbr {
         source: "Cardwell et al., Communications of the ACM 60(2), 2017; Linux, tcp_bbr.c",
         usage: r#"tcp.congestion_control = "bbr""#,
         file: "sender/bbr.rs",
-        text: include_str!("bbr.rs"),
+        text: crate::mechanism::source_text!("bbr.rs"),
     };
 
     const IS_PACED: bool = true;

@@ -215,7 +215,7 @@ impl Sender for Bbr3 {
         source: "draft-ietf-ccwg-bbr",
         usage: r#"tcp.congestion_control = "bbr3""#,
         file: "sender/bbr3.rs",
-        text: include_str!("bbr3.rs"),
+        text: crate::mechanism::source_text!("bbr3.rs"),
     };
 
     const IS_PACED: bool = true;

@@ -77,7 +77,7 @@ impl Sender for Bic {
         source: "Xu, Harfoush and Rhee, INFOCOM 2004; Linux, tcp_bic.c",
         usage: r#"tcp.congestion_control = "bic""#,
         file: "sender/bic.rs",
-        text: include_str!("bic.rs"),
+        text: crate::mechanism::source_text!("bic.rs"),
     };
 }
 

@@ -68,7 +68,7 @@ impl Sender for Compound {
         source: "Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp-02",
         usage: r#"tcp.congestion_control = "compound""#,
         file: "sender/compound.rs",
-        text: include_str!("compound.rs"),
+        text: crate::mechanism::source_text!("compound.rs"),
     };
 }
 

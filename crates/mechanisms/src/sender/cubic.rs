@@ -103,7 +103,7 @@ impl Sender for Cubic {
         source: "RFC 9438",
         usage: r#"tcp.congestion_control = { kind = "cubic", growth = "rfc9438" }"#,
         file: "sender/cubic.rs",
-        text: include_str!("cubic.rs"),
+        text: crate::mechanism::source_text!("cubic.rs"),
     };
 }
 

@@ -56,7 +56,7 @@ impl Sender for Dctcp {
         source: "RFC 8257",
         usage: r#"tcp.congestion_control = "dctcp""#,
         file: "sender/dctcp.rs",
-        text: include_str!("dctcp.rs"),
+        text: crate::mechanism::source_text!("dctcp.rs"),
     };
 
     const IS_SCALABLE: bool = true;

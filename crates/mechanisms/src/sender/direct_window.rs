@@ -83,7 +83,7 @@ impl Sender for DirectWindow {
         source: "Zimmermann 2005, section 4.2.1",
         usage: r#"tcp.congestion_control = { kind = "direct-window", willingness_to_pay = 100 }"#,
         file: "sender/direct_window.rs",
-        text: include_str!("direct_window.rs"),
+        text: crate::mechanism::source_text!("direct_window.rs"),
     };
 
     const IS_SCALABLE: bool = true;

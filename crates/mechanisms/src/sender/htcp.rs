@@ -97,7 +97,7 @@ impl Sender for Htcp {
         source: "Leith and Shorten, PFLDnet 2004; Linux, tcp_htcp.c",
         usage: r#"tcp.congestion_control = "htcp""#,
         file: "sender/htcp.rs",
-        text: include_str!("htcp.rs"),
+        text: crate::mechanism::source_text!("htcp.rs"),
     };
 }
 

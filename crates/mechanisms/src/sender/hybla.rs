@@ -59,7 +59,7 @@ impl Sender for Hybla {
         source: "Caini and Firrincieli, IJSCN 22(5), 2004; Linux, tcp_hybla.c",
         usage: r#"tcp.congestion_control = "hybla""#,
         file: "sender/hybla.rs",
-        text: include_str!("hybla.rs"),
+        text: crate::mechanism::source_text!("hybla.rs"),
     };
 }
 

@@ -72,7 +72,7 @@ impl WatchSlowStart for HyStart {
         source: "RFC 9406",
         usage: r#"tcp.congestion_control = { kind = "cubic", slow_start_exit = "hystart" }"#,
         file: "sender/hystart.rs",
-        text: include_str!("hystart.rs"),
+        text: crate::mechanism::source_text!("hystart.rs"),
     };
 
     fn new(_: &HyStartParams) -> Self {

@@ -114,7 +114,7 @@ impl Sender for Ledbat {
         source: "RFC 6817",
         usage: r#"tcp.congestion_control = { kind = "ledbat", target = "25 ms" }"#,
         file: "sender/ledbat.rs",
-        text: include_str!("ledbat.rs"),
+        text: crate::mechanism::source_text!("ledbat.rs"),
     };
 
     const READS_ONE_WAY_DELAY: bool = true;

@@ -60,7 +60,7 @@ impl WatchSlowStart for LinuxHyStart {
         source: "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5",
         usage: r#"tcp.congestion_control = { kind = "cubic", slow_start_exit = "linux-hystart" }"#,
         file: "sender/linux_hystart.rs",
-        text: include_str!("linux_hystart.rs"),
+        text: crate::mechanism::source_text!("linux_hystart.rs"),
     };
 
     fn new(_: &LinuxHyStartParams) -> Self {

@@ -87,7 +87,7 @@ impl Sender for Prague {
         source: "draft-briscoe-iccrg-prague-congestion-control; RFC 9331",
         usage: r#"tcp.congestion_control = "prague""#,
         file: "sender/prague.rs",
-        text: include_str!("prague.rs"),
+        text: crate::mechanism::source_text!("prague.rs"),
     };
 
     const IS_SCALABLE: bool = true;

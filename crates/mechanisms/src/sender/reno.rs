@@ -66,7 +66,7 @@ impl Sender for Reno {
         source: "RFC 5681; RFC 3465",
         usage: r#"tcp.congestion_control = "reno""#,
         file: "sender/reno.rs",
-        text: include_str!("reno.rs"),
+        text: crate::mechanism::source_text!("reno.rs"),
     };
 }
 

@@ -82,7 +82,7 @@ impl Sender for Sbrm {
         source: "Zimmermann 2005, sections 5.1.1 and 5.4.2; defaults from table 6.6.1",
         usage: r#"tcp.congestion_control = { kind = "sbrm", willingness_to_pay = 100 }"#,
         file: "sender/sbrm.rs",
-        text: include_str!("sbrm.rs"),
+        text: crate::mechanism::source_text!("sbrm.rs"),
     };
 
     const LINUX_NAME: &'static str = "tg_sbrm";

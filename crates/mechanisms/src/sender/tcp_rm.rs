@@ -80,7 +80,7 @@ impl Sender for TcpRm {
         source: "Zimmermann 2005, section 5.6.3",
         usage: r#"tcp.congestion_control = { kind = "tcp-rm", willingness_to_pay = 20 }"#,
         file: "sender/tcp_rm.rs",
-        text: include_str!("tcp_rm.rs"),
+        text: crate::mechanism::source_text!("tcp_rm.rs"),
     };
 
     const LINUX_NAME: &'static str = "tg_tcprm";

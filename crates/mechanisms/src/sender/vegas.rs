@@ -71,7 +71,7 @@ impl Sender for Vegas {
         source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
         usage: r#"tcp.congestion_control = { kind = "vegas", alpha = 2, beta = 4 }"#,
         file: "sender/vegas.rs",
-        text: include_str!("vegas.rs"),
+        text: crate::mechanism::source_text!("vegas.rs"),
     };
 }
 

@@ -103,7 +103,7 @@ impl Sender for VegasCp {
         source: "Athuraliya and Low 2000; Zimmermann 2005, section 5.2.1",
         usage: r#"tcp.congestion_control = { kind = "vegas-cp", willingness_to_pay = 1000 }"#,
         file: "sender/vegas_cp.rs",
-        text: include_str!("vegas_cp.rs"),
+        text: crate::mechanism::source_text!("vegas_cp.rs"),
     };
 
     const LINUX_NAME: &'static str = "tg_vegascp";

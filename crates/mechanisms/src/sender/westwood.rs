@@ -54,7 +54,7 @@ impl Sender for Westwood {
         source: "Grieco and Mascolo, CCR 34(2), 2004; Linux, tcp_westwood.c",
         usage: r#"tcp.congestion_control = "westwood""#,
         file: "sender/westwood.rs",
-        text: include_str!("westwood.rs"),
+        text: crate::mechanism::source_text!("westwood.rs"),
     };
 }
 

@@ -155,7 +155,7 @@ impl Stage for ConexAuditor {
         source: "RFC 7713, section 5.5",
         usage: r#"users.NAME.egress = [{ kind = "conex-auditor" }]"#,
         file: "stage/conex_auditor.rs",
-        text: include_str!("conex_auditor.rs"),
+        text: crate::mechanism::source_text!("conex_auditor.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };

@@ -291,7 +291,7 @@ impl Stage for ConexPolicer {
         source: "Sanhaji et al. 2015, section III-F; RFC 7713, section 5.4.3",
         usage: r#"users.NAME.ingress = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
         file: "stage/conex_policer.rs",
-        text: include_str!("conex_policer.rs"),
+        text: crate::mechanism::source_text!("conex_policer.rs"),
     };
 
     const CAPABILITIES: Capabilities =

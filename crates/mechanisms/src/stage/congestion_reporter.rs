@@ -69,7 +69,7 @@ impl Stage for CongestionReporter {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"users.NAME.egress = [{ kind = "congestion-reporter" }]"#,
         file: "stage/congestion_reporter.rs",
-        text: include_str!("congestion_reporter.rs"),
+        text: crate::mechanism::source_text!("congestion_reporter.rs"),
     };
 
     const CAPABILITIES: Capabilities =

@@ -114,7 +114,7 @@ impl Stage for Enodeb {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.egress = [{ kind = "enodeb" }]"#,
         file: "stage/enodeb.rs",
-        text: include_str!("enodeb.rs"),
+        text: crate::mechanism::source_text!("enodeb.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities {

@@ -129,7 +129,7 @@ impl Stage for EnodebUplink {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.ingress = [{ kind = "enodeb-uplink" }]"#,
         file: "stage/enodeb_uplink.rs",
-        text: include_str!("enodeb_uplink.rs"),
+        text: crate::mechanism::source_text!("enodeb_uplink.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities {

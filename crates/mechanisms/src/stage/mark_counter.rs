@@ -76,7 +76,7 @@ impl Stage for MarkCounter {
         source: "RFC 6789, section 2 (congestion-volume)",
         usage: r#"users.NAME.ingress = [{ kind = "mark-counter" }]"#,
         file: "stage/mark_counter.rs",
-        text: include_str!("mark_counter.rs"),
+        text: crate::mechanism::source_text!("mark_counter.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities { takes_reports: true, ..Capabilities::NONE };

@@ -199,7 +199,7 @@ impl Stage for PdnGateway {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.ingress = [{ kind = "pdn-gateway" }]"#,
         file: "stage/pdn_gateway.rs",
-        text: include_str!("pdn_gateway.rs"),
+        text: crate::mechanism::source_text!("pdn_gateway.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities {

@@ -65,7 +65,7 @@ impl Stage for PdnGatewayUplink {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.egress = [{ kind = "pdn-gateway-uplink" }]"#,
         file: "stage/pdn_gateway_uplink.rs",
-        text: include_str!("pdn_gateway_uplink.rs"),
+        text: crate::mechanism::source_text!("pdn_gateway_uplink.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities {

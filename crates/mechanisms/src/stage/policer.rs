@@ -88,7 +88,7 @@ impl Stage for Policer {
         source: "RFC 2697, RFC 2698; Linux tc-police(8)",
         usage: r#"users.NAME.ingress = [{ kind = "policer", rate = "15 Mb/s", burst = "150 kB" }]"#,
         file: "stage/policer.rs",
-        text: include_str!("policer.rs"),
+        text: crate::mechanism::source_text!("policer.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };

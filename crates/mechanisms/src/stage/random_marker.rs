@@ -39,7 +39,7 @@ impl Stage for RandomMarker {
         source: "Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
         usage: r#"bottleneck.egress = [{ kind = "random-marker", probability = 0.01 }]"#,
         file: "stage/random_marker.rs",
-        text: include_str!("random_marker.rs"),
+        text: crate::mechanism::source_text!("random_marker.rs"),
     };
 
     const CAPABILITIES: Capabilities =

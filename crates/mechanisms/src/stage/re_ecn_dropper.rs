@@ -110,7 +110,7 @@ impl Stage for ReEcnDropper {
         source: "Zhang et al., Metering Re-ECN, 2011, section II",
         usage: r#"users.NAME.egress = [{ kind = "re-ecn-dropper" }]"#,
         file: "stage/re_ecn_dropper.rs",
-        text: include_str!("re_ecn_dropper.rs"),
+        text: crate::mechanism::source_text!("re_ecn_dropper.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };

@@ -301,7 +301,7 @@ impl Stage for ReEcnPolicer {
         source: "Zhang et al., Metering Re-ECN, 2011, section II",
         usage: r#"users.NAME.ingress = [{ kind = "re-ecn-policer", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "100 ms" }]"#,
         file: "stage/re_ecn_policer.rs",
-        text: include_str!("re_ecn_policer.rs"),
+        text: crate::mechanism::source_text!("re_ecn_policer.rs"),
     };
 
     const CAPABILITIES: Capabilities = Capabilities { has_levels: true, ..Capabilities::NONE };

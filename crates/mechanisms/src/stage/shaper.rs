@@ -141,7 +141,7 @@ impl Stage for Shaper {
         source: "Linux net/sched/sch_tbf.c, tc-tbf(8); 3GPP TS 23.401",
         usage: r#"users.NAME.ingress = [{ kind = "shaper", rate = "15 Mb/s", burst = "15 kB" }]"#,
         file: "stage/shaper.rs",
-        text: include_str!("shaper.rs"),
+        text: crate::mechanism::source_text!("shaper.rs"),
     };
 
     const CAPABILITIES: Capabilities =

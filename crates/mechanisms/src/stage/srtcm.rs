@@ -76,7 +76,7 @@ impl Stage for Srtcm {
         source: "RFC 2697",
         usage: r#"users.NAME.ingress = [{ kind = "srtcm", rate = "15 Mb/s", burst = "75 kB", excess_burst = "150 kB" }]"#,
         file: "stage/srtcm.rs",
-        text: include_str!("srtcm.rs"),
+        text: crate::mechanism::source_text!("srtcm.rs"),
     };
 
     const CAPABILITIES: Capabilities =

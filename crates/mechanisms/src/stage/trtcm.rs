@@ -86,7 +86,7 @@ impl Stage for Trtcm {
         source: "RFC 2698",
         usage: r#"users.NAME.ingress = [{ kind = "trtcm", rate = "10 Mb/s", peak_rate = "20 Mb/s" }]"#,
         file: "stage/trtcm.rs",
-        text: include_str!("trtcm.rs"),
+        text: crate::mechanism::source_text!("trtcm.rs"),
     };
 
     const CAPABILITIES: Capabilities =

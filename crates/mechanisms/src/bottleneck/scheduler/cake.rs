@@ -176,7 +176,7 @@ impl Discipline for Cake {
         source: "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake, tc-cake(8)",
         usage: r#"bottleneck.scheduler = { kind = "cake", isolation = "dual-srchost" }"#,
         file: "bottleneck/scheduler/cake.rs",
-        text: include_str!("cake.rs"),
+        text: crate::mechanism::source_text!("cake.rs"),
     };
 
     /// As in `cake_reconfigure`; Linux counts the memory of packets, which is about half as much again.

@@ -115,7 +115,7 @@ impl Discipline for DeclaredCongestion {
         source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
         usage: r#"links.NAME.scheduler = { kind = "declared-congestion" }"#,
         file: "bottleneck/scheduler/declared_congestion.rs",
-        text: include_str!("declared_congestion.rs"),
+        text: crate::mechanism::source_text!("declared_congestion.rs"),
     };
 
     fn new(params: DeclaredCongestionParams, place: &Place) -> Self {

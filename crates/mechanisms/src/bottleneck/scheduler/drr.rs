@@ -100,7 +100,7 @@ impl Discipline for Drr {
         source: "Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996",
         usage: r#"bottleneck.scheduler = { kind = "drr" }"#,
         file: "bottleneck/scheduler/drr.rs",
-        text: include_str!("drr.rs"),
+        text: crate::mechanism::source_text!("drr.rs"),
     };
 
     fn new(params: DrrParams, place: &Place) -> Self {

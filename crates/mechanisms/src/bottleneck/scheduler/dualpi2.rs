@@ -152,7 +152,7 @@ impl Discipline for DualPi2 {
         source: "RFC 9332",
         usage: r#"bottleneck = { ecn = true, scheduler = { kind = "dualpi2" } }"#,
         file: "bottleneck/scheduler/dualpi2.rs",
-        text: include_str!("dualpi2.rs"),
+        text: crate::mechanism::source_text!("dualpi2.rs"),
     };
 
     /// `limit` of Linux.

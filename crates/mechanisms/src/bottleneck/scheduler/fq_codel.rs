@@ -111,7 +111,7 @@ impl Discipline for FqCodel {
         source: "RFC 8290",
         usage: r#"bottleneck.scheduler = { kind = "fq-codel" }"#,
         file: "bottleneck/scheduler/fq_codel.rs",
-        text: include_str!("fq_codel.rs"),
+        text: crate::mechanism::source_text!("fq_codel.rs"),
     };
 
     /// `limit` of Linux.

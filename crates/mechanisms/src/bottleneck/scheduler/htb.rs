@@ -166,7 +166,7 @@ impl Discipline for Htb {
         source: "Devera, HTB Linux queuing discipline manual, 2002; Linux sch_htb, tc-htb(8)",
         usage: r#"bottleneck.scheduler = { kind = "htb", classes = [{ users = "NAME", rate = "5 Mb/s", ceil = "8 Mb/s" }] }"#,
         file: "bottleneck/scheduler/htb.rs",
-        text: include_str!("htb.rs"),
+        text: crate::mechanism::source_text!("htb.rs"),
     };
 
     fn new(params: HtbParams, place: &Place) -> Self {

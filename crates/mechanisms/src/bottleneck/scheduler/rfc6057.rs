@@ -80,7 +80,7 @@ impl Discipline for Rfc6057 {
         source: "RFC 6057",
         usage: r#"bottleneck.scheduler = { kind = "rfc6057", provisioned_rate = "2 Mb/s" }"#,
         file: "bottleneck/scheduler/rfc6057.rs",
-        text: include_str!("rfc6057.rs"),
+        text: crate::mechanism::source_text!("rfc6057.rs"),
     };
 
     /// Starts the first period with all customers at priority best effort.
