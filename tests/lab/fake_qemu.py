@@ -40,7 +40,7 @@ def main():
     (words,) = re.findall(r"^\S+ run .*", member(archive, "task/run"), re.MULTILINE)
     scenario = member(archive, "task/input")
     # The simulator has no CAKE of Linux, but what is like it.
-    by_host = '{ kind = "cake", isolation = "dual-srchost" }'
+    by_host = '{ kind = "cake", isolation = "dual-srchost", rtt = "300 ms" }'
     fair = '"fifo"' if "unfair" in how else by_host
     scenario = re.sub(r"(?m)^kernel_qdisc = .*$", "", scenario)
     if scenario != member(archive, "task/input"):
