@@ -268,7 +268,7 @@ class Box:
     def duel(
         self, seconds: int, *, family: str = "ipv4", download: bool = False, flows: int = 10
     ) -> AbstractContextManager[Contest]:
-        """So many CUBIC flows of the heavy customer against one of the light one."""
+        """A number of CUBIC flows of the heavy customer against one of the light one."""
         streams = {
             name: Stream(self.address(name, family), flows if name == "heavy" else 1)
             for name in CUSTOMERS

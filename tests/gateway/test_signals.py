@@ -1,4 +1,4 @@
-"""Signals for a bottleneck beyond the box: probes, and a rate that is told."""
+"""Signals for a bottleneck beyond the box: probes, and a configured rate."""
 
 import time
 

@@ -8,7 +8,7 @@ import { bars, fillTable, sentence } from "./results";
 import type { Series } from "./run";
 import type { Summary } from "./summary";
 
-type Told = {
+type ReportVariant = {
   label: string;
   groups: string[];
   links: string[];
@@ -31,12 +31,12 @@ type Report = {
   about: string;
   interval: string;
   warnings: string[];
-  variants: Told[];
+  variants: ReportVariant[];
   tables: Grid[];
   settings: Grid | null;
 };
 
-function summary({ label, groups, links, elastic, values }: Told): Summary {
+function summary({ label, groups, links, elastic, values }: ReportVariant): Summary {
   const found: Summary["values"] = new Map();
   for (const [metric, name, mean, ci95, runs] of values) {
     const byName = found.get(metric) ?? new Map();
@@ -69,7 +69,7 @@ function begin(report: Report): void {
   byId("save-svg").addEventListener("click", () => save(`${stem}.svg`, svg(summaries)));
 }
 
-function overTime(variants: Told[]): void {
+function overTime(variants: ReportVariant[]): void {
   const shown: Shown[] = variants.flatMap(({ label, series }) => (series ? [{ label, series }] : []));
   byId("series").hidden = !shown.length;
   if (!shown.length) return;
@@ -88,7 +88,7 @@ function overTime(variants: Told[]): void {
 }
 
 /** The scenario of a variant, how to repeat it, and where to change it. */
-function repeat({ label, scenario, file, command, change }: Told, several: boolean): HTMLElement {
+function repeat({ label, scenario, file, command, change }: ReportVariant, several: boolean): HTMLElement {
   const keep = el("button", { type: "button", onclick: () => save(file, new Blob([scenario], { type: "application/toml" })) }, `Save ${file}`);
   const links = change ? [" ", el("a", { href: change }, several ? `Change ${label} in the browser` : "Change it in the browser")] : [];
   const text = el("details", {}, el("summary", {}, `The scenario${several ? ` of ${label}` : ""}, with every default filled in`),

@@ -19,7 +19,7 @@ Commands:
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
   run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
-  reload                       take the customer file anew, as a whole or not at all
+  reload                       read the customer file again, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
   prepare                      make the folder of pins, for a service that does not run as root
@@ -68,7 +68,7 @@ pub enum Command {
     Prepare,
     /// Report.
     Status,
-    /// Take the customer file anew.
+    /// Read the customer file again.
     Reload,
     /// Remove everything.
     Off,

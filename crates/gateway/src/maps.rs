@@ -369,7 +369,7 @@ impl Maps {
         })
     }
 
-    /// Name of a slot; empty if nobody has it.
+    /// Name of a slot; empty if the slot is free.
     pub fn name(&self, slot: u32) -> String {
         let bytes = self.names.get(&slot, 0).unwrap_or_default();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);

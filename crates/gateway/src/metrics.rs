@@ -21,7 +21,7 @@ type Seconds = Family<Labels, Counter<f64, AtomicU64>>;
 /// What of the customers is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// So many customers, those that get most.
+    /// Number of customers to list, those with the highest rates first.
     pub customers: usize,
     /// By their rank instead of their names.
     pub is_anonymous: bool,

@@ -115,7 +115,7 @@ pub fn attach(object: &mut Ebpf, pins: &Pins, device: &str, by: Attachment) -> R
             Attachment::Clsact => attach_filter(program, device, place),
         };
         attached.map_err(|error| Error::of(&format!("{name} at {device}"), error.as_ref()))?;
-        // For what it costs; a kernel that does not pin it tells nothing of that.
+        // For what it costs; a kernel that does not pin it does not report that.
         let path = program_pin(pins, name);
         let _ = fs::remove_file(&path);
         let _ = program.pin(&path);

@@ -158,7 +158,7 @@ pub struct Import {
     pub change: Change,
     /// Slots of new customers.
     new: Vec<(u32, [u8; NAME_BYTES])>,
-    /// Slots of those that go and that nobody takes over.
+    /// Slots of removed customers that no other customer takes over.
     gone: Vec<u32>,
     /// Addresses that are new, or whose terms are.
     addresses: Vec<([u8; 16], Terms)>,

@@ -154,7 +154,7 @@ pub struct Reloaded {
     pub is_done: bool,
 }
 
-/// Takes the customer file anew, while packets go on.
+/// Reads the customer file again while packets are forwarded.
 ///
 /// # Errors
 /// All errors of the file; if it changes too much without `yes`; if no gateway is here.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::parameters::Parameter;
 
-/// Text of a source file, whose header is a mechanism's page. Empty in WebAssembly, where nobody reads it and every
+/// Text of a source file, whose header is a mechanism's page. Empty in WebAssembly, which does not use it and whose every
 /// byte is downloaded.
 macro_rules! source_text {
     ($file:literal) => {

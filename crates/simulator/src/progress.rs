@@ -45,7 +45,7 @@ impl<'a> Progress<'a> {
         self.next
     }
 
-    /// The run has come to where the next report is due, after so many hops of packets.
+    /// The run has come to where the next report is due, after that number of hops of packets.
     pub fn report(&mut self, hops: u64) {
         let simulated_s = self.next.since(Time::ZERO).as_secs();
         let share = (simulated_s / self.all.as_secs()).min(1.0);

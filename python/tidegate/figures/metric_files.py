@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ResultError, UsageError
 from tidegate.figures.look import file_name, write
 from tidegate.figures.output import drawing, figure_of
-from tidegate.figures.quantity import metric_named
+from tidegate.figures.quantity import metric_named, names_to_show
 from tidegate.results.result import Result
 from tidegate.runs.sweeps import Sweep
 
@@ -155,12 +155,7 @@ def _names(sweep: Sweep, metric: str, of: Sequence[str]) -> list[str]:
     every = dict.fromkeys(
         name for _, rows in measured(sweep, metric) for name, row in rows.items() if row.runs
     )
-    if not every:
-        raise UsageError(f"no point has {metric}")
-    for one in of:
-        if one not in every:
-            raise UsageError(f"nothing named {one!r} has {metric}; there are: {', '.join(every)}")
-    return [name for name in every if not of or name in of]
+    return names_to_show(every, of, metric)
 
 
 def _keys(by: str | Sequence[str] | None) -> list[str]:

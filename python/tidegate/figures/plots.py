@@ -1,6 +1,6 @@
 """One metric of results in one figure: by group or variant, as a distribution, or over time.
 
-Each function returns matplotlib's axes, so that whoever draws for a paper can go on with them.
+Each function returns matplotlib's axes, so that you can add to a figure for a paper.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.errors import UsageError
 from tidegate.figures.look import INK, averaged, look, new_figure, plain_log_ticks, subtitle
-from tidegate.figures.quantity import Shown, kind_of, metric_named, shown
+from tidegate.figures.quantity import Shown, kind_of, metric_named, names_to_show, shown
 from tidegate.results.show import variant_labels
 from tidegate.results.statistics import band95
 from tidegate.results.summary import rows
@@ -42,7 +41,7 @@ OVER_TIME = {
     "throughput_bps": ("group_series", "group"), "backlog_packets": ("link_series", "link"),
     "price": ("link_series", "link"),
 }  # fmt: skip
-"""Tables of series, and what tells their rows apart."""
+"""Tables of series, and the keys that identify their rows."""
 
 
 def bar(
@@ -74,7 +73,7 @@ def bar(
         for row in rows(result.averaged.tables):
             if row.metric == metric and row.kind == kind_of(metric) and row.runs:
                 found[label, row.name] = row
-    names = _chosen(list(dict.fromkeys(name for _, name in found)), of, metric)
+    names = names_to_show(list(dict.fromkeys(name for _, name in found)), of, metric)
     found = {key: row for key, row in found.items() if key[1] in names}
     by_group = by == "group"
     places, colours = (names, variants) if by_group else (variants, names)
@@ -156,7 +155,7 @@ def cdf(
                 curves[label, group] = (
                     np.concatenate([ended[:1], ended]), np.arange(ended.size + 1) / values.size
                 )  # fmt: skip
-    names = _chosen(list(dict.fromkeys(group for _, group in curves)), of, metric)
+    names = names_to_show(list(dict.fromkeys(group for _, group in curves)), of, metric)
     curves = {key: curve for key, curve in curves.items() if key[1] in names}
     drawn = _shown_of_cdf(metric, max(float(x[-1]) for x, _ in curves.values()))
     _, axes = new_figure(height=4.2)
@@ -229,7 +228,7 @@ def series(
             values = numbers(part, metric).reshape(kept.replications, steps)
             curves[label, name] = time[:steps], values / _users(kept, metric, name)
             limits[label, name] = _buffer(result, metric, name)
-    names = _chosen(list(dict.fromkeys(name for _, name in curves)), of, metric)
+    names = names_to_show(list(dict.fromkeys(name for _, name in curves)), of, metric)
     curves = {pair: curve for pair, curve in curves.items() if pair[1] in names}
     drawn = _shown_over_time(metric, max(float(v.mean(axis=0).max()) for _, v in curves.values()))
     _, axes = new_figure(height=4.2)
@@ -283,7 +282,7 @@ def _styled(
         several = len(variants) > 1, len(names) > 1
         parts = [part for part, many in zip((variant, name), several, strict=True) if many]
         colour = look(number).colour
-        # One key tells curves apart by colour and dashes; two, by colour and dashes each.
+        # One key sets colour and dashes of a curve; of two keys, each sets one.
         dashes = look(other if all(several) else number).dashes
         style: dict[str, Any] = {"color": colour, "linestyle": dashes, "label": ", ".join(parts)}
         if limits is None:
@@ -302,15 +301,6 @@ def _styled(
 def _labels(results: Mapping[str, Result]) -> list[str]:
     """Names of variants, without the key in which they differ."""
     return variant_labels(results) if len(results) > 1 else list(results)
-
-
-def _chosen(names: list[str], of: Sequence[str], metric: str) -> list[str]:
-    if not names:
-        raise UsageError(f"no run has {metric}")
-    for one in of:
-        if one not in names:
-            raise UsageError(f"nothing named {one!r} has {metric}; there are: {', '.join(names)}")
-    return [name for name in names if not of or name in of]
 
 
 def _apart(values: NDArray[np.float64]) -> bool:

@@ -13,7 +13,7 @@ from tidegate.results.show import rate_unit
 from tidegate.results.summary import APPLICATION_METRICS, GROUP_METRICS, LINK_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 METRICS = tuple(dict.fromkeys((*GROUP_METRICS, *LINK_METRICS, *APPLICATION_METRICS)))
 """Metrics of a summary."""
@@ -109,3 +109,20 @@ def kind_of(metric: str) -> str:
     if metric in GROUP_METRICS:
         return "group"
     return "link" if metric in LINK_METRICS else "application"
+
+
+def names_to_show(names: Collection[str], of: Sequence[str], metric: str) -> list[str]:
+    """Return the groups or links among `names` that `of` asks for; all where it is empty.
+
+    Raises
+    ------
+    UsageError
+        Where there are no names, or one of `of` is not among them.
+
+    """
+    if not names:
+        raise UsageError(f"no run has {metric}")
+    for one in of:
+        if one not in names:
+            raise UsageError(f"nothing named {one!r} has {metric}; there are: {', '.join(names)}")
+    return [name for name in names if not of or name in of]

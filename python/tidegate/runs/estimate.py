@@ -83,5 +83,5 @@ def _measured(scenario: Scenario) -> float:
     took_s = time.perf_counter() - started
     links = tables["links"].filter(tables["links"]["monitored"])
     passed = float(numbers(links, "departures").sum())
-    # A run in which nothing happens tells nothing of the speed.
+    # A run without packets says nothing about the speed.
     return max(passed, 1_000.0) / max(took_s, 1e-6)
