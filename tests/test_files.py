@@ -61,7 +61,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, kind: str
 def test_what_the_kernel_makes_up_is_not_read(tmp_path: Path, kind: str) -> None:
     made(tmp_path / "film.csv", kind)
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
-    with pytest.raises(tidegate.ScenarioError, match=r"users\.a\.traffic\.frames: has no rows"):
+    with pytest.raises(tidegate.ScenarioError, match=r"traffic\.frames: film\.csv: has no rows"):
         tidegate.load_scenario(tmp_path / "scenario.toml")
     with pytest.raises(tidegate.ScenarioError, match="version: missing"):
         tidegate.load_scenario(made(tmp_path / "other.toml", kind))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tidegate.results.student import t_quantile975
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -95,9 +97,7 @@ def student_t95(count: int) -> float:
     >>> round(student_t95(20), 3)
     2.093
     """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(count - 1, 0.975)) if count > 1 else float("nan")
+    return t_quantile975(count - 1) if count > 1 else float("nan")
 
 
 def estimate(values: ArrayLike) -> Estimate:
@@ -147,15 +147,13 @@ def welch95_half(a: Estimate, b: Estimate) -> float:
 
     The degrees of freedom are Welch and Satterthwaite's. NaN where either has fewer than two runs.
     """
-    from scipy.special import stdtrit
-
     if a.runs < 2 or b.runs < 2:
         return float("nan")
     parts = np.array([(one.ci95 / student_t95(one.runs)) ** 2 for one in (a, b)])
     if parts.sum() == 0.0:
         return 0.0
     freedom = parts.sum() ** 2 / (parts**2 / [a.runs - 1, b.runs - 1]).sum()
-    return float(stdtrit(freedom, 0.975) * parts.sum() ** 0.5)
+    return t_quantile975(float(freedom)) * float(parts.sum()) ** 0.5
 
 
 def band95(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
