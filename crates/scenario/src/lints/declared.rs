@@ -1,7 +1,7 @@
 //! Lints of mechanisms that use declared congestion (ConEx, re-ECN) without, or with unsuitable, declarations.
 
 use tidegate_mechanisms::stage::{
-    ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
+    ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams, Upstream,
 };
 
 use super::{Crossing, Direction, shared_links};
@@ -61,7 +61,12 @@ pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &m
         for (number, stage) in stages.iter().enumerate() {
             let number = number.to_string();
             let path = [path.as_slice(), &[number.as_str()]].concat();
-            reader.nested(&path, |reader| at(stage, &senders, reader));
+            reader.nested(&path, |reader| {
+                at(stage, &senders, reader);
+                if let StageParams::ConexPolicer(policer) = stage {
+                    first_hop(policer, &path, reader);
+                }
+            });
         }
     }
     for sender in &senders {
@@ -153,6 +158,15 @@ fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader)
     if policer.fill_rate.is_zero() {
         let message = "the bucket is never filled: no more than its depth may ever be declared";
         reader.error_at("fill_rate", message);
+    }
+}
+
+/// Reports that a policer where users enter the network lets their own marks pay.
+fn first_hop(policer: &ConexPolicerParams, path: &[&str], reader: &mut Reader) {
+    if policer.upstream == Upstream::Credit && matches!(path, ["users", _, "ingress", _]) {
+        let message = "nobody but the users stands upstream of their ingress, so that they set CE on their packets, \
+                       declare a mark on each, and pay nothing: leave it at \"ignore\"";
+        reader.error_at("upstream", message);
     }
 }
 
@@ -266,8 +280,7 @@ fn places<'a>(
 mod tests {
     use crate::Scenario;
 
-    const POLICER: &str =
-        r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
+    const POLICER: &str = r#"{ kind = "conex-policer", fill_rate = "0 kb/s", depth = "67500 B" }"#;
 
     fn lints(conex: &str, place: &str, stage: &str) -> Vec<String> {
         lints_about(&format!("tcp.conex = {conex}"), place, stage)
@@ -307,9 +320,22 @@ mod tests {
     }
 
     #[test]
+    fn a_policer_that_lets_marks_of_users_pay_is_warned_of_where_they_enter() {
+        let policer = POLICER.replace("\"0 kb/s", "\"108 kb/s");
+        let credits = policer.replace(" }", ", upstream = \"credit\" }");
+        let conex = "\"rfc7786\"";
+        check_messages(&lints(conex, "users.a.ingress", &policer), &[]);
+        check_messages(
+            &lints(conex, "users.a.ingress", &credits),
+            &["users.a.ingress.0.upstream: nobody but the users stands upstream"],
+        );
+        check_messages(&lints(conex, "bottleneck.ingress", &credits), &[]);
+    }
+
+    #[test]
     fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_that_declare_nothing() {
         let with = |more: &str| {
-            let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
+            let policer = POLICER.replace("\"0 kb/s", "\"108 kb/s").replace(" }", more);
             lints("\"off\"", "users.a.ingress", &policer)
         };
         check_messages(&with(" }"), &["so that nothing is policed: give"]);
@@ -320,7 +346,7 @@ mod tests {
         );
         let limit = ", not_conex = \"limit\", not_conex_rate = \"1 Mb/s\" }";
         check_messages(&with(limit), &[]);
-        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
+        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 B\" }");
         let dropped = "so that all packets are dropped: give";
         check_messages(
             &lints("\"off\"", "users.a.ingress", &shut),
@@ -356,7 +382,7 @@ mod tests {
             &lints_about(&blind(0.0), "users.a.egress", auditor),
             &["a declare without giving"],
         );
-        let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
+        let full = POLICER.replace("\"0 kb/s", "\"108 kb/s");
         check_messages(&lints_about(&blind(0.1), "users.a.ingress", &full), &[]);
     }
 
