@@ -4,6 +4,7 @@
 use crate::common;
 
 use common::plan_with;
+use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
 const SECURITY: &str = include_str!("../../../studies/security/base.toml");
@@ -17,9 +18,24 @@ fn policer(more: &str) -> String {
     )
 }
 
+fn output(overrides: &[(&str, &str)]) -> RunOutput {
+    run(&plan_with(SECURITY, &[&SHORT, overrides].concat()), 1)
+}
+
+/// Returns a count of the auditor of the user who cheats.
+fn cheat_count(output: &RunOutput, count: &str) -> f64 {
+    let table = &output.stages;
+    let own =
+        |row: &usize| table.stage[*row].starts_with("cheat.0.egress") && table.count[*row] == count;
+    (0..table.value.len()).filter(own).map(|row| table.value[row] as f64).sum()
+}
+
 /// Returns the goodput of the user who cheats, Mb/s.
 fn cheat_mbps(overrides: &[(&str, &str)]) -> f64 {
-    let output = run(&plan_with(SECURITY, &[&SHORT, overrides].concat()), 1);
+    goodput_mbps(&output(overrides))
+}
+
+fn goodput_mbps(output: &RunOutput) -> f64 {
     let flows = &output.flows;
     let own = (0..flows.flow.len()).filter(|&flow| flows.user[flow] == 9);
     own.map(|flow| flows.goodput_bps[flow]).sum::<f64>() / 1e6
@@ -80,4 +96,26 @@ fn a_user_with_jumbo_packets_pays_for_all_its_bytes() {
     let bytes = with("bytes", large, &flood);
     assert!(counted > 8.0, "UDP, where packets are counted: {counted}");
     assert!(bytes < 4.57, "UDP: {bytes}, where honest UDP gets 4.57");
+}
+
+/// UDP that declares what its receiver reports keeps its rate as long as its allowance covers the marks that it meets; if
+/// it declares half of them, or late, the auditor stops it. It starts after the slow start of others, whose marks would
+/// take more than its allowance: then the policer's own drops, which it has to declare as well, stop it for ever.
+#[test]
+fn a_truthful_unresponsive_sender_keeps_its_rate_within_its_allowance() {
+    let with = |more: &str| {
+        let flood = format!(
+            "{{ kind = \"cbr\", rate = \"1 Mb/s\", ecn = true, conex = {{ kind = \"reported\", credit = \"50 kB\"{more} }} }}"
+        );
+        output(&[("users.cheat.start", "\"5 s\""), ("users.cheat.traffic", &flood)])
+    };
+    let truthful = with("");
+    let [declared, met] =
+        ["declared_mark_bytes", "met_mark_bytes"].map(|name| cheat_count(&truthful, name));
+    assert!(met > 50_000.0 && (0.95..1.05).contains(&(declared / met)), "{declared} of {met}");
+    assert!(goodput_mbps(&truthful) > 3.8, "{}", goodput_mbps(&truthful));
+    for liar in [", marks = 0.5", ", late = \"3 s\""] {
+        let got = goodput_mbps(&with(liar));
+        assert!(got < 1.0, "{liar}: {got}");
+    }
 }
