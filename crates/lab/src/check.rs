@@ -17,5 +17,6 @@ pub fn report() -> Value {
         "kernel": crate::kernel::release(),
         "congestion_controls": crate::kernel::congestion_controls(),
         "missing": host::missing(),
+        "conex": crate::declare::missing(),
     })
 }
