@@ -200,7 +200,10 @@ mod tests {
         assert_eq!(re_ecn(", cheat = { kind = \"late\", by = \"1 s\" }").len(), 1);
         let per_signal = "users.a.tcp.conex = \"per-signal\"\n";
         assert_eq!(own(per_signal), Vec::<String>::new());
-        assert_eq!(own(&format!("{per_signal}bottleneck.ecn = true\n")).len(), 1, "it marks");
+        let marks =
+            format!("version = 1\n{per_signal}bottleneck = {{ rate = \"1 Mb/s\", ecn = true }}\n");
+        let marks = Scenario::parse(&marks, &[]).expect("is valid").plan();
+        assert_eq!(rejected(&marks, IpVersion::V4, Generator::Own).len(), 1, "{marks:?}");
         assert_eq!(rejected(&plan(per_signal), IpVersion::V6, Generator::Own).len(), 1);
         let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
