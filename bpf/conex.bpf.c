@@ -4,7 +4,8 @@
  * field and the RE bit of its IPv4 packets (conex.h). The kernel's own counters of the socket say what the flow met:
  * delivered_ce, total_retrans, and dsack_dups for retransmissions that were in vain.
  *
- * Packets without payload, of other protocols, and of sockets of other hosts stay as they are.
+ * Packets without payload, of other protocols, of sockets of other hosts, and of connections without ECN stay as they
+ * are.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -17,6 +18,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define TG_AF_INET 2
 #define TG_TCP 6
 #define TG_IPV4_BYTES 20
+/* Of ecn_flags: ECN is negotiated, that of RFC 3168 or (Linux 6.18) accurate ECN. */
+#define TG_ECN_NEGOTIATED 0x11
 #define TG_RE_BIT 0x80	/* of byte 6: the highest bit of flags and fragment offset */
 
 /* Set by the loader (crates/bpf/src/declare.rs). */
@@ -25,6 +28,8 @@ const volatile struct {
 	__u32 link_header_bytes;
 	/* Receivers echo congestion until they are told (RFC 3168): one mark for each round trip with an echo. */
 	__u32 echo_per_round_trip;
+	/* Connections without ECN declare too: only where no queue marks, since nobody would hear of a mark. */
+	__u32 without_ecn;
 } set;
 
 struct tg_conex_flow {
@@ -128,6 +133,8 @@ int tg_conex_egress(struct __sk_buff *skb)
 	header_bytes += (offset >> 4) * 4;
 	payload = (__s64)skb->len - set.link_header_bytes - header_bytes;
 	if (payload <= 0)
+		return TG_PASS;
+	if (!set.without_ecn && !(tp->ecn_flags & TG_ECN_NEGOTIATED))
 		return TG_PASS;
 	flow = bpf_sk_storage_get(&tg_conex_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow)

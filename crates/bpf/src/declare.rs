@@ -34,6 +34,7 @@ struct Rule {
     idle_ns: u64,
     link_header_bytes: u32,
     echo_per_round_trip: bool,
+    without_ecn: bool,
 }
 
 impl Target {
@@ -50,6 +51,7 @@ impl Target {
             idle_ns: 0,
             link_header_bytes: 14,
             echo_per_round_trip: false,
+            without_ecn: false,
         };
         for word in words {
             let invalid = || format!("{word} is no option of a device");
@@ -63,6 +65,7 @@ impl Target {
                 ("credit", "flight") => rule.flight_per_credit = 1,
                 ("credit", "half-flight") => rule.flight_per_credit = 2,
                 ("echo", "each" | "round-trip") => rule.echo_per_round_trip = value == "round-trip",
+                ("without_ecn", "leave" | "declare") => rule.without_ecn = value == "declare",
                 ("share", share) => {
                     let share: f64 = share.parse().map_err(|_| invalid())?;
                     if !(0.0..=1.0).contains(&share) {
@@ -96,6 +99,7 @@ impl Rule {
         bytes.extend(self.idle_ns.to_ne_bytes());
         bytes.extend(self.link_header_bytes.to_ne_bytes());
         bytes.extend(u32::from(self.echo_per_round_trip).to_ne_bytes());
+        bytes.extend(u32::from(self.without_ecn).to_ne_bytes());
         bytes
     }
 }
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_device_has_options() {
-        let text = "tidegate0,netns=/proc/7/fd/3,unit=bytes,credit=half-flight,share=0.5,idle_ms=1000,losses=no,echo=round-trip,link_header=0";
+        let text = "tidegate0,netns=/proc/7/fd/3,unit=bytes,credit=half-flight,share=0.5,idle_ms=1000,losses=no,echo=round-trip,without_ecn=declare,link_header=0";
         let target = Target::parse(text).expect("is valid");
         let rule = Rule {
             in_wire_bytes: true,
@@ -205,10 +209,11 @@ mod tests {
             idle_ns: 1_000_000_000,
             link_header_bytes: 0,
             echo_per_round_trip: true,
+            without_ecn: true,
         };
         let namespace = Some("/proc/7/fd/3".to_owned());
         assert_eq!(target, Target { device: "tidegate0".to_owned(), namespace, rule });
-        assert_eq!(target.rule.bytes().len(), 32);
+        assert_eq!(target.rule.bytes().len(), 36);
         for invalid in ["", "eth0,share=2", "eth0,share", "eth0,unit=bits"] {
             assert!(Target::parse(invalid).is_err(), "{invalid}");
         }

@@ -35,7 +35,8 @@ keys of a device: netns=PATH (of its network namespace); unit=packets|bytes (a d
 each mark or loss, or for the bytes on the wire that were marked or lost); losses=yes|no; credit=off|
 flight|half-flight; idle_ms=N (pause after which credit starts over); echo=each|round-trip (marks that
 the receiver reports: each, or congestion until it is told); share=0..1 (of what was met, 1 if honest);
-link_header=BYTES (14, or 0 of a TUN device)
+link_header=BYTES (14, or 0 of a TUN device); without_ecn=leave|declare (connections without ECN stay
+as they are, or declare as well where no queue on the way marks)
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";
 

@@ -186,11 +186,14 @@ fn targets(plan: &Plan, hosts: &NetnsHosts) -> Result<Vec<String>, LabError> {
         else {
             continue;
         };
+        let without_ecn = if plan.links.iter().any(|link| link.ecn) { "leave" } else { "declare" };
         let rule = rule(tcp).map_err(|what| LabError::Setup(format!("tcp.conex: {what}")))?;
         user.cut_bursts().map_err(|error| LabError::Setup(format!("{DEVICE}: {error}")))?;
         let (process, descriptor) = (std::process::id(), user.namespace.as_fd().as_raw_fd());
         targets
-            .push(format!("{DEVICE},netns=/proc/{process}/fd/{descriptor},link_header=0,{rule}"));
+            .push(format!(
+                "{DEVICE},netns=/proc/{process}/fd/{descriptor},link_header=0,without_ecn={without_ecn},{rule}"
+            ));
     }
     Ok(targets)
 }

@@ -112,7 +112,7 @@ fn run(plan: &Plan, program: Option<&Path>, one_of: [u64; 2]) -> Option<Tally> {
 
 fn plan(conex: &str) -> Plan {
     common::plan(&format!(
-        "[users.one.tcp]\necn = true\nfeedback = \"dctcp\"\nconex = {conex}\ncongestion_control = \"reno\"\n"
+        "ecn = true\n[users.one.tcp]\necn = true\nfeedback = \"dctcp\"\nconex = {conex}\ncongestion_control = \"reno\"\n"
     ))
 }
 
@@ -152,6 +152,25 @@ fn by_re_ecn_credit_comes_first_and_a_liar_is_never_positive() {
     let liar = plan(r#"{ kind = "re-ecn", cheat = "credit-alone" }"#);
     let Some(tally) = run(&liar, Some(&program), [20, u64::MAX]) else { return };
     assert!(tally.positive == 0 && tally.credit > 0 && tally.outside == 0, "{tally:?}");
+}
+
+/// A queue would mark packets of a connection that hears of no mark: they stay as the kernel makes them. Where no queue
+/// marks, losses are declared all the same.
+#[test]
+fn a_connection_without_ecn_declares_only_where_no_queue_marks() {
+    if common::skipped() {
+        return;
+    }
+    let Some(program) = common::bpf_program() else { return };
+    let with = |ecn: bool| {
+        let users = format!("ecn = {ecn}\n[users.one.tcp]\necn = false\nconex = \"per-signal\"\n");
+        run(&common::plan(&users), Some(&program), [u64::MAX, 50])
+    };
+    let Some(tally) = with(true) else { return };
+    assert!(tally.outside == tally.data() && tally.data() > 100, "{tally:?}");
+    let Some(tally) = with(false) else { return };
+    assert!(tally.outside == 0 && tally.positive > 20, "{tally:?}");
+    assert!(tally.dropped.abs_diff(tally.positive) <= 5 + tally.dropped / 10, "{tally:?}");
 }
 
 #[test]
