@@ -7,6 +7,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 
 use crate::error::Error;
+use crate::maps::Direction;
 
 /// What `--help` says.
 pub const HELP: &str = "\
@@ -19,6 +20,7 @@ Commands:
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
   run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
+  capture                      what is seen, as a scenario for `tidegate simulate`: predict before enforcing
   reload                       read the customer file again, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
@@ -33,7 +35,10 @@ Options:
   --settings FILE    file of settings [default: /etc/tidegate/gateway.toml if it is there]
   --set KEY=VALUE    override a key of the file, e.g. --set abc.gamma=2.0; may be repeated
   --format FORMAT    text or json [default: text]
-  --every SECONDS    time between two reports, and that status looks at [default: 1]
+  --every SECONDS    time between two reports or samples, and that status looks at [default: 1]
+  --seconds N        capture looks for so long [default: 60]
+  --output FILE      capture writes here [default: standard output]
+  --direction WORD   capture looks at upload or download [default: the one with more bytes]
   --dry-run          reload says what would change, and changes nothing
   --yes              reload changes more than 20 % of the customers
   --anonymous        status has the rank of a customer instead of its name
@@ -45,6 +50,7 @@ Options:
 
 Examples:
   tidegate-gateway observe eth1 --uplink eth0
+  tidegate-gateway capture --seconds 600 --output tonight.toml
   tidegate-gateway enforce
   tidegate-gateway status --format json
   tidegate-gateway reload --dry-run
@@ -68,6 +74,8 @@ pub enum Command {
     Prepare,
     /// Report.
     Status,
+    /// Write a scenario.
+    Capture,
     /// Read the customer file again.
     Reload,
     /// Remove everything.
@@ -104,6 +112,12 @@ pub struct Arguments {
     pub format: Format,
     /// Time between two reports.
     pub every: Duration,
+    /// Length of a capture.
+    pub length: Duration,
+    /// Where it is written; `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// What it looks at; `None` for the direction with more bytes.
+    pub direction: Option<Direction>,
     /// A reload changes nothing.
     pub dry_run: bool,
     /// A reload may change much.
@@ -140,6 +154,9 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         overrides: Vec::new(),
         format: Format::Text,
         every: Duration::from_secs(1),
+        length: Duration::from_secs(60),
+        output: None,
+        direction: None,
         dry_run: false,
         yes: false,
         anonymous: false,
@@ -187,6 +204,20 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                 }
                 read.every = Duration::from_secs_f64(seconds);
             }
+            Long("seconds") => {
+                let seconds: f64 = parser.value()?.parse()?;
+                if !(1.0..=604_800.0).contains(&seconds) {
+                    return Err(format!("--seconds {seconds}: from 1 to 604800").into());
+                }
+                read.length = Duration::from_secs_f64(seconds);
+            }
+            Long("output") => read.output = Some(parser.value()?.into()),
+            Long("direction") => {
+                let word = parser.value()?.string()?;
+                let known = Direction::ALL.into_iter().find(|known| known.word() == word);
+                let unknown = || format!("--direction {word}: upload or download");
+                read.direction = Some(known.ok_or_else(unknown)?);
+            }
             Long("dry-run") => read.dry_run = true,
             Long("yes") => read.yes = true,
             Long("anonymous") => read.anonymous = true,
@@ -206,6 +237,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "observe" => Command::Observe,
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
+                    "capture" => Command::Capture,
                     "reload" => Command::Reload,
                     "run" => Command::Run,
                     "prepare" => Command::Prepare,
@@ -254,6 +286,7 @@ mod tests {
             ("enforce", Command::Enforce),
             ("off", Command::Off),
             ("status --format json", Command::Status),
+            ("capture --seconds 600 --output tonight.toml", Command::Capture),
             ("reload --dry-run", Command::Reload),
             ("init", Command::Init),
             ("check eth1", Command::Check),
@@ -273,6 +306,8 @@ mod tests {
             "observe a b",
             "observe --set gamma",
             "status --every 0",
+            "capture --seconds 0",
+            "capture --direction up",
             "--wat",
         ] {
             let error = parse(words).expect_err(words);

@@ -13,6 +13,7 @@
 //! a deadline. Whatever is missing or late means that packets pass.
 
 pub mod arguments;
+pub mod capture;
 pub mod check;
 pub mod control;
 pub mod customer;
@@ -33,8 +34,10 @@ pub mod programs;
 pub mod register;
 pub mod reload;
 pub mod report;
+pub mod scenario_text;
 pub mod settings;
 pub mod signal;
+pub mod snapshot;
 pub mod source;
 pub mod switching;
 pub mod virtual_queue;

@@ -1,11 +1,13 @@
 //! The command `tidegate-gateway`.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 use std::{fs, io, thread};
 
 use tidegate_gateway::arguments::{Arguments, Command, Format, HELP};
+use tidegate_gateway::capture::{self, Request};
 use tidegate_gateway::check;
 use tidegate_gateway::control::{self, Mode, Options, now_ns};
 use tidegate_gateway::error::Error;
@@ -20,6 +22,9 @@ use tidegate_gateway::{folder, reload, switching};
 
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
+
+/// Seconds between two lines of progress where nobody watches.
+const PROGRESS_S: u64 = 60;
 
 fn main() -> ExitCode {
     let done = Arguments::parse(std::env::args_os().skip(1)).and_then(|arguments| run(&arguments));
@@ -48,6 +53,7 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             user.map_or(Ok(0), |user| folder::give(&pins, user).map(|()| 0))
         }
         Command::Status => status(arguments, &pins),
+        Command::Capture => capture_scenario(arguments, &pins),
         Command::Check => {
             let findings = check::all(&settings(arguments)?)?;
             match arguments.format {
@@ -132,6 +138,29 @@ fn reload_customers(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
             print(&format!("{word}: {change}\n"))
         }
     }
+}
+
+fn capture_scenario(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
+    let Arguments { length, every, direction, .. } = *arguments;
+    let is_watched = io::stderr().is_terminal();
+    let mut said_s = 0;
+    let say = |passed: Duration, customers: usize| {
+        let line = format!("{} of {} s, {customers} customers", passed.as_secs(), length.as_secs());
+        if is_watched {
+            eprint!("\r{line} ");
+        } else if passed.as_secs() >= said_s + PROGRESS_S {
+            said_s = passed.as_secs();
+            eprintln!("{line}");
+        }
+    };
+    let text = capture::run(pins, Request { length, every, direction }, say);
+    if is_watched {
+        eprintln!();
+    }
+    let Some(output) = &arguments.output else { return print(&text?) };
+    capture::save(output, &text?)?;
+    let shown = output.display();
+    print(&format!("{shown}\nnext: tidegate simulate {shown}\n"))
 }
 
 /// Names of the customers' interface and of the uplink that the maps know.

@@ -121,6 +121,10 @@ pub mod signal_word {
     pub const BASE: usize = 7;
     /// Later, ceilings do not count.
     pub const ALIVE: usize = 8;
+    /// q₀ of the controller, ns.
+    pub const TARGET: usize = 9;
+    /// Which signal, as an index of [`KINDS`](crate::source::KINDS).
+    pub const KIND: usize = 10;
 }
 
 /// Packets and bytes.
@@ -374,6 +378,14 @@ impl Maps {
         let bytes = self.names.get(&slot, 0).unwrap_or_default();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// 1/R_r of the customers of the file, by slot, in 2⁻¹⁶ ns per byte.
+    pub fn references(&self) -> std::collections::HashMap<u32, u64> {
+        let single = self.addresses.iter().flatten().map(|(_, words)| words);
+        let prefixes = self.prefixes.iter().flatten().map(|(_, words)| words);
+        let terms = single.chain(prefixes).map(Terms::from_words);
+        terms.map(|terms| (terms.slot, terms.ns_per_byte_q16)).collect()
     }
 
     /// Packets of a direction by what became of them, as [`REASONS`] has it.

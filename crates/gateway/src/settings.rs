@@ -175,6 +175,18 @@ fn reflectors_are_addresses(params: &DelayParams) -> Option<ParameterError> {
     }
 }
 
+impl SignalParams {
+    /// q₀; `None` if there is no signal.
+    pub fn target(&self) -> Option<Span> {
+        match self {
+            SignalParams::None => None,
+            SignalParams::OwnQueue(params) => Some(params.target),
+            SignalParams::Delay(params) => Some(params.target),
+            SignalParams::Rate(params) => Some(params.target),
+        }
+    }
+}
+
 impl DelayParams {
     /// The reflectors.
     ///

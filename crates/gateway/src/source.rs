@@ -12,6 +12,9 @@ use crate::settings::SignalParams;
 use crate::signal::{Finding, OwnQueue, Reading, State};
 use crate::virtual_queue::VirtualQueue;
 
+/// Signals, in the order of [`signal_word::KIND`].
+pub const KINDS: [&str; 4] = ["none", "own-queue", "delay", "rate"];
+
 /// A signal.
 #[derive(Debug)]
 pub struct Source {
@@ -21,6 +24,7 @@ pub struct Source {
     pub device: u32,
     /// How it is.
     pub state: State,
+    target_ns: u64,
     kind: Kind,
 }
 
@@ -42,6 +46,7 @@ impl Source {
         device: u32,
         base: f64,
     ) -> Result<Option<Source>, Error> {
+        let Some(target) = params.target() else { return Ok(None) };
         let mut kind = match params {
             SignalParams::None => return Ok(None),
             SignalParams::OwnQueue(params) => Kind::OwnQueue(OwnQueue::new(params)),
@@ -57,7 +62,8 @@ impl Source {
             Kind::Delay(_, delay) => delay.resume(base),
             Kind::Rate(queue) => queue.resume(base),
         }
-        Ok(Some(Source { direction, device, state: State::Ok, kind }))
+        let target_ns = target.as_nanos();
+        Ok(Some(Source { direction, device, state: State::Ok, target_ns, kind }))
     }
 
     /// Reads what there is to read, and writes the words. Returns the time.
@@ -123,6 +129,12 @@ impl Source {
         }
         words[signal_word::UPDATED] = now;
         words[signal_word::STATE] = state as u64;
+        words[signal_word::TARGET] = self.target_ns;
+        words[signal_word::KIND] = match &self.kind {
+            Kind::OwnQueue(_) => 1,
+            Kind::Delay(..) => 2,
+            Kind::Rate(_) => 3,
+        };
         self.state = state;
         now
     }
