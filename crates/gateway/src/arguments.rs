@@ -20,6 +20,7 @@ Commands:
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
   run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
+  explain --public             what is done to whose packets and what is kept, in words to publish
   capture                      what is seen, as a scenario for `tidegate simulate`: predict before enforcing
   reload                       read the customer file again, as a whole or not at all
   off                          remove everything; packets go on
@@ -36,6 +37,7 @@ Options:
   --set KEY=VALUE    override a key of the file, e.g. --set abc.gamma=2.0; may be repeated
   --format FORMAT    text or json [default: text]
   --every SECONDS    time between two reports or samples, and that status looks at [default: 1]
+  --public           explain writes the text for everybody
   --seconds N        capture looks for so long [default: 60]
   --output FILE      capture writes here [default: standard output]
   --direction WORD   capture looks at upload or download [default: the one with more bytes]
@@ -76,6 +78,8 @@ pub enum Command {
     Status,
     /// Write a scenario.
     Capture,
+    /// Write what is done to whose packets.
+    Explain,
     /// Read the customer file again.
     Reload,
     /// Remove everything.
@@ -112,6 +116,8 @@ pub struct Arguments {
     pub format: Format,
     /// Time between two reports.
     pub every: Duration,
+    /// An explanation is for everybody.
+    pub public: bool,
     /// Length of a capture.
     pub length: Duration,
     /// Where it is written; `None` is standard output.
@@ -154,6 +160,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         overrides: Vec::new(),
         format: Format::Text,
         every: Duration::from_secs(1),
+        public: false,
         length: Duration::from_secs(60),
         output: None,
         direction: None,
@@ -218,6 +225,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                 let unknown = || format!("--direction {word}: upload or download");
                 read.direction = Some(known.ok_or_else(unknown)?);
             }
+            Long("public") => read.public = true,
             Long("dry-run") => read.dry_run = true,
             Long("yes") => read.yes = true,
             Long("anonymous") => read.anonymous = true,
@@ -238,6 +246,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
                     "capture" => Command::Capture,
+                    "explain" => Command::Explain,
                     "reload" => Command::Reload,
                     "run" => Command::Run,
                     "prepare" => Command::Prepare,
@@ -259,6 +268,9 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         }
     }
     match has_command {
+        true if read.command == Command::Explain && !read.public => {
+            Err("explain what? write explain --public".into())
+        }
         true => Ok(read),
         false => Err("which command?".into()),
     }
@@ -287,6 +299,7 @@ mod tests {
             ("off", Command::Off),
             ("status --format json", Command::Status),
             ("capture --seconds 600 --output tonight.toml", Command::Capture),
+            ("explain --public", Command::Explain),
             ("reload --dry-run", Command::Reload),
             ("init", Command::Init),
             ("check eth1", Command::Check),
@@ -308,6 +321,7 @@ mod tests {
             "status --every 0",
             "capture --seconds 0",
             "capture --direction up",
+            "explain",
             "--wat",
         ] {
             let error = parse(words).expect_err(words);

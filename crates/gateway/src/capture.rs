@@ -13,11 +13,12 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use crate::control::{Mode, now_ns};
+use crate::customer::{Terms, rate_bps};
 use crate::error::Error;
 use crate::maps::{Direction, Maps, Pins, signal_word, word};
 use crate::measures::activity;
 use crate::report::signal;
-use crate::scenario_text::{self, Terms};
+use crate::scenario_text::{self, About};
 use crate::signal::State;
 use crate::snapshot::{Snapshot, Who};
 
@@ -65,16 +66,18 @@ impl Sample {
         before: &Snapshot,
         after: &Snapshot,
         direction: Direction,
-        references: &HashMap<u32, u64>,
+        terms: &BTreeMap<u32, Terms>,
     ) -> Sample {
         let seconds = after.now_ns.saturating_sub(before.now_ns).max(1) as f64 / 1e9;
         let place = direction as usize;
-        let default_bps = bps(after.settings[word::METER]);
+        let default_bps = rate_bps(after.settings[word::METER]);
         let customers = after.customers.iter().filter_map(|(who, now)| {
             let then = before.customers.get(who).copied().unwrap_or_default();
             let bytes = now.usage[place].bytes.saturating_sub(then.usage[place].bytes);
             let reference_bps = match who {
-                Who::Listed(slot) => references.get(slot).map_or(default_bps, |one| bps(*one)),
+                Who::Listed(slot) => {
+                    terms.get(slot).map_or(default_bps, |terms| rate_bps(terms.ns_per_byte_q16))
+                }
                 Who::Learned(_) => default_bps,
             };
             (bytes > 0).then(|| SampleOfCustomer {
@@ -95,12 +98,6 @@ impl Sample {
             customers,
         }
     }
-}
-
-/// Rate of 1/R_r in 2⁻¹⁶ ns per byte.
-fn bps(ns_per_byte_q16: u64) -> u64 {
-    let word = u128::from(ns_per_byte_q16.max(1));
-    (((8_000_000_000u128 << 16) + word / 2) / word) as u64
 }
 
 /// What is known of a customer.
@@ -348,11 +345,11 @@ pub fn run(
         thread::sleep(request.every.min(request.length - passed));
         // A reload may have replaced them.
         let maps = open()?;
-        let references = maps.references();
+        let terms = maps.terms();
         let after = Snapshot::take(&maps, now_ns());
         is_enforced |= after.settings[word::ENFORCE] == 1;
         for (capture, direction) in captures.iter_mut().zip(Direction::ALL) {
-            capture.add(&Sample::between(&before, &after, direction, &references));
+            capture.add(&Sample::between(&before, &after, direction, &terms));
         }
         passed = Duration::from_nanos(after.now_ns - started);
         let customers = captures.iter().map(|one| one.customers.len()).max().unwrap_or_default();
@@ -368,8 +365,8 @@ pub fn run(
     })?;
     let mode = if is_enforced { Mode::Enforce } else { Mode::Observe };
     let target_ns = before.signals[direction as usize][signal_word::TARGET];
-    let terms = Terms { direction, mode, settings: before.settings, target_ns };
-    Ok(scenario_text::write(&picture, &terms))
+    let about = About { direction, mode, settings: before.settings, target_ns };
+    Ok(scenario_text::write(&picture, &about))
 }
 
 /// Writes a file as a whole or not at all.

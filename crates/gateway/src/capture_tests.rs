@@ -3,7 +3,7 @@ use tidegate_mechanisms::fixed_point::MAX_ACTIVITY;
 use tidegate_scenario::Scenario;
 
 use super::*;
-use crate::scenario_text::{self, Terms};
+use crate::scenario_text::{self, About};
 use crate::settings::Settings;
 
 const REFERENCE_BPS: u64 = 50_000;
@@ -22,8 +22,8 @@ fn written(capture: &Capture) -> String {
     let settings = Settings::read("", &[]).expect("defaults").words();
     let picture = capture.picture().expect("somebody sends");
     let direction = Direction::Upload;
-    let terms = Terms { direction, mode: Mode::Observe, settings, target_ns: 0 };
-    scenario_text::write(&picture, &terms)
+    let about = About { direction, mode: Mode::Observe, settings, target_ns: 0 };
+    scenario_text::write(&picture, &about)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn nobody_makes_no_scenario() {
 #[test]
 fn reference_rates_are_those_of_the_programs() {
     let words = Settings::read("", &[]).expect("defaults").words();
-    assert_eq!(bps(words[word::METER]), 50_000);
+    assert_eq!(rate_bps(words[word::METER]), 50_000);
     assert_eq!(words[word::METER + 3] / MAX_ACTIVITY, 600_000_000);
 }
 

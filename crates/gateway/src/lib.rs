@@ -20,6 +20,7 @@ pub mod customer;
 pub mod customer_file;
 pub mod delay;
 pub mod error;
+pub mod explain;
 pub mod folder;
 pub mod http;
 pub mod lock;

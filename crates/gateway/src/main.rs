@@ -11,6 +11,7 @@ use tidegate_gateway::capture::{self, Request};
 use tidegate_gateway::check;
 use tidegate_gateway::control::{self, Mode, Options, now_ns};
 use tidegate_gateway::error::Error;
+use tidegate_gateway::explain::Public;
 use tidegate_gateway::lock::{LOOP, Lock};
 use tidegate_gateway::maps::{Maps, Pins, word};
 use tidegate_gateway::metrics::Shown;
@@ -54,6 +55,13 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
         }
         Command::Status => status(arguments, &pins),
         Command::Capture => capture_scenario(arguments, &pins),
+        Command::Explain => {
+            let public = Public::take(&settings(arguments)?, &pins)?;
+            match arguments.format {
+                Format::Json => print(&format!("{}\n", public.json())),
+                Format::Text => print(&public.text()),
+            }
+        }
         Command::Check => {
             let findings = check::all(&settings(arguments)?)?;
             match arguments.format {

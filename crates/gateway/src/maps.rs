@@ -9,7 +9,9 @@ use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 
-use crate::customer::{CEILING_WORDS, CUSTOMER_WORDS, Customer, NAME_BYTES, TERMS_WORDS, Terms};
+use crate::customer::{
+    CEILING_WORDS, CUSTOMER_WORDS, Customer, LEARNED, NAME_BYTES, TERMS_WORDS, Terms,
+};
 use crate::error::Error;
 use crate::prefix::Prefix;
 
@@ -380,12 +382,12 @@ impl Maps {
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
-    /// 1/R_r of the customers of the file, by slot, in 2⁻¹⁶ ns per byte.
-    pub fn references(&self) -> std::collections::HashMap<u32, u64> {
+    /// Terms of the customers of the file, by slot.
+    pub fn terms(&self) -> BTreeMap<u32, Terms> {
         let single = self.addresses.iter().flatten().map(|(_, words)| words);
         let prefixes = self.prefixes.iter().flatten().map(|(_, words)| words);
         let terms = single.chain(prefixes).map(Terms::from_words);
-        terms.map(|terms| (terms.slot, terms.ns_per_byte_q16)).collect()
+        terms.filter(|terms| terms.slot != LEARNED).map(|terms| (terms.slot, terms)).collect()
     }
 
     /// Packets of a direction by what became of them, as [`REASONS`] has it.

@@ -16,7 +16,7 @@ const LEAST_QUEUE_BYTES: f64 = 20.0 * 1500.0;
 
 /// What of the gateway's parameters a scenario has.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct About {
     /// Uploads or downloads.
     pub direction: Direction,
     /// In which mode the gateway was.
@@ -28,17 +28,17 @@ pub struct Terms {
 }
 
 /// The file.
-pub fn write(picture: &Picture, terms: &Terms) -> String {
+pub fn write(picture: &Picture, about: &About) -> String {
     let mut text = String::new();
-    write_all(&mut text, picture, terms).expect("strings take everything");
+    write_all(&mut text, picture, about).expect("strings take everything");
     text
 }
 
-fn write_all(text: &mut String, picture: &Picture, terms: &Terms) -> std::fmt::Result {
-    comment(text, picture, terms)?;
+fn write_all(text: &mut String, picture: &Picture, about: &About) -> std::fmt::Result {
+    comment(text, picture, about)?;
     let queue_bytes = picture.queue_bytes.max(LEAST_QUEUE_BYTES).round();
-    let target_ns = if terms.target_ns > 0 { terms.target_ns } else { TARGET_NS };
-    let words = &terms.settings;
+    let target_ns = if about.target_ns > 0 { about.target_ns } else { TARGET_NS };
+    let words = &about.settings;
     let gamma = digits(words[word::ABC] as f64 / 65_536.0);
     let weight = 1.0 - words[word::ABC + 1] as f64 / f64::from(1 << 20);
     let weight = (weight * 1e6).round() / 1e6;
@@ -68,7 +68,7 @@ rate = "{access}"
 bottleneck.aqm = "drop-tail"
 bottleneck.ecn = false
 bottleneck.differentiation = "none""#,
-        direction = terms.direction.word(),
+        direction = about.direction.word(),
         seconds = picture.seconds,
         rate = rate_text(picture.rate_bps),
         target = Span::from_nanos(target_ns),
@@ -82,8 +82,8 @@ bottleneck.differentiation = "none""#,
     Ok(())
 }
 
-fn comment(text: &mut String, picture: &Picture, terms: &Terms) -> std::fmt::Result {
-    let word = terms.direction.word();
+fn comment(text: &mut String, picture: &Picture, about: &About) -> std::fmt::Result {
+    let word = about.direction.word();
     let steady = picture.groups.iter().filter(|group| group.activity > 0);
     let steady: u64 = steady.map(|group| group.count).sum();
     writeln!(
@@ -91,7 +91,7 @@ fn comment(text: &mut String, picture: &Picture, terms: &Terms) -> std::fmt::Res
         "# What tidegate-gateway saw of {} customers' {word}s in {:.0} s while it was to {}.\n#",
         picture.customers,
         picture.seconds,
-        terms.mode.word()
+        about.mode.word()
     )?;
     let percent = 100.0 * picture.full_share;
     match (picture.is_heard, picture.is_full) {
@@ -124,7 +124,7 @@ fn comment(text: &mut String, picture: &Picture, terms: &Terms) -> std::fmt::Res
          #   shares without a mechanism;\n\
          # - who does not adapt: a customer that fills the link with datagrams is here one with TCP."
     )?;
-    if terms.mode == Mode::Enforce {
+    if about.mode == Mode::Enforce {
         writeln!(
             text,
             "# - the rates are those under ABC, so that flows are too few: capture while only observing."

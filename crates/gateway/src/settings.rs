@@ -176,6 +176,16 @@ fn reflectors_are_addresses(params: &DelayParams) -> Option<ParameterError> {
 }
 
 impl SignalParams {
+    /// Its name in the file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            SignalParams::None => "none",
+            SignalParams::OwnQueue(_) => "own-queue",
+            SignalParams::Delay(_) => "delay",
+            SignalParams::Rate(_) => "rate",
+        }
+    }
+
     /// q₀; `None` if there is no signal.
     pub fn target(&self) -> Option<Span> {
         match self {
