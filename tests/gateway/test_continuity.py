@@ -1,12 +1,13 @@
 """No packet is lost when the control loop dies, returns, is upgraded, reloads or goes."""
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from gateway.box import SERVER, Box, lacking
+from gateway.box import PROGRAM, SERVER, Box, lacking
 from gateway.traffic import Flood, Stream, flood
 
 LACKING = lacking()
@@ -121,6 +122,24 @@ def test_a_file_that_is_broken_or_changes_too_much_leaves_what_is_in_force(box: 
             "done": False, "before": 10, "added": 0, "removed": 0, "changed": 0,
         }  # fmt: skip
         assert process.poll() is None
+
+
+def test_a_switch_and_off_beside_reloads_are_kept(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    path = box.file("customers.csv", customers(100, f"heavy,{heavy},,\n"))
+    words = ["--set", f'customer_file="{path}"']
+    with box.control_loop("observe", *words):
+        for count, mode in ((30_000, "enforce"), (40_000, "observe"), (50_000, "enforce")):
+            path.write_text(customers(count, f"heavy,{heavy},,\n"))
+            reload = box.command("g", PROGRAM, "reload", "--yes", *words, *box.pins)
+            with subprocess.Popen(reload, stdout=subprocess.DEVNULL) as process:
+                box.gateway(mode)
+            assert process.returncode == 0
+            assert box.status(0.1)["mode"] == mode
+        with subprocess.Popen(reload, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            assert box.gateway("off").startswith("off: the programs")
+        assert box.gateway("off") == "off: there was nothing\n"
+        assert "tidegate" not in box.inside("g", "tc", "filter", "show", "dev", "c0", "ingress")
 
 
 def refused(box: Box, *words: str) -> tuple[int, str]:

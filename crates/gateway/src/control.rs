@@ -14,7 +14,7 @@ use crate::arguments::Format;
 use crate::error::Error;
 use crate::folder;
 use crate::http;
-use crate::lock::{LOOP, Lock};
+use crate::lock::{CHANGE, CHANGE_LASTS, LOOP, Lock};
 use crate::log::Log;
 use crate::maps::{
     Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
@@ -155,6 +155,9 @@ impl Control {
             return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
         }
         folder::make(pins)?;
+        let Some(change) = Lock::wait(CHANGE, pins, CHANGE_LASTS)? else {
+            return Err(Error::Failed("another change does not come to its end".to_owned()));
+        };
         let Some(lock) = Lock::take(LOOP, pins)? else {
             return Err(Error::Failed("another gateway runs here".to_owned()));
         };
@@ -212,6 +215,7 @@ impl Control {
         control.exempt_own_addresses()?;
         control.maps.set_settings(words)?;
         control.attach(&mut object)?;
+        drop(change);
         Ok(control)
     }
 

@@ -13,6 +13,7 @@ use crate::customer::{
     CEILING_WORDS, CUSTOMER_WORDS, Customer, LEARNED, NAME_BYTES, TERMS_WORDS, Terms,
 };
 use crate::error::Error;
+use crate::lock::WordsLock;
 use crate::prefix::Prefix;
 
 /// Version of the layout.
@@ -251,6 +252,7 @@ impl Pins {
 
 /// The open maps.
 pub struct Maps {
+    pins: Pins,
     settings: Array<MapData, [u64; SETTINGS_WORDS]>,
     signals: Array<MapData, [u64; SIGNAL_WORDS]>,
     links: Array<MapData, [u64; 1]>,
@@ -285,6 +287,7 @@ impl Maps {
             };
         }
         Ok(Some(Maps {
+            pins: pins.clone(),
             settings: open!(Array, "settings"),
             signals: open!(Array, "signals"),
             links: open!(Array, "links"),
@@ -317,6 +320,8 @@ impl Maps {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_word(&mut self, place: usize, value: u64) -> Result<(), Error> {
+        // The map has all words in one value, which several processes write.
+        let _lock = WordsLock::wait(&self.pins);
         let mut words = self.settings();
         words[place] = value;
         self.set_settings(words)

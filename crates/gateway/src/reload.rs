@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::control::device_name;
 use crate::customer_file::{self, Record};
 use crate::error::Error;
-use crate::lock::{IMPORT, Lock};
+use crate::lock::{CHANGE, CHANGE_LASTS, Lock};
 use crate::maps::{LAYOUT, Maps, Pins, Sizes, word};
 use crate::programs::{self, Attachment};
 use crate::register::{Change, Import, Saved, Wanted};
@@ -168,10 +168,10 @@ pub fn reload(
     let absent = || {
         Error::Failed("no gateway is here; observe and enforce read the customer file".to_owned())
     };
-    let mut maps = Maps::open(pins)?.ok_or_else(absent)?;
-    let Some(_lock) = Lock::take(IMPORT, pins)? else {
-        return Err(Error::Failed("another reload runs".to_owned()));
+    let Some(_lock) = Lock::wait(CHANGE, pins, CHANGE_LASTS)? else {
+        return Err(Error::Failed("another change does not come to its end".to_owned()));
     };
+    let mut maps = Maps::open(pins)?.ok_or_else(absent)?;
     let max_learned = settings.max_customers.0;
     // The maps of learned customers stay as they are.
     let learned = pins.entries("customers").unwrap_or(max_learned);

@@ -200,3 +200,25 @@ fn pins_of_another_size_or_version_are_named() {
     assert_eq!(pins.remove_misfits(Sizes { learned: 2_048, ..SIZES }), ["customers"]);
     assert_eq!(programs::PROGRAMS.len(), 2);
 }
+
+/// A switch, a reload and the control loop write words of the same value.
+#[test]
+fn words_that_several_write_at_once_are_all_kept() {
+    if is_skipped() {
+        return;
+    }
+    let loaded = loaded("words");
+    const ROUNDS: u64 = 20_000;
+    let writers = [word::ENFORCE, word::HAS_FILE, word::UPLINK].map(|place| {
+        let pins = loaded.pins().clone();
+        std::thread::spawn(move || {
+            let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
+            (1..=ROUNDS).all(|round| {
+                maps.set_word(place, round).expect("the map takes it");
+                maps.settings()[place] == round
+            })
+        })
+    });
+    let kept = writers.map(|writer| writer.join().expect("it ends"));
+    assert_eq!(kept, [true; 3]);
+}
