@@ -143,6 +143,20 @@ class Box:
             self.inside("c", "ip", "addr", "add", f"10.1.0.{number}/24", "dev", "c1")
         self.inside("c", "ip", "route", "add", "default", "via", "10.1.0.1")
 
+    def connect_server(self) -> None:
+        """Connect the server again, whose link was removed."""
+        _run("ip", "link", "add", "s1", "netns", f"{self.name}-s", "type", "veth",
+             "peer", "name", "u0", "netns", f"{self.name}-g")  # fmt: skip
+        for place, device, address in (("s", "s1", SERVER["ipv4"]), ("g", "u0", "10.2.0.1")):
+            self.inside(place, "ip", "link", "set", device, "up")
+            self.inside(place, "ip", "addr", "add", f"{address}/24", "dev", device)
+        self.inside("s", "ip", "route", "add", "default", "via", "10.2.0.1")
+
+    def forget_pins(self) -> None:
+        """Remove programs and maps as a reboot does."""
+        for pin in (self._folder / "bpf/tidegate").iterdir():
+            pin.unlink()
+
     def command(self, place: str, *words: str | Path) -> list[str]:
         """Words that run a command in a namespace, with the files of this one."""
         return ["nsenter", f"--net=/run/netns/{self.name}-{place}", *map(str, words)]

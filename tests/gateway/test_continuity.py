@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,33 @@ def test_kill_loses_no_packet_and_a_restart_adopts(box: Box) -> None:
         assert box.gateway("status").startswith("off")
     nothing_lost(killed)
     nothing_lost(adopted)
+
+
+def test_activity_survives_a_reboot_for_as_long_as_it_would_last(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    words = ["--set", 'meter.inertia="60 s"', "--set", 'state_interval="1 s"']
+    state = Path(box.state_folder) / "activity.json"
+    with box.control_loop("enforce", *words) as process:
+        with flood(box, heavy, SERVER["ipv4"]):
+            time.sleep(2)
+        before = box.status(0.2)["upload"]["average_activity"]
+        while not state.exists() or heavy not in state.read_text():
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        # What a service does when it ends.
+        box.gateway("save")
+        assert state.stat().st_mode & 0o077 == 0
+        box.forget_pins()
+        with box.control_loop("observe", *words):
+            again = box.status(0.2)["upload"]
+            classes = {one["up_to"]: one["customers"] for one in again["customers_by_activity"]}
+            box.gateway("off")
+        assert not state.exists()
+    assert before > 1
+    assert again["average_activity"] == pytest.approx(before, rel=0.2)
+    # Its customer is there, and as active as before.
+    assert classes[10] - classes[0] == 1
 
 
 def test_reloads_upgrades_and_off_lose_no_packet_and_keep_activity(box: Box) -> None:

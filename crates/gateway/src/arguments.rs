@@ -25,6 +25,7 @@ Commands:
   reload                       read the customer file again, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
+  save                         keep the activities in state_folder, for a service that ends with the box
   prepare                      make the folder of pins, for a service that does not run as root
   init                         print a file of settings with all defaults
 
@@ -82,6 +83,8 @@ pub enum Command {
     Explain,
     /// Read the customer file again.
     Reload,
+    /// Keep the activities on disk.
+    Save,
     /// Remove everything.
     Off,
     /// Look for what stands in the way.
@@ -250,6 +253,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "reload" => Command::Reload,
                     "run" => Command::Run,
                     "prepare" => Command::Prepare,
+                    "save" => Command::Save,
                     "off" => Command::Off,
                     "check" => Command::Check,
                     "init" => Command::Init,

@@ -4,6 +4,8 @@
 //! everything passes until a loop is there again, which adopts what is pinned.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +27,7 @@ use crate::programs::{self, Attachment};
 use crate::register::Saved;
 use crate::reload;
 use crate::report::{Report, Snapshot};
+use crate::saved_state::{self, Paths, SavedState, wall_s};
 use crate::settings::{Settings, UPDATE_INTERVAL};
 use crate::source::Source;
 
@@ -104,6 +107,7 @@ pub struct Options {
 pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
     control.serve()?;
+    control.save()?;
     control.announce();
     // Where no service manager waits, nothing happens.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -135,6 +139,7 @@ struct Control {
     housekeeping_ns: u64,
     report_ns: u64,
     snapshot: Option<Snapshot>,
+    paths: Arc<Mutex<Paths>>,
     log: Log,
     _lock: Lock,
 }
@@ -208,12 +213,14 @@ impl Control {
             housekeeping_ns: 0,
             report_ns: 0,
             snapshot: None,
+            paths: Arc::default(),
             log: Log::default(),
             _lock: lock,
             options,
         };
         control.exempt_own_addresses()?;
         control.maps.set_settings(words)?;
+        control.resume()?;
         control.attach(&mut object)?;
         drop(change);
         Ok(control)
@@ -225,6 +232,39 @@ impl Control {
             self.maps.set_word(word::OWN_CLSACT, 1)?;
         }
         Ok(())
+    }
+
+    /// Continues with what is on disk of a time before, such as before a reboot.
+    fn resume(&mut self) -> Result<(), Error> {
+        let folder = Path::new(&self.options.settings.state_folder);
+        let Some(saved) = SavedState::read(folder) else { return Ok(()) };
+        let (now, wall_s) = (now_ns(), wall_s());
+        let restored = saved.restore(&mut self.maps, now, wall_s)?;
+        if restored > 0 {
+            eprintln!("activities of {restored} customers are those of before");
+        }
+        for source in &mut self.sources {
+            source.resume_paths(|reflector| saved.path(reflector, wall_s), now);
+        }
+        Ok(())
+    }
+
+    /// Saves activities from now on.
+    fn save(&self) -> Result<(), Error> {
+        let Options { settings, pins, .. } = &self.options;
+        let folder = Path::new(&settings.state_folder).to_owned();
+        let every = Duration::from_nanos(settings.state_interval.as_nanos());
+        saved_state::keep_saving(pins.clone(), folder, every, self.paths.clone())
+    }
+
+    /// What the thread that saves needs of this one.
+    fn note_paths(&self) {
+        let wall_s = wall_s();
+        let seen = self.sources.iter().flat_map(Source::paths);
+        let seen = seen.map(|(reflector, rtt_s)| (reflector, (rtt_s, wall_s)));
+        if let Ok(mut paths) = self.paths.lock() {
+            *paths = seen.collect();
+        }
     }
 
     /// Serves metrics where the settings ask for it.
@@ -265,6 +305,7 @@ impl Control {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
             self.look_at_devices()?;
             self.exempt_own_addresses()?;
+            self.note_paths();
         }
         for place in 0..self.sources.len() {
             self.update(place)?;

@@ -250,7 +250,12 @@ impl Public {
                 "It is forgotten when the customer leaves the list, and all when the service is switched off."
             )?,
         }
-        writeln!(text, " If the device fails, packets pass as if it were not there.")
+        writeln!(
+            text,
+            " The device keeps addresses or names with activities on its disk, too, so that a restart does not lose them: {} \
+             later they are worthless and are not used. If the device fails, packets pass as if it were not there.",
+            Span::from_nanos(self.words[word::METER + 3])
+        )
     }
 }
 
@@ -283,6 +288,7 @@ mod tests {
             "an IPv4 address or an IPv6 /64",
             "or the other end.",
             "when 16384 others",
+            "24 s later they are worthless",
         ] {
             assert!(usual.contains(part), "{part}: {usual}");
         }

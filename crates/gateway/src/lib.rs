@@ -35,6 +35,7 @@ pub mod programs;
 pub mod register;
 pub mod reload;
 pub mod report;
+pub mod saved_state;
 pub mod scenario_text;
 pub mod settings;
 pub mod signal;

@@ -19,7 +19,7 @@ use tidegate_gateway::netlink::Netlink;
 use tidegate_gateway::programs::Attachment;
 use tidegate_gateway::report::{Report, Snapshot};
 use tidegate_gateway::settings::Settings;
-use tidegate_gateway::{folder, reload, switching};
+use tidegate_gateway::{folder, reload, saved_state, switching};
 
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
@@ -71,7 +71,14 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             let is_bad = findings.iter().any(|finding| finding.grade == check::Grade::Error);
             Ok(u8::from(is_bad))
         }
+        Command::Save => {
+            saved_state::save(&pins, Path::new(&settings(arguments)?.state_folder)).map(|()| 0)
+        }
         Command::Off => {
+            // A broken file of settings keeps nobody from switching it off.
+            if let Ok(settings) = settings(arguments) {
+                saved_state::remove(Path::new(&settings.state_folder));
+            }
             let text = match switching::off(&pins)? {
                 true => "off: the programs and their maps are gone; packets pass as before\n",
                 false => "off: there was nothing\n",

@@ -250,6 +250,9 @@ impl Pins {
     }
 }
 
+/// Of linux/bpf.h.
+const BPF_NOEXIST: u64 = 1;
+
 /// The open maps.
 pub struct Maps {
     pins: Pins,
@@ -347,8 +350,13 @@ impl Maps {
 
     /// A_avg of a direction.
     pub fn average_activity(&self, direction: Direction) -> f64 {
+        self.average_q36(direction) as f64 / (1u64 << 36) as f64
+    }
+
+    /// The same in 2⁻³⁶.
+    pub fn average_q36(&self, direction: Direction) -> u64 {
         let [average_q36] = self.links.get(&(direction as u32), 0).unwrap_or([0]);
-        average_q36 as f64 / (1u64 << 36) as f64
+        average_q36
     }
 
     /// Sets A_avg of a direction, in 2⁻³⁶.
@@ -369,6 +377,27 @@ impl Maps {
     /// One of them.
     pub fn customer(&self, address: [u8; 16]) -> Option<Customer> {
         self.customers.get(&address, 0).ok().map(|words| Customer::from_words(&words))
+    }
+
+    /// Whether an address may be a customer that is learned.
+    pub fn learns(&self, address: [u8; 16]) -> bool {
+        let words = self.settings();
+        if words[word::HAS_FILE] == 0 && words[word::HAS_PREFIXES] == 0 {
+            return true;
+        }
+        let found = self.prefixes.get(&Key::new(128, address), 0);
+        found.is_ok_and(|words| Terms::from_words(words).slot == LEARNED)
+    }
+
+    /// Sets t₀ of a customer that is learned and not known yet. Returns whether it was so.
+    pub fn resume_learned(&mut self, address: [u8; 16], zero_ns: [u64; 2], now_ns: u64) -> bool {
+        self.customers.insert(address, resumed(zero_ns, now_ns), BPF_NOEXIST).is_ok()
+    }
+
+    /// Sets t₀ of a customer of the file that has not been seen yet. Returns whether it was so.
+    pub fn resume_listed(&mut self, slot: u32, zero_ns: [u64; 2], now_ns: u64) -> bool {
+        let is_new = self.listed.get(&slot, 0).is_ok_and(|words| words == [0; CUSTOMER_WORDS]);
+        is_new && self.listed.set(slot, resumed(zero_ns, now_ns), 0).is_ok()
     }
 
     /// Customers of the file that have sent or received, by slot.
@@ -426,6 +455,11 @@ impl Maps {
         let wanted: Vec<_> = wanted.iter().map(|prefix| (*prefix, 1)).collect();
         replace(&mut self.exempt, &wanted)
     }
+}
+
+/// Words of a customer of whom only the activity is known.
+fn resumed([up_ns, down_ns]: [u64; 2], now_ns: u64) -> [u64; CUSTOMER_WORDS] {
+    [up_ns, down_ns, 0, 0, 0, 0, 0, now_ns]
 }
 
 /// Adds what is missing before it removes what is too much, so that none that stays is ever out.

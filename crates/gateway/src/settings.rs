@@ -24,6 +24,7 @@ const LEAST_RATE: Rate = Rate::from_bps(1_000);
 const MOST_RATE: Rate = Rate::from_bps(1_000_000_000);
 const LEAST_INERTIA: Span = Span::from_millis(1);
 const MOST_INERTIA: Span = Span::from_secs(60);
+const LEAST_STATE_INTERVAL: Span = Span::from_secs(1);
 /// Entries of the maps of prefixes.
 const MAX_PREFIXES: usize = 4_000;
 
@@ -43,8 +44,10 @@ parameters! {
         pub customer_file: Option<String>,
         /// Depth of the token bucket of a ceiling, as the time in which it fills.
         pub ceiling_burst: Span = "250 ms",
-        /// Folder in which the last good customer file is kept.
+        /// Folder in which the last good customer file and the activities are kept.
         pub state_folder: String = "/var/lib/tidegate",
+        /// Time between two copies of the activities.
+        pub state_interval: Span = "10 s",
         /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
         /// box's own addresses are among them.
         pub exempt: String = "",
@@ -244,6 +247,9 @@ fn errors(settings: &Settings) -> Vec<ParameterError> {
     }
     if settings.ceiling_burst < LEAST_INERTIA || settings.ceiling_burst > MOST_INERTIA {
         errors.push(("ceiling_burst", "is from 1 ms to 60 s".to_owned()));
+    }
+    if settings.state_interval < LEAST_STATE_INTERVAL {
+        errors.push(("state_interval", "is at least 1 s".to_owned()));
     }
     let inertia = settings.meter.inertia;
     if inertia < LEAST_INERTIA || inertia > MOST_INERTIA {

@@ -1,5 +1,7 @@
 //! A direction's signal, whichever it is: what it reads, and the words that it writes for the programs and reports.
 
+use std::net::IpAddr;
+
 use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::control::{DEADLINE_NS, now_ns};
@@ -64,6 +66,23 @@ impl Source {
         }
         let target_ns = target.as_nanos();
         Ok(Some(Source { direction, device, state: State::Ok, target_ns, kind }))
+    }
+
+    /// Least round trips of reflectors, in seconds.
+    pub fn paths(&self) -> Vec<(IpAddr, f64)> {
+        let Kind::Delay(prober, delay) = &self.kind else { return Vec::new() };
+        let paths = prober.reflectors().iter().zip(delay.paths());
+        paths.filter_map(|(reflector, path)| Some((*reflector, path?))).collect()
+    }
+
+    /// Continues with those of before, where they are known.
+    pub fn resume_paths(&mut self, known: impl Fn(IpAddr) -> Option<f64>, now_ns: u64) {
+        let Kind::Delay(prober, delay) = &mut self.kind else { return };
+        for (place, reflector) in prober.reflectors().iter().enumerate() {
+            if let Some(rtt_s) = known(*reflector) {
+                delay.resume_path(place, rtt_s, now_ns);
+            }
+        }
     }
 
     /// Reads what there is to read, and writes the words. Returns the time.
