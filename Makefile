@@ -49,7 +49,7 @@ $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@touch $@
 
-$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/*) \
+$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/* crates/gateway/page/* web/src/style.css) \
 		$(filter crates/mechanisms/% crates/scenario/%,$(ENGINE))
 	@mkdir -p .venv
 	@tools/setup.sh gateway

@@ -237,7 +237,7 @@ impl Public {
         write!(
             text,
             "Of each customer ({whose}) the memory of the device holds the activity, counts of packets and bytes, and the time of the \
-             last packet. There is no record of destinations, connections, applications or contents. "
+             last packet. There is no record of destinations, connections, applications or contents. The operator sees sums of at most ten minutes. "
         )?;
         match self.references_bps.len() {
             0 => write!(

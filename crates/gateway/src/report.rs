@@ -180,16 +180,21 @@ impl Report {
         self.crowds[direction as usize]
     }
 
-    /// Share of the rate of the queue that passed; `None` while the rate is not known.
-    pub fn used(&self, direction: Direction) -> Option<f64> {
-        let rate_bps = self.signal(direction).rate_bps;
+    /// Rate of what passed.
+    pub fn passed_bps(&self, direction: Direction) -> f64 {
         let names = REASONS.iter().map(|(name, _)| *name);
         let passed = names
             .zip(&self.verdicts[direction as usize])
             .filter(|(name, _)| !["dropped", "limited"].contains(name))
             .map(|(_, count)| count.bytes)
             .sum::<u64>();
-        (rate_bps > 0).then(|| passed as f64 * 8.0 / self.seconds / rate_bps as f64)
+        passed as f64 * 8.0 / self.seconds
+    }
+
+    /// Share of the rate of the queue that passed; `None` while the rate is not known.
+    pub fn used(&self, direction: Direction) -> Option<f64> {
+        let rate_bps = self.signal(direction).rate_bps;
+        (rate_bps > 0).then(|| self.passed_bps(direction) / rate_bps as f64)
     }
 
     /// As JSON: one object.

@@ -63,7 +63,7 @@ parameters! {
         pub upload: SignalParams = "own-queue",
         /// Where the probability for downloads comes from: own-queue is the queue of the customers' interface.
         pub download: SignalParams = "own-queue",
-        /// Address of loopback at which /metrics and /status are served, such as 127.0.0.1:9464.
+        /// Address of loopback at which the live page, /metrics and /status are served, such as 127.0.0.1:9464.
         pub listen: Option<String>,
         /// Customers that metrics and reports show, those that get most.
         pub shown_customers: Whole<0, 1000000> = "20",
