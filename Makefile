@@ -20,6 +20,8 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
+# Byte code is kept: a fresh process compiles what it imports for longer than most commands run.
+unexport PYTHONDONTWRITEBYTECODE
 # Seed of property tests: fixed, so that a change is judged by itself. SEED=$RANDOM draws other cases.
 SEED ?= 1
 
