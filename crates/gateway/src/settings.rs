@@ -2,12 +2,11 @@
 
 use std::net::IpAddr;
 
-use tidegate_mechanisms::bottleneck::abc::AbcParams;
 use tidegate_mechanisms::bottleneck::pi2::Pi2;
 use tidegate_mechanisms::fixed_point::{FixedAbc, FixedMeter, ONE_Q24};
 use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
-use tidegate_mechanisms::units::{Bytes, Rate, Share, Span, Whole};
+use tidegate_mechanisms::units::{Bytes, Factor, Memory, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use crate::control::Mode;
@@ -42,6 +41,8 @@ parameters! {
         pub customers: String = "",
         /// CSV file of customers with the columns id, addresses, reference_rate and ceiling.
         pub customer_file: Option<String>,
+        /// Folder of sessions: a file for each, which a hook of DHCP or RADIUS writes and removes.
+        pub sessions_folder: Option<String>,
         /// Depth of the token bucket of a ceiling, as the time in which it fills.
         pub ceiling_burst: Span = "250 ms",
         /// Folder in which the last good customer file and the activities are kept.
@@ -72,7 +73,7 @@ parameters! {
         /// The meter that each customer has for each direction.
         pub meter: Nested<MeterParams>,
         /// Whom the signals fall on.
-        pub abc: Nested<AbcParams>,
+        pub abc: Nested<AbcSettings>,
     }
     check errors;
 }
@@ -107,6 +108,16 @@ parameters! {
         pub inertia: Span = "600 ms",
         /// Burst allowance B: what passes at activity 0 after a pause.
         pub burst_allowance: Bytes = "0 B",
+    }
+}
+
+parameters! {
+    /// Activity-based congestion management.
+    pub struct AbcSettings {
+        /// Differentiation factor γ: how strongly activity matters; 0 is not at all.
+        pub gamma: Factor = "3.0",
+        /// Weight w_A of the past in the moving average of activity.
+        pub activity_weight: Memory = "0.99",
     }
 }
 
@@ -294,7 +305,8 @@ impl Settings {
 
     /// The differentiation's numbers.
     pub fn fixed_abc(&self) -> FixedAbc {
-        FixedAbc::new(&self.abc)
+        let Nested(AbcSettings { gamma, activity_weight }) = self.abc.clone();
+        FixedAbc::new(gamma, activity_weight)
     }
 
     /// log₂ k in 2⁻²⁴, of the uploads; of the downloads if those have no signal.
