@@ -175,6 +175,22 @@ def refused(box: Box, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+def test_a_restart_with_larger_or_other_maps_keeps_what_is_known(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    path = box.file("customers.csv", customers(1_000, f"heavy,{heavy},,\n"))
+    words = ["--set", f'customer_file="{path}"', "--set", 'customers="10.2.0.0/16"']
+    with box.control_loop("enforce", *words) as process:
+        with flood(box, heavy, SERVER["ipv4"]):
+            time.sleep(1)
+        process.kill()
+        process.wait()
+        # 15 % more need larger maps, and another number of learned customers another map of them.
+        path.write_text(customers(1_150, f"heavy,{heavy},,\n"))
+        with box.control_loop("enforce", *words, "--set", "max_customers=4096"):
+            assert listed(box, *words, "--dry-run")["before"] == 1_151
+            assert box.status(0.2)["customers_known"] == 1
+
+
 def test_customers_share_by_their_reference_rates(box: Box) -> None:
     heavy, light = (box.address(name, "ipv4") for name in ("heavy", "light"))
     path = box.file("customers.csv", f"{HEADER}heavy,{heavy},50 kb/s,\nlight,{light},200 kb/s,\n")

@@ -336,7 +336,7 @@ pub fn run(
         let advice = "first, in another shell: tidegate-gateway observe eth1 --uplink eth0";
         Error::Failed(format!("no gateway is here; {advice}"))
     };
-    let open = || Maps::open(pins)?.ok_or_else(absent);
+    let open = || Maps::open_settled(pins)?.ok_or_else(absent);
     let mut captures = [Capture::default(), Capture::default()];
     let mut before = Snapshot::take(&open()?, now_ns());
     let started = before.now_ns;

@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use sd_notify::NotifyState;
 
 use crate::arguments::Format;
+use crate::customer_file::Record;
 use crate::error::Error;
 use crate::folder;
 use crate::http;
@@ -108,6 +109,8 @@ pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
     control.serve()?;
     control.save()?;
+    let Options { settings, pins, .. } = &control.options;
+    reload::follow_sessions(pins.clone(), settings.clone(), control.file.take())?;
     control.announce();
     // Where no service manager waits, nothing happens.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -133,6 +136,8 @@ struct Control {
     sources: Vec<Source>,
     exempt: Vec<Prefix>,
     sizes: Sizes,
+    /// Customers of the file, where they are known.
+    file: Option<Vec<Record>>,
     /// Of the maps that are open.
     generation: u64,
     is_attached: bool,
@@ -168,6 +173,8 @@ impl Control {
         };
         let beginning = reload::begin(settings, pins)?;
         let sizes = beginning.sizes;
+        // Before some of the maps are taken away; those of another layout say nothing.
+        let before = Maps::open(pins).ok().flatten().map(|maps| maps.settings());
         let saved = Saved::take(pins, sizes)?;
         let misfits = pins.remove_misfits(sizes);
         if !misfits.is_empty() {
@@ -176,7 +183,6 @@ impl Control {
                 misfits.join(", ")
             );
         }
-        let before = Maps::open(pins)?.map(|maps| maps.settings());
         if before.is_some_and(|words| words[word::INTERFACE] != u64::from(at.index)) {
             programs::detach(pins, None, None)?;
         }
@@ -184,7 +190,9 @@ impl Control {
         let mut maps = Maps::open(pins)?.expect("they were just loaded");
         beginning.install(settings, saved, &mut maps)?;
         let mut words = words(&options, &at, &towards, before);
-        words[word::HAS_FILE] = u64::from(maps.addresses.keys().next().is_some());
+        let is_listed =
+            maps.addresses.keys().next().is_some() || settings.sessions_folder.is_some();
+        words[word::HAS_FILE] = u64::from(is_listed);
         words[word::HAS_PREFIXES] = u64::from(maps.prefixes.keys().next().is_some());
         let mut sources = Vec::new();
         for direction in Direction::ALL {
@@ -208,6 +216,7 @@ impl Control {
             sources,
             exempt: Vec::new(),
             sizes,
+            file: beginning.file,
             generation: words[word::GENERATION],
             is_attached: true,
             housekeeping_ns: 0,
@@ -295,9 +304,9 @@ impl Control {
         }
         let generation = self.maps.settings()[word::GENERATION];
         if generation != self.generation
-            && let Some(maps) = Maps::open(&self.options.pins)?
+            && let Ok(Some(maps)) = Maps::open(&self.options.pins)
         {
-            // A reload has replaced maps by larger ones.
+            // A reload has replaced maps by larger ones; if another one does so just now, the next step has them.
             (self.maps, self.generation) = (maps, generation);
         }
         if now >= self.housekeeping_ns {

@@ -46,7 +46,8 @@ impl Public {
     /// # Errors
     /// If maps cannot be opened or the customer file has errors.
     pub fn take(settings: &Settings, pins: &Pins) -> Result<Public, Error> {
-        let running = Maps::open(pins)?.filter(|maps| maps.settings()[word::READY] == LAYOUT);
+        let running =
+            Maps::open_settled(pins)?.filter(|maps| maps.settings()[word::READY] == LAYOUT);
         let has_exempt = !settings.exempt.trim().is_empty();
         let Some(maps) = running else {
             let records = reload::records(settings)?;

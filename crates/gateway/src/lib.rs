@@ -39,6 +39,7 @@ pub mod reload;
 pub mod report;
 pub mod saved_state;
 pub mod scenario_text;
+pub mod sessions;
 pub mod settings;
 pub mod signal;
 pub mod snapshot;

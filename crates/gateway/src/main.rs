@@ -180,7 +180,7 @@ fn capture_scenario(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
 
 /// Names of the customers' interface and of the uplink that the maps know.
 fn names(pins: &Pins) -> [Option<String>; 2] {
-    let Ok(Some(maps)) = Maps::open(pins) else { return [None, None] };
+    let Ok(Some(maps)) = Maps::open_settled(pins) else { return [None, None] };
     let Ok(mut netlink) = Netlink::open() else { return [None, None] };
     let words = maps.settings();
     [word::INTERFACE, word::UPLINK].map(|place| {
@@ -190,7 +190,7 @@ fn names(pins: &Pins) -> [Option<String>; 2] {
 }
 
 fn status(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
-    let Some(maps) = Maps::open(pins)? else {
+    let Some(maps) = Maps::open_settled(pins)? else {
         return match arguments.format {
             Format::Json => print("{\"mode\":null}\n"),
             Format::Text => print("off: nothing of the gateway is here\n"),

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
@@ -250,6 +252,9 @@ impl Pins {
     }
 }
 
+/// How often, and after what time, maps that are being replaced are tried again.
+const SETTLING_TRIES: u32 = 100;
+const SETTLING_STEP: Duration = Duration::from_millis(20);
 /// Of linux/bpf.h.
 const BPF_NOEXIST: u64 = 1;
 
@@ -275,6 +280,20 @@ pub struct Maps {
 }
 
 impl Maps {
+    /// Opens what is pinned beside a reload, which may be about to replace maps by larger ones; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If they still cannot be opened after two seconds.
+    pub fn open_settled(pins: &Pins) -> Result<Option<Maps>, Error> {
+        for _ in 0..SETTLING_TRIES {
+            match Maps::open(pins) {
+                Err(Error::Failed(_)) => thread::sleep(SETTLING_STEP),
+                settled => return settled,
+            }
+        }
+        Maps::open(pins)
+    }
+
     /// Opens what is pinned; `None` if nothing is.
     ///
     /// # Errors
