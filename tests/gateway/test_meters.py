@@ -1,4 +1,4 @@
-"""One A_avg for all CPUs, or one for each that a control loop merges: does it change who gets what?"""
+"""One A_avg for all CPUs, or one for each that are merged: does it change who gets what?"""
 
 import tidegate
 
