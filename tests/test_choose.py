@@ -17,8 +17,8 @@ def test_a_light_user_causes_a_third_of_what_he_may_and_has_a_sixteenth_of_his_s
     known = Known(rate_bps=12e6, users=10, flows=2, light_flows=1, rtt_s=0.08, queue_s=0.02)
     chosen = choose(known)
     # 50 packets a second for each flow, so 5 in a round trip, of which 1.5/25 are marked.
-    assert chosen.conex_fill_pps == pytest.approx(3 * 0.06 * 50)
-    assert chosen.conex_depth_packets == pytest.approx(90)
+    assert chosen.conex_fill_bps == pytest.approx(3 * 0.06 * 50 * 12_000)
+    assert chosen.conex_depth_bytes == pytest.approx(90 * 1500)
     assert chosen.abc_reference_bps == pytest.approx(75_000)
     assert chosen.cap_bps == pytest.approx(2.4e6)
     assert chosen.share_bps == pytest.approx(1.2e6)
@@ -26,9 +26,9 @@ def test_a_light_user_causes_a_third_of_what_he_may_and_has_a_sixteenth_of_his_s
 
 def test_windows_of_a_packet_meet_a_quarter_and_buckets_are_never_tiny():
     short = Known(rate_bps=1.2e6, users=10, flows=1, light_flows=1, rtt_s=0.01, queue_s=0.02)
-    assert choose(short).conex_fill_pps == pytest.approx(3 * 0.25 * 10)
+    assert choose(short).conex_fill_bps == pytest.approx(3 * 0.25 * 10 * 12_000)
     long = Known(rate_bps=1e9, users=10, flows=1, light_flows=1, rtt_s=0.3, queue_s=0.02)
-    assert choose(long).conex_depth_packets == 45
+    assert choose(long).conex_depth_bytes == 45 * 1500
 
 
 def test_gamma_is_the_largest_that_leaves_a_margin():
@@ -103,6 +103,6 @@ def test_the_cases_of_the_study_have_what_the_rule_gives():
                 queue_s=0.02,
             )
         )
-        assert one["fill_pps"] == pytest.approx(chosen.conex_fill_pps, rel=1e-3, abs=0.006)
-        assert one["depth"] == pytest.approx(chosen.conex_depth_packets, abs=0.51)
+        assert one["fill_kbps"] == pytest.approx(chosen.conex_fill_bps / 1e3, abs=0.051)
+        assert one["depth_kb"] == pytest.approx(chosen.conex_depth_bytes / 1e3, abs=0.051)
         assert one["gamma"] == chosen.abc_gamma

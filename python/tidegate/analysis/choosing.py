@@ -68,8 +68,9 @@ class Choice:
 
     share_bps: float
     """An equal share."""
-    conex_fill_pps: float
-    conex_depth_packets: float
+    conex_fill_bps: float
+    """Congestion that a user may declare, in bits of full packets."""
+    conex_depth_bytes: float
     abc_reference_bps: float
     abc_gamma: float
     abc_inertia_s: float
@@ -83,8 +84,8 @@ def choose(known: Known) -> Choice:
 
     >>> link = Known(rate_bps=10e6, users=12, flows=1.75, light_flows=1, rtt_s=0.04, queue_s=0.02)
     >>> chosen = choose(link)
-    >>> round(chosen.conex_fill_pps, 1), round(chosen.conex_depth_packets)
-    (29.8, 298)
+    >>> round(chosen.conex_fill_bps), round(chosen.conex_depth_bytes)
+    (357143, 446429)
     >>> round(chosen.abc_reference_bps), chosen.abc_gamma
     (52083, 3.0)
 
@@ -103,8 +104,8 @@ def choose(known: Known) -> Choice:
     gamma, margin = _gamma(known)
     return Choice(
         share_bps=share,
-        conex_fill_pps=fill,
-        conex_depth_packets=max(LEAST_DEPTH_PACKETS, BUCKET_S * fill),
+        conex_fill_bps=fill * PACKET_BITS,
+        conex_depth_bytes=max(LEAST_DEPTH_PACKETS, BUCKET_S * fill) * PACKET_BITS / 8,
         abc_reference_bps=share / BELOW_SHARE,
         abc_gamma=gamma,
         abc_inertia_s=INERTIA_S,
@@ -228,8 +229,8 @@ def variants(scenario: Scenario, choice: Choice) -> dict[str, dict[str, Any]]:
     users = [f"users.{toml_key(group)}" for group in scenario.groups]
     meter = {"reference_rate": _rate(choice.abc_reference_bps), "inertia": "600 ms"}
     policer = {
-        "kind": "conex-policer", "fill_rate": f"{choice.conex_fill_pps:.3g} packets/s",
-        "depth": f"{choice.conex_depth_packets:.0f} packets",
+        "kind": "conex-policer", "fill_rate": f"{choice.conex_fill_bps / 1e3:.3g} kb/s",
+        "depth": f"{choice.conex_depth_bytes / 1e3:.3g} kB",
     }  # fmt: skip
     cap = {"kind": "shaper", "rate": _rate(choice.cap_bps), "burst": "15 kB"}
     return {

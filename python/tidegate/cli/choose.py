@@ -116,8 +116,8 @@ def _print(known: Known, choice: Choice, shape: Format) -> None:
         f"{margin})"
     )
     say(
-        f"ConEx  fill rate {choice.conex_fill_pps:.3g} packets/s, depth "
-        f"{choice.conex_depth_packets:.0f} packets   (a user with {known.light_flows:g} "
+        f"ConEx  fill rate {choice.conex_fill_bps / 1e3:.3g} kb/s, depth "
+        f"{choice.conex_depth_bytes / 1e3:.3g} kB   (a user with {known.light_flows:g} "
         f"{'flow' if known.light_flows == 1 else 'flows'} causes a third of it before anybody is "
         "policed)"
     )
