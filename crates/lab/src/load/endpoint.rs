@@ -15,6 +15,7 @@ use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use super::pricing;
 use crate::LabError;
+use crate::declare;
 use crate::host::{IpVersion, NetnsHost};
 use crate::hosts::{NetnsHosts, server_port};
 use crate::system;
@@ -83,6 +84,18 @@ impl<'a> FlowEndpoints<'a> {
     pub fn listen(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.server, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
+        if self.tcp.is_some_and(declare::needs_other_receiver) {
+            // Their receivers report each mark, whatever the sender's congestion control (RFC 8257, section 3.2).
+            let exact = |name| set_tcp_congestion(&socket, name).is_ok();
+            if !declare::EXACT_RECEIVERS.into_iter().any(exact) {
+                let names = declare::EXACT_RECEIVERS.join(" nor ");
+                let line = format!(
+                    "a receiver that reports each mark: the kernel has neither {names}; load it (modprobe tcp_dctcp), \
+                     or write feedback = \"classic\""
+                );
+                return Err(LabError::Missing(vec![line]));
+            }
+        }
         let open = || {
             if let Some(limit) = self.window_limit() {
                 // Set before listening, since connections inherit it with their window scale. A buffer of a fixed size
