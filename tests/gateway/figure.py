@@ -49,14 +49,15 @@ ip -n m route add 10.1.0.0/24 via 10.3.0.1; ip -n s route add default via 10.2.0
 for name in g m; do ip netns exec $name sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'; done
 tc -n s qdisc add dev s1 root netem delay 20ms limit 10000
 
-client() {{ ip netns exec c iperf3 -J -c 10.2.0.9 -C cubic -t {LENGTH_S} -B "$@"; }}
+client() {{ ip netns exec c iperf3 -c 10.2.0.9 -C cubic -t {LENGTH_S} -B "$@"; }}
 play() {{
-    ip netns exec s iperf3 -s -1 -p 5301 >/dev/null & first=$!
-    ip netns exec s iperf3 -s -1 -p 5302 >/dev/null & second=$!
+    # What is received counts; a sender's buffers do not.
+    ip netns exec s iperf3 -J -s -1 -p 5301 >/tmp/heavy & first=$!
+    ip netns exec s iperf3 -J -s -1 -p 5302 >/tmp/light & second=$!
     sleep 0.5
     echo "=== $1 heavy"
-    client 10.1.0.2 -p 5301 -P 10 >/tmp/heavy & heavy=$!
-    client 10.1.0.3 -p 5302 -P 1 >/tmp/light & light=$!
+    client 10.1.0.2 -p 5301 -P 10 >/dev/null & heavy=$!
+    client 10.1.0.3 -p 5302 -P 1 >/dev/null & light=$!
     sleep {FALL_S}
     eval "$2"
     wait $heavy $light $first $second
