@@ -48,13 +48,10 @@ fn a_user_who_marks_its_own_packets_pays_for_what_it_declares() {
     let honest = cheat_mbps(&[]);
     for (rate, gained) in [("2.5 Mb/s", 9.5), ("7 Mb/s", 27.0)] {
         let flood = format!(
-            "{{ kind = \"cbr\", rate = \"{rate}\", ecn = true, conex = {{ kind = \"blind\", marks = 1.0 }} }}"
+            "{{ kind = \"cbr\", rate = \"{rate}\", ecn = true, conex = {{ kind = \"blind\", marks = 1.0, ce = true }} }}"
         );
         let with = |upstream: &str| {
-            let ingress = format!(
-                "[{{ kind = \"random-marker\", probability = 1.0 }}, {}]",
-                policer(&format!(", upstream = \"{upstream}\""))
-            );
+            let ingress = format!("[{}]", policer(&format!(", upstream = \"{upstream}\"")));
             cheat_mbps(&[
                 ("users.cheat.start", "\"5 s\""),
                 ("users.cheat.traffic", &flood),

@@ -14,6 +14,8 @@ parameters! {
         pub marks: Probability = "0.0",
         /// Share of the packets that give credit (C).
         pub credit: Probability = "0.0",
+        /// Packets leave marked CE, as those of no honest sender do.
+        pub ce: bool = "false",
     }
 }
 

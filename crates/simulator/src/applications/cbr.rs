@@ -78,14 +78,15 @@ impl Application for Cbr {
     }
 }
 
-/// Returns the flag of a ConEx-capable sender, and the share of packets for each declaration.
+/// Returns the flags of every packet of a ConEx-capable sender, and the share of packets for each declaration.
 fn declared(conex: &BlindConex) -> (u32, [(f64, u32); 3]) {
     match conex {
         BlindConex::Off | BlindConex::Reported(_) => (0, [(0.0, 0); 3]),
         BlindConex::ReEcn(_) => (flags::ECT | flags::ECT_1 | flags::RE, [(0.0, 0); 3]),
-        BlindConex::Blind(Blind { losses, marks, credit }) => {
+        BlindConex::Blind(Blind { losses, marks, credit, ce }) => {
+            let ce = if *ce { flags::ECT | flags::CE } else { 0 };
             let shares = [(losses, flags::LOSS), (marks, flags::MARK), (credit, flags::CREDIT)];
-            (flags::CONEX, shares.map(|(share, flag)| (share.0, flag)))
+            (flags::CONEX | ce, shares.map(|(share, flag)| (share.0, flag)))
         }
     }
 }
