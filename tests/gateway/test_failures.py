@@ -147,6 +147,17 @@ def test_programs_of_others_stay_and_have_their_say(box: Box) -> None:
         assert "tidegate" not in shown
 
 
+def test_off_says_that_a_loop_does_not_end(box: Box) -> None:
+    with box.control_loop("enforce") as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            done = box.gateway_streams("off")
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        process.wait()
+    assert (done.returncode, "a control loop does not end" in done.stderr) == (1, True)
+
+
 def test_a_loop_that_hangs_lets_everything_pass(box: Box) -> None:
     box.shape("u0", 5)
     with box.control_loop("enforce") as process, box.duel(7):

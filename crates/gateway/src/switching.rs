@@ -80,5 +80,12 @@ pub fn off(pins: &Pins) -> Result<bool, Error> {
         waited += step;
     }
     pins.remove_all();
+    if Lock::is_taken(LOOP, pins) {
+        return Err(Error::Failed(format!(
+            "a control loop does not end: it hangs, or {} is another folder for it (`ip netns exec` gives each command a \
+             /sys of its own); end it, and everything passes 0.5 s later",
+            pins.folder().display()
+        )));
+    }
     Ok(true)
 }
