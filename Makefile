@@ -20,11 +20,13 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
+# Byte code is kept: a fresh process compiles what it imports for longer than most commands run.
+unexport PYTHONDONTWRITEBYTECODE
 # Seed of property tests: fixed, so that a change is judged by itself. SEED=$RANDOM draws other cases.
 SEED ?= 1
 
 .PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars deb readme pages page report-page web-digests docs lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars gateway-figure deb readme pages page report-page web-digests docs site lock \
 	sbom audit clean
 
 help: ## print this list
@@ -49,7 +51,7 @@ $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@touch $@
 
-$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/*) \
+$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/* crates/gateway/page/* web/src/style.css) \
 		$(filter crates/mechanisms/% crates/scenario/%,$(ENGINE))
 	@mkdir -p .venv
 	@tools/setup.sh gateway
@@ -162,6 +164,9 @@ deb: ## build target/debian/tidegate-gateway_*.deb (clang, cargo-deb); error 77 
 gateway-bars: $(TOOLS) $(GATEWAY) ## measure the gateway in network namespaces (root, minutes; ARGS=--help)
 	PYTHONPATH=tests $(BIN)/python -m gateway.bars $(ARGS)
 
+gateway-figure: $(TOOLS) $(NATIVE) $(GATEWAY) ## the gateway beside fq_codel and CAKE when the link falls, on a stock kernel (make kernels; minutes)
+	PYTHONPATH=tests $(BIN)/python -m gateway.figure
+
 readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
 
@@ -177,6 +182,11 @@ docs: $(TOOLS) $(NATIVE) ## build docs/_build/html/index.html
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet -c docs . docs/_build/html
 	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+site: page $(TOOLS) $(NATIVE) ## build target/site, ready to be hosted: documentation, results, and the page beside and within it
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet -D try_it=1 -c docs . target/site
+	@$(BIN)/python tools/dead_links.py target/site
+	@echo "target/site/index.html"
 
 SBOM := target/sbom
 

@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "try_it",
 ]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

@@ -9,6 +9,7 @@ import sys
 import pytest
 from support import ROOT
 
+import tidegate
 from tidegate._native import Scenario
 from tidegate.errors import MissingPageError, ScenarioError
 from tidegate.exploring import PAGE, explore
@@ -92,6 +93,22 @@ def test_an_error_has_line_and_column_and_leads_there(visit):
     assert visit["selected"] == 'rate = "10 M"'
 
 
+def test_what_may_stand_at_the_cursor_is_offered(visit):
+    offered = {begun: own["offers"][:1] for begun, own in visit["completion"].items()}
+    assert offered == {
+        "[bott": ["bottleneck"],
+        "[bottleneck]\naq": ["aqm"],
+        '[bottleneck]\naqm = { kind = "co': ["codel"],
+        '[bottleneck]\naqm = { kind = "pie", tar': ["target"],
+        "[users.a]\ntcp.ec": ["ecn"],
+        "# aq": [],
+    }
+    taken = [own["text"] for own in visit["completion"].values()]
+    assert taken[:2] == ["[bottleneck", "[bottleneck]\naqm = "]
+    assert taken[2].endswith('aqm = { kind = "codel"')
+    assert taken[4].endswith("tcp.ecn = ")
+
+
 def test_each_situation_of_the_gallery_has_an_answer(visit):
     assert len(visit["gallery"]) == 10
     for title, found in visit["gallery"].items():
@@ -104,7 +121,7 @@ def test_a_large_scenario_is_left_to_the_native_engine(visit):
 
 
 def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(visit):
-    assert visit["axe"] == {"light": [], "error": [], "phone": []}
+    assert visit["axe"] == {"light": [], "error": [], "completion": [], "phone": []}
     assert visit["phone_overflow"] <= 0
 
 
@@ -193,3 +210,26 @@ def test_make_page_names_what_is_missing():
     )
     assert done.returncode == 77
     assert "page: missing: node: apt-get install nodejs" in done.stderr
+
+
+def test_a_widget_tells_its_notebook_what_is_chosen_and_what_comes_out(tmp_path):
+    needs(page=True, packages=True)
+    widget = tidegate.explorer(ROOT / FILE, set={"replications": 2}, against={AGAINST: "none"})
+    state, code = tmp_path / "state.json", tmp_path / "widget.js"
+    state.write_text(json.dumps({"page": widget.page, "height_px": widget.height_px}))
+    code.write_text(widget._esm)
+    heard = json.loads(node(WEB / "visit_widget.mjs", chromium(), state, code))
+    assert heard["errors"] == []
+    assert heard["told"].keys() == {"text", "against", "digests", "rows"}
+    widget.set_state(heard["told"])
+    plain = tidegate.load_scenario(widget.text, set={AGAINST: "none"})
+    assert widget.digests == [digest(widget.text), digest(plain.to_toml())]
+    shares = [row for row in widget.rows if row["metric"] == "share" and row["name"] == "heavy"]
+    assert [row["runs"] for row in shares] == [2, 2]
+    assert 0 < shares[0]["mean"] < shares[1]["mean"] < 1
+
+
+def test_a_widget_is_refused_as_a_page_is():
+    needs(page=True)
+    with pytest.raises(ScenarioError):
+        tidegate.explorer(ROOT / FILE, set={"users.nobody.flows": 2})

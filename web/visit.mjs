@@ -98,6 +98,19 @@ said.selected = await page.evaluate(() => {
 said.axe.error = await judged(page);
 await shot(page, "error");
 
+// What may stand at the cursor is offered, and taken with the keyboard.
+said.completion = {};
+for (const begun of ["[bott", "[bottleneck]\naq", '[bottleneck]\naqm = { kind = "co', '[bottleneck]\naqm = { kind = "pie", tar', "[users.a]\ntcp.ec", "# aq"]) {
+  await page.fill("#text", begun);
+  await page.press("#text", "Control+End");
+  await page.press("#text", "Control+Space");
+  const offers = await page.$$eval("#completions:not([hidden]) code", (all) => all.map((one) => one.textContent));
+  if (offers.length) said.axe.completion ??= await judged(page);
+  if (offers.length > 3) await shot(page, "completion");
+  if (offers.length) await page.press("#text", "Enter");
+  said.completion[begun] = { offers, text: await page.inputValue("#text") };
+}
+
 // What is too large for a page is a command.
 await page.fill("#text", said.text.replace(/^rate = .*$/m, 'rate = "100 Gb/s"').replace(/^warm_up = .*$/m, 'warm_up = "100 s"'));
 await page.waitForFunction(() => document.querySelector("#sentence").textContent.includes("million"));

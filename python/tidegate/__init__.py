@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidegate.runs.sweeps import Sweep, load_sweep
     from tidegate.scenarios.mechanisms import list_mechanisms, list_traffic
     from tidegate.scenarios.reading import load_scenario
+    from tidegate.widget import explorer
 
 __all__ = [
     "Analysis",
@@ -66,6 +67,7 @@ __all__ = [
     "compare",
     "compare_results",
     "explore",
+    "explorer",
     "lab",
     "list_mechanisms",
     "list_traffic",
@@ -108,6 +110,7 @@ _LAZY = {
     "compare": "runs.simulation",
     "compare_results": "results.comparing",
     "explore": "exploring",
+    "explorer": "widget",
     "lab": "laboratory.running",
     "list_mechanisms": "scenarios.mechanisms",
     "list_traffic": "scenarios.mechanisms",

@@ -50,14 +50,26 @@ def explore(
         Where the scenario or the variant is refused.
 
     """
-    name, state = "tidegate", None
-    if scenario is not None:
-        parsed = load_scenario(scenario, set=set, add=add)
-        changed = ";".join(f" {key}={value}" for key, value in (against or {}).items()).strip()
-        text = parsed.to_toml() if set or add else page_text(scenario, parsed)
-        parse(text, list((against or {}).items()))
-        name, state = file_stem(parsed.name), {"text": text, "against": changed}
-    return write_page(Path(out) / f"{name}.html", filled(PAGE, state))
+    name, html, _ = page_of(scenario, set=set, add=add, against=against)
+    return write_page(Path(out) / f"{name}.html", html)
+
+
+def page_of(
+    scenario: Source | None,
+    *,
+    set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    add: Settings | None = None,
+    against: Mapping[str, str] | None = None,
+) -> tuple[str, str, dict[str, str] | None]:
+    """Return name and text of the page, and the state that it begins with, if it is given one."""
+    if scenario is None:
+        return "tidegate", filled(PAGE, None), None
+    parsed = load_scenario(scenario, set=set, add=add)
+    changed = ";".join(f" {key}={value}" for key, value in (against or {}).items()).strip()
+    text = parsed.to_toml() if set or add else page_text(scenario, parsed)
+    parse(text, list((against or {}).items()))
+    state = {"text": text, "against": changed}
+    return file_stem(parsed.name), filled(PAGE, state), state
 
 
 def page_text(source: Source, parsed: Scenario) -> str:

@@ -11,13 +11,21 @@ export function save(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+export type Number = { variant: string; metric: string; name: string; mean: number; ci95: number | null; runs: number };
+
+/** All numbers, a row each. */
+export function numbers(summaries: Summary[]): Number[] {
+  return [...cells(summaries)].flatMap(({ row, name, values }) =>
+    values.flatMap((one, number) => {
+      const variant = summaries[number]!.label;
+      return one ? [{ variant, metric: row.metric, name, mean: one.mean, ci95: one.ci95 ?? null, runs: one.runs }] : [];
+    }));
+}
+
 export function csv(summaries: Summary[]): Blob {
   const lines = ["variant,metric,name,mean,ci95,runs"];
-  for (const { row, name, values } of cells(summaries)) {
-    values.forEach((one, number) => {
-      const label = summaries[number]!.label;
-      if (one) lines.push([field(label), field(row.metric), field(name), one.mean, one.ci95 ?? "", one.runs].join(","));
-    });
+  for (const { variant, metric, name, mean, ci95, runs } of numbers(summaries)) {
+    lines.push([field(variant), field(metric), field(name), mean, ci95 ?? "", runs].join(","));
   }
   return new Blob([`${lines.join("\n")}\n`], { type: "text/csv" });
 }

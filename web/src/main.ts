@@ -1,9 +1,10 @@
 // The page: one state (a scenario and what it is compared with), shown as controls, as text and as results.
 
 import { Charts } from "./charts";
+import { complete, Completions, type Schema } from "./completion";
 import { Controls, placesOfLinks, type Definitions } from "./controls";
 import { byId, el } from "./dom";
-import { commands, csv, png, save, svg } from "./downloads";
+import { commands, csv, numbers, png, save, svg } from "./downloads";
 import { compiled, Engine, type Diagnostic, type Overrides, type Parsed, type Resolved, type Value } from "./engine";
 import { SITUATIONS } from "./gallery";
 import { Pool } from "./pool";
@@ -32,7 +33,7 @@ async function begin(): Promise<void> {
   const module = await compiled(byId("engine").textContent!.trim());
   const engine = new Engine(module);
   const pool = new Pool(module);
-  const { schema } = engine.ask<{ schema: { $defs: Definitions } }>({ ask: "schema" });
+  const { schema } = engine.ask<{ schema: Schema & { $defs: Definitions } }>({ ask: "schema" });
   const charts = new Charts(byId("charts"), (part) => {
     const [from, to] = part ?? [null, null];
     byId<HTMLInputElement>("zoom-from").value = from?.toFixed(1) ?? "";
@@ -148,7 +149,9 @@ async function begin(): Promise<void> {
     if (series && first.every((one) => one.series)) charts.show(shown);
     if (least === runs) {
       byId("right").classList.remove("running");
-      byId("right").dataset.digest = variants.map(({ parsed, outcomes }) => outcomes.get(parsed.seed)!.digest).join(" ");
+      const digests = variants.map(({ parsed, outcomes }) => outcomes.get(parsed.seed)!.digest);
+      byId("right").dataset.digest = digests.join(" ");
+      tellNotebook({ text: text.value, against: against.value, digests, rows: numbers(summaries) });
     }
   }
 
@@ -182,6 +185,7 @@ async function begin(): Promise<void> {
     update();
   });
   text.addEventListener("input", later);
+  complete(text, new Completions(schema), later);
   against.addEventListener("change", update);
   choice.addEventListener("change", () => {
     if (choice.value === "own") return against.focus();
@@ -205,6 +209,14 @@ async function begin(): Promise<void> {
   keep(file, charts);
   put((await fromFragment(location.hash)) ?? checked(JSON.parse(byId("given").textContent!)) ?? SITUATIONS[0]!);
   update();
+}
+
+/** Within another page, such as that of a mechanism or a notebook, its reader has chosen already. */
+document.documentElement.classList.toggle("within", window.parent !== window);
+
+/** What is chosen and what came out, for the widget of a notebook that holds this page. */
+function tellNotebook(tidegate: object): void {
+  if (window.parent !== window) window.parent.postMessage({ tidegate }, "*");
 }
 
 function usersOf({ parsed }: Variant): [string, number][] {

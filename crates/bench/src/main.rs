@@ -1,5 +1,5 @@
 //! Runs one scenario once and prints one line of JSON, so that a benchmark or a profiler sees only the simulator: no
-//! interpreter, no threads, no files written.
+//! interpreter, no threads, no files written. With `--digest` it prints the run's digest alone.
 //!
 //! The whole run is measured, from its start, regardless of the scenario's warm-up: speed is counted in packets of the
 //! whole process. `bench/run.py` takes the CPU time from the operating system; there is no clock here.
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &BenchOptions) -> Result<serde_json::Value, String> {
+fn run(options: &BenchOptions) -> Result<String, String> {
     let path = &options.scenario;
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -35,10 +35,13 @@ fn run(options: &BenchOptions) -> Result<serde_json::Value, String> {
         let lines: Vec<String> = issues.iter().map(ToString::to_string).collect();
         format!("{} is not valid\n{}", path.display(), lines.join("\n"))
     })?;
-    let plan = measured_from_the_start(scenario.plan());
     let seed = options.seed.unwrap_or_else(|| scenario.seed());
+    if options.digest {
+        return Ok(tidegate_simulator::run(&scenario.plan(), seed).digest);
+    }
+    let plan = measured_from_the_start(scenario.plan());
     let output = tidegate_simulator::run(&plan, seed);
-    Ok(report::to_json(&plan, &output))
+    Ok(report::to_json(&plan, &output).to_string())
 }
 
 /// Removes warm-up and drain from the plan. This is done after the file is resolved, since start times may be relative

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
-const USAGE: &str =
-    "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]...";
+const USAGE: &str = "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]... [--digest]";
 
 /// Options of a run.
 #[derive(Debug, Default, PartialEq)]
@@ -19,6 +18,8 @@ pub struct BenchOptions {
     pub seed: Option<u64>,
     /// Overrides of keys of the file.
     pub set: Vec<(String, String)>,
+    /// Print the digest of the file's own run, warm-up included, and nothing else.
+    pub digest: bool,
 }
 
 impl BenchOptions {
@@ -36,6 +37,7 @@ impl BenchOptions {
                 Long("time") => options.time_s = Some(args.value()?.parse()?),
                 Long("seed") => options.seed = Some(args.value()?.parse()?),
                 Long("set") => options.set.push(args.value()?.parse_with(key_and_value)?),
+                Long("digest") => options.digest = true,
                 Value(path) if scenario.is_none() => scenario = Some(PathBuf::from(path)),
                 _ => return Err(arg.unexpected()),
             }
@@ -67,7 +69,9 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let options = parse("s1.toml --time 0.001 --seed 7 --set users.heavy.flows=20").unwrap();
+        let options =
+            parse("s1.toml --time 0.001 --seed 7 --set users.heavy.flows=20 --digest").unwrap();
+        assert!(options.digest);
         assert_eq!(options.scenario, PathBuf::from("s1.toml"));
         assert_eq!((options.time_s, options.seed), (Some(0.001), Some(7)));
         let want = [("users.heavy.flows", "20"), ("duration", "\"0.001 s\"")];

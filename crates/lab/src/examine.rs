@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::scheduler::cake::AckFilter;
-use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
@@ -108,26 +107,15 @@ fn shapes_at_tunnels(plan: &Plan) -> Option<String> {
 }
 
 /// What a queue cannot see in packets of real hosts.
-fn cannot_see(plan: &Plan) -> Vec<String> {
+fn cannot_see(plan: &Plan) -> Option<String> {
     let in_kernel = |link: &LinkPlan| link.kernel_qdisc.is_some();
     let filters = |link: &LinkPlan| match &link.scheduler {
         SchedulerParams::Cake(cake) => cake.ack_filter != AckFilter::NoAckFilter,
         _ => false,
     };
     let filtered = plan.links.iter().any(|link| filters(link) && !in_kernel(link));
-    let unseen =
-        plan.links.iter().any(in_kernel) && plan.paths().any(|flow| flow.dscp != Dscp::Cs0);
-    let lines = [
-        (
-            filtered,
-            "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it",
-        ),
-        (
-            unseen,
-            "dscp: the hosts do not set it, so that the kernel's qdisc sees none; remove it, or kernel_qdisc",
-        ),
-    ];
-    lines.iter().filter(|(applies, _)| *applies).map(|(_, line)| (*line).to_owned()).collect()
+    let line = "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it";
+    filtered.then(|| line.to_owned())
 }
 
 /// Kernels name version 1 BBR, except patched ones.

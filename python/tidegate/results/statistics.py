@@ -153,7 +153,7 @@ def welch95_half(a: Estimate, b: Estimate) -> float:
     if parts.sum() == 0.0:
         return 0.0
     freedom = parts.sum() ** 2 / (parts**2 / [a.runs - 1, b.runs - 1]).sum()
-    return t_quantile975(float(freedom)) * float(parts.sum()) ** 0.5
+    return t_quantile975(float(freedom)) * math.sqrt(float(parts.sum()))
 
 
 def band95(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

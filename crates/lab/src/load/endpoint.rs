@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::Bytes;
@@ -47,6 +48,8 @@ pub struct FlowEndpoints<'a> {
     /// IP version.
     pub ip: IpVersion,
     packet_bytes: u32,
+    /// DiffServ codepoint of the user's packets. Those of the server have none, as Linux does not reflect it.
+    dscp: Dscp,
     /// Whether stages write activities into its packets.
     pub metered: bool,
     tcp: Option<&'a TcpPlan>,
@@ -65,6 +68,7 @@ impl<'a> FlowEndpoints<'a> {
             server: &hosts.server,
             ip: hosts.ip,
             packet_bytes: flow.packet_size.get() as u32,
+            dscp: flow.dscp,
             metered: flow.carries_signal(plan),
             tcp: flow.tcp.as_deref(),
             price_encoding: plan.links.iter().find_map(|link| link.price_encoding),
@@ -127,6 +131,7 @@ impl<'a> FlowEndpoints<'a> {
             self.error(&format!("packets of {} B are too small", self.packet_bytes), &error)
         })?;
         self.leave_room(&socket)?;
+        self.set_dscp(&socket)?;
         socket.set_linger(ABORT).map_err(|error| self.error("cannot set a socket up", &error))?;
         match socket.connect(&self.destination().into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
@@ -151,6 +156,7 @@ impl<'a> FlowEndpoints<'a> {
     pub fn source(&self) -> Result<(Socket, usize), LabError> {
         let socket = self.at(self.user, Type::DGRAM, Protocol::UDP)?;
         self.leave_room(&socket)?;
+        self.set_dscp(&socket)?;
         let connected = socket.connect(&self.destination().into());
         connected.map_err(|error| self.error("cannot send", &error))?;
         Ok((socket, self.udp_payload(Bytes::new(self.packet_bytes.into()))))
@@ -228,6 +234,24 @@ impl<'a> FlowEndpoints<'a> {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns the traffic class of the user's packets without their ECN field, which is the kernel's.
+    pub fn traffic_class(&self) -> u8 {
+        self.dscp.bits() << 2
+    }
+
+    fn set_dscp(&self, socket: &Socket) -> Result<(), LabError> {
+        if self.dscp == Dscp::Cs0 {
+            return Ok(());
+        }
+        let (level, name) = match self.ip {
+            IpVersion::V4 => (libc::IPPROTO_IP, libc::IP_TOS),
+            IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        };
+        let class = i32::from(self.traffic_class()).to_ne_bytes();
+        let set = system::set_option(socket, level, name, &class);
+        set.map_err(|error| self.error("cannot set the DSCP", &error))
     }
 
     /// Reserves room for the activity in every packet, since the meter cannot lengthen packets; TCP subtracts it from

@@ -129,6 +129,21 @@ words! {
     }
 }
 
+impl Isolation {
+    /// Whether packets to customers, or else from them, are shared by anything but the hosts of customers: all servers
+    /// are one host.
+    pub fn takes_servers_for_customers(self, to_customers: bool) -> bool {
+        match self {
+            Isolation::TripleIsolate => true,
+            Isolation::Srchost | Isolation::DualSrchost => to_customers,
+            Isolation::Dsthost | Isolation::DualDsthost => !to_customers,
+            Isolation::Flowblind | Isolation::Hosts | Isolation::Flows | Isolation::DualHost => {
+                false
+            }
+        }
+    }
+}
+
 fn goes_on(params: &CakeParams) -> Vec<ParameterError> {
     let mut errors = Vec::new();
     if params.quantum == Some(Bytes::ZERO) {
