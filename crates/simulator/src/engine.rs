@@ -43,10 +43,10 @@ struct Measured {
 }
 
 /// Number of flows from which on the data of packets are prefetched.
-const MANY: usize = 1 << 15;
-/// Prefetch distances in packets: for the packet's path and flow, for its connection, and for the data that the
-/// connection refers to.
-const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
+const MANY: usize = 1 << 12;
+/// Prefetch distances in packets: for the packet itself, for its path and flow, for its connection and options, and for
+/// the data that the connection refers to.
+const STEPS_AHEAD: [usize; 4] = [14, 6, 4, 2];
 
 /// A run in progress.
 pub struct Engine<'a> {
@@ -299,7 +299,11 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn prefetch(&self) {
         let Engine { network, ends, reached, timers, .. } = self;
-        let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
+        let [itself, first, second, third] =
+            STEPS_AHEAD.map(|later| network.transit.coming(later));
+        if let Some(packed) = itself {
+            prefetch(packed);
+        }
         if let Some(packed) = first {
             network.prefetch_path(packed);
             ends.prefetch_path(packed);
@@ -309,6 +313,7 @@ impl<'a> Engine<'a> {
             if ends_there {
                 prefetch(&reached[packed.flow() as usize]);
                 ends.prefetch_connection(packed, network, &timers.acks);
+                network.options.prefetch(packed);
             }
         }
         if let Some(packed) = third {
