@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SEED ?= 1
 
 .PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars deb readme pages page report-page web-digests docs site lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars gateway-figure deb readme pages page report-page web-digests docs site lock \
 	sbom audit clean
 
 help: ## print this list
@@ -51,7 +51,7 @@ $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@touch $@
 
-$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/*) \
+$(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/* crates/gateway/page/* web/src/style.css) \
 		$(filter crates/mechanisms/% crates/scenario/%,$(ENGINE))
 	@mkdir -p .venv
 	@tools/setup.sh gateway
@@ -163,6 +163,9 @@ deb: ## build target/debian/tidegate-gateway_*.deb (clang, cargo-deb); error 77 
 
 gateway-bars: $(TOOLS) $(GATEWAY) ## measure the gateway in network namespaces (root, minutes; ARGS=--help)
 	PYTHONPATH=tests $(BIN)/python -m gateway.bars $(ARGS)
+
+gateway-figure: $(TOOLS) $(NATIVE) $(GATEWAY) ## the gateway beside fq_codel and CAKE when the link falls, on a stock kernel (make kernels; minutes)
+	PYTHONPATH=tests $(BIN)/python -m gateway.figure
 
 readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py

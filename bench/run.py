@@ -47,7 +47,7 @@ class Case:
 S1 = Case("S1", "scenarios/s1-dumbbell.toml", 1000, in_ns2=True)
 # ns-2 sets S2 up in 2 s, as long as it takes for 100 s of it.
 S2 = Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True)
-POLICER = '[{kind="conex-policer", fill_rate="45 packets/s", depth="45 packets"}]'
+POLICER = '[{kind="conex-policer", fill_rate="540 kb/s", depth="67500 B"}]'
 S3 = Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True)
 # 10 Mb/s on average, which changes every 50 ms.
 RATE_TRACE = r'bottleneck.rate={trace="time_ms,rate_mbps\n0,14\n50,6\n",repeat=true}'

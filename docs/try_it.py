@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ROOT / "scenarios"
-BASES = [SCENARIOS / f"{name}.toml" for name in ("evening-peak", "rem", "cpq-aggressiveness")]
-"""What takes a mechanism that no scenario has: users, senders with prices, RED."""
+BASE = "evening-peak"
+OTHER_BASES = {"bottleneck": "rem", "differentiation": "cpq-aggressiveness"}
+"""What takes a mechanism that needs senders with prices, or RED."""
 EXPLORER = "explore.html"
 """Name of the page in the site, from its root."""
 BEST = {
@@ -36,7 +37,9 @@ BEST = {
     "activity-meter": ("evening-peak", "bottleneck.differentiation.kind=none"),
     "cake": ("dual-host", "bottleneck.scheduler.kind=fifo"),
     "conex-policer": ("conex-audit", ""),
+    "csfq": ("csfq-udp-flood", "bottleneck.aqm.kind=drop-tail"),
     "reno": ("two-rtts", ""),
+    "sbrm-queue": ("sbrm", ""),
     "srtcm": (
         "three-colours",
         'users.tcp.ingress=[{ kind = "srtcm", rate = "5 Mb/s", burst = "30 kB", yellow = "mark" }]',
@@ -46,6 +49,12 @@ BEST = {
 MOST_PACKETS = 20e6
 """Of a run; above it the page names the command instead."""
 PARAMETERS = '<section id="parameters">'
+PLACES = (
+    "bottleneck.aqm",
+    "bottleneck.scheduler",
+    "bottleneck.differentiation",
+    "tcp.congestion_control",
+)
 PLAIN = {
     "bottleneck": ({"bottleneck.differentiation": "none"}, "bottleneck.aqm.kind=drop-tail"),
     "scheduler": ({"bottleneck.differentiation": "none"}, "bottleneck.scheduler.kind=fifo"),
@@ -57,23 +66,27 @@ PLAIN = {
 def state_of(mechanism: Mechanism) -> tuple[str, str] | None:
     """A scenario's text with this mechanism, and what it is compared with; None if there is none.
 
-    The scenario of its name, else the shortest that has it, else the evening peak with it.
+    The scenario of its name, else the evening peak with it, else the shortest that has it.
     """
     name = mechanism["name"]
     own, against = BEST.get(name, (name, ""))
-    for path in [SCENARIOS / f"{own}.toml", *_scenarios_with(name)]:
-        if path.is_file() and (text := _runs_here(path)):
-            return text, against
-    category = mechanism["category"]
+    if text := _runs_here(SCENARIOS / f"{own}.toml"):
+        return text, against
+    if state := _in_base(mechanism):
+        return state
+    return next(((text, "") for path in _scenarios_with(name) if (text := _runs_here(path))), None)
+
+
+def _in_base(mechanism: Mechanism) -> tuple[str, str] | None:
+    """A base with this mechanism, where it fits, and without it."""
     place, _, value = mechanism["usage"].partition(" = ")
-    if place not in ("bottleneck.aqm", "bottleneck.scheduler", "bottleneck.differentiation",
-                     "tcp.congestion_control"):  # fmt: skip
+    if place not in PLACES:
         return None
-    beside, plain = PLAIN.get(category, ({}, "tcp.congestion_control=cubic"))
+    beside, plain = PLAIN.get(mechanism["category"], ({}, "tcp.congestion_control=reno"))
     settings = {place: tomllib.loads(f"value = {value}")["value"]} | beside
-    for base in BASES:
+    for base in (BASE, OTHER_BASES.get(mechanism["category"], BASE)):
         try:
-            scenario = tidegate.load_scenario(base, set=settings)
+            scenario = tidegate.load_scenario(SCENARIOS / f"{base}.toml", set=settings)
         except TidegateError:
             continue
         if not scenario.warnings():
@@ -91,7 +104,9 @@ def _is_another(scenario: Scenario, against: str) -> bool:
 
 
 def _runs_here(path: Path) -> str | None:
-    """The text of a scenario, if a page can run it."""
+    """The text of a scenario, if there is one and a page can run it."""
+    if not path.is_file():
+        return None
     scenario = tidegate.load_scenario(path)
     busy = sum(link["rate_bps"] for link in scenario.plan()["links"] if link["monitored"])
     packets = busy * (scenario.warm_up_s + scenario.duration_s) / (8 * 1500)

@@ -13,7 +13,7 @@ PARTS = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 
 STAGES = """
 egress = [
   { kind = "mark-counter" },
-  { kind = "conex-policer", fill_rate = "9 packets/s", depth = "9 packets" },
+  { kind = "conex-policer", fill_rate = "108 kb/s", depth = "13500 B" },
 ]
 """
 COUNTED = PARTS.replace("[bottleneck]", f"[tcp]\nconex = 'per-signal'\n\n[bottleneck]{STAGES}")

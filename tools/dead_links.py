@@ -69,7 +69,8 @@ def dead_links(pages: dict[Path, Page]) -> Iterator[str]:
             if url.scheme or url.netloc:
                 continue
             target = (path.parent / unquote(url.path)).resolve() if url.path else path
-            place = unquote(url.fragment)
+            # What has a sign of equality is a page's state, not a place in it.
+            place = "" if "=" in url.fragment else unquote(url.fragment)
             if not target.exists():
                 yield f"{path}: {link}: there is no such file"
             elif place and target in pages and place not in pages[target].anchors:

@@ -85,6 +85,7 @@ for name do
     net-sch-* | net-cls-* | net-act-*) name=${name#net-} ;;
     esac
     name=$(echo "$name" | sed s/-/_/g)
+    [ $name = sch_clsact ] && name=sch_ingress
     # Others have it compiled in.
     [ -f /modules/$name.ko ] || continue
     for needed in $(cat /modules/$name.needs) $name; do

@@ -110,7 +110,7 @@ SILENT = [
         {
             "users.all.shares_stages": True,
             "users.all.ingress": [
-                {"kind": "conex-policer", "fill_rate": "60 packets/s", "depth": "45 packets"}
+                {"kind": "conex-policer", "fill_rate": "720 kb/s", "depth": "67500 B"}
             ],
         },
         "users.all.shares_stages: one conex-policer .*leave it out",

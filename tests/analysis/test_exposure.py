@@ -32,7 +32,7 @@ def test_red_marks_as_figure_2_has_it(settings, points):
 )
 def test_policers_drop_as_figure_6_has_it(curve, full_at):
     fills = np.linspace(-1, 1, 81)
-    policer = {"kind": "conex-policer", "fill_rate": "45 packets/s", "depth": "45 packets"}
+    policer = {"kind": "conex-policer", "fill_rate": "540 kb/s", "depth": "67500 B"}
     conex = load_scenario(CONEX, set={"users.heavy.ingress": [policer | {"curve": curve}]})
     probability = policer_probability(conex, fills)
     if full_at is None:

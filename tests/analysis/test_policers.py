@@ -88,6 +88,7 @@ def figure_8(fill_rate):
         "kind": "conex-policer",
         "fill_rate": f"{fill_rate} packets/s",
         "depth": "45 packets",
+        "tokens": "packets",
     }
     set_ = {"users.heavy.ingress": [policer], "users.light.ingress": [policer]}
     return tidegate.analyse(FIGURE_8, "equilibrium", set=set_)["equilibrium"].tables["groups"]

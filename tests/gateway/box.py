@@ -3,6 +3,8 @@
     customers (heavy, light) ── c1 ═ c0 ── gateway ── u0 ═ s1 ── server
                                               with `beyond`   u0 ═ m0 ── modem ── m1 ═ s1
 
+With `base_ms` the link between m1 and s1 has a propagation delay.
+
 The kernel forwards, by routes or by a bridge. The bottleneck is a token bucket at u0 for uploads,
 and for downloads at c0, where the gateway's programs are; or at m1 and m0, where the box sees
 nothing of it.
@@ -12,6 +14,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -58,6 +61,7 @@ class Box:
 
     bridge: bool = False
     beyond: bool = False
+    base_ms: float = 0
     name: str = field(default_factory=lambda: f"tg{os.getpid():x}{time.monotonic_ns() % 0xFFFF:x}")
 
     def __enter__(self) -> "Box":
@@ -82,12 +86,16 @@ class Box:
             self.inside(place, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0")
             self.inside(place, "ip", "link", "set", "lo", "up")
         links = [("c1", "c", "c0", "g")]
-        links += [("m0", "m", "u0", "g"), ("s1", "s", "m1", "m")] if self.beyond else [
-            ("s1", "s", "u0", "g")
-        ]  # fmt: skip
+        if self.beyond:
+            links += [("m0", "m", "u0", "g")]
+            links += [] if self.base_ms else [("s1", "s", "m1", "m")]
+        else:
+            links += [("s1", "s", "u0", "g")]
         for end, place, near, there in links:
             _run("ip", "link", "add", end, "netns", f"{self.name}-{place}", "type", "veth",
                  "peer", "name", near, "netns", f"{self.name}-{there}")  # fmt: skip
+        if self.base_ms:
+            self._delay_line()
         if self.beyond:
             self.inside("m", "ip", "link", "add", "br0", "type", "bridge")
             for port in ("m0", "m1"):
@@ -102,6 +110,19 @@ class Box:
         if self.bridge:
             self.inside("g", "ip", "link", "set", "br0", "up")
         self._addresses()
+
+    def _delay_line(self) -> None:
+        """A link from m1 to s1 that takes its time. It ends when its input does."""
+        script = Path(__file__).with_name("delay_line.py")
+        ends = [f"{self.name}-m", "m1", f"{self.name}-s", "s1"]
+        process = subprocess.Popen(
+            [sys.executable, script, *ends, str(self.base_ms)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._ends.enter_context(process)
+        assert process.stdout
+        if process.stdout.readline() != "ready\n":
+            raise RuntimeError("no delay line; it takes /dev/net/tun")
 
     def _places(self) -> str:
         return "cgsm" if self.beyond else "cgs"
@@ -142,6 +163,20 @@ class Box:
         for number in CUSTOMERS.values():
             self.inside("c", "ip", "addr", "add", f"10.1.0.{number}/24", "dev", "c1")
         self.inside("c", "ip", "route", "add", "default", "via", "10.1.0.1")
+
+    def connect_server(self) -> None:
+        """Connect the server again, whose link was removed."""
+        _run("ip", "link", "add", "s1", "netns", f"{self.name}-s", "type", "veth",
+             "peer", "name", "u0", "netns", f"{self.name}-g")  # fmt: skip
+        for place, device, address in (("s", "s1", SERVER["ipv4"]), ("g", "u0", "10.2.0.1")):
+            self.inside(place, "ip", "link", "set", device, "up")
+            self.inside(place, "ip", "addr", "add", f"{address}/24", "dev", device)
+        self.inside("s", "ip", "route", "add", "default", "via", "10.2.0.1")
+
+    def forget_pins(self) -> None:
+        """Remove programs and maps as a reboot does."""
+        for pin in (self._folder / "bpf/tidegate").iterdir():
+            pin.unlink()
 
     def command(self, place: str, *words: str | Path) -> list[str]:
         """Words that run a command in a namespace, with the files of this one."""

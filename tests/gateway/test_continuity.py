@@ -1,12 +1,14 @@
 """No packet is lost when the control loop dies, returns, is upgraded, reloads or goes."""
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from gateway.box import SERVER, Box, lacking
+from gateway.box import PROGRAM, SERVER, Box, lacking
 from gateway.traffic import Flood, Stream, flood
 
 LACKING = lacking()
@@ -61,6 +63,33 @@ def test_kill_loses_no_packet_and_a_restart_adopts(box: Box) -> None:
         assert box.gateway("status").startswith("off")
     nothing_lost(killed)
     nothing_lost(adopted)
+
+
+def test_activity_survives_a_reboot_for_as_long_as_it_would_last(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    words = ["--set", 'meter.inertia="60 s"', "--set", 'state_interval="1 s"']
+    state = Path(box.state_folder) / "activity.json"
+    with box.control_loop("enforce", *words) as process:
+        with flood(box, heavy, SERVER["ipv4"]):
+            time.sleep(2)
+        before = box.status(0.2)["upload"]["average_activity"]
+        while not state.exists() or heavy not in state.read_text():
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        # What a service does when it ends.
+        box.gateway("save")
+        assert state.stat().st_mode & 0o077 == 0
+        box.forget_pins()
+        with box.control_loop("observe", *words):
+            again = box.status(0.2)["upload"]
+            classes = {one["up_to"]: one["customers"] for one in again["customers_by_activity"]}
+            box.gateway("off")
+        assert not state.exists()
+    assert before > 1
+    assert again["average_activity"] == pytest.approx(before, rel=0.2)
+    # Its customer is there, and as active as before.
+    assert classes[10] - classes[0] == 1
 
 
 def test_reloads_upgrades_and_off_lose_no_packet_and_keep_activity(box: Box) -> None:
@@ -123,9 +152,43 @@ def test_a_file_that_is_broken_or_changes_too_much_leaves_what_is_in_force(box: 
         assert process.poll() is None
 
 
+def test_a_switch_and_off_beside_reloads_are_kept(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    path = box.file("customers.csv", customers(100, f"heavy,{heavy},,\n"))
+    words = ["--set", f'customer_file="{path}"']
+    with box.control_loop("observe", *words):
+        for count, mode in ((30_000, "enforce"), (40_000, "observe"), (50_000, "enforce")):
+            path.write_text(customers(count, f"heavy,{heavy},,\n"))
+            reload = box.command("g", PROGRAM, "reload", "--yes", *words, *box.pins)
+            with subprocess.Popen(reload, stdout=subprocess.DEVNULL) as process:
+                box.gateway(mode)
+            assert process.returncode == 0
+            assert box.status(0.1)["mode"] == mode
+        with subprocess.Popen(reload, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            assert box.gateway("off").startswith("off: the programs")
+        assert box.gateway("off") == "off: there was nothing\n"
+        assert "tidegate" not in box.inside("g", "tc", "filter", "show", "dev", "c0", "ingress")
+
+
 def refused(box: Box, *words: str) -> tuple[int, str]:
     done = box.gateway_streams("reload", *words)
     return done.returncode, done.stderr
+
+
+def test_a_restart_with_larger_or_other_maps_keeps_what_is_known(box: Box) -> None:
+    heavy = box.address("heavy", "ipv4")
+    path = box.file("customers.csv", customers(1_000, f"heavy,{heavy},,\n"))
+    words = ["--set", f'customer_file="{path}"', "--set", 'customers="10.2.0.0/16"']
+    with box.control_loop("enforce", *words) as process:
+        with flood(box, heavy, SERVER["ipv4"]):
+            time.sleep(1)
+        process.kill()
+        process.wait()
+        # 15 % more need larger maps, and another number of learned customers another map of them.
+        path.write_text(customers(1_150, f"heavy,{heavy},,\n"))
+        with box.control_loop("enforce", *words, "--set", "max_customers=4096"):
+            assert listed(box, *words, "--dry-run")["before"] == 1_151
+            assert box.status(0.2)["customers_known"] == 1
 
 
 def test_customers_share_by_their_reference_rates(box: Box) -> None:
@@ -154,7 +217,7 @@ def test_a_ceiling_is_kept(box: Box) -> None:
             pass
     # Of datagrams of 1200 bytes in 1242, and segments of 1448 in 1514.
     assert udp.mean("heavy", 1, 5) == pytest.approx(10 * 1200 / 1242, rel=0.02)
-    # From the first second on: what fills a hole counts when it comes, for all that waited behind it.
+    # From the first second on: what fills a hole counts when it comes, with all behind it.
     assert 0.85 <= tcp.mean("heavy", 0, 6) / (10 * 1448 / 1514) <= 1.02
     assert status["upload"]["verdicts"]["limited"]["packets"] > 0
     assert status["customers"][0]["upload"]["limited"] == pytest.approx(1 / 3, abs=0.1)

@@ -75,6 +75,41 @@ def test_an_interface_that_vanishes_and_returns_is_judged_again(box: Box) -> Non
         box.gateway("off")
 
 
+def test_an_uplink_that_vanishes_and_returns_is_read_again(box: Box) -> None:
+    with box.control_loop("enforce") as process, lines_of(process) as lines:
+        box.inside("g", "ip", "link", "del", "u0")
+        assert awaited(lines, "upload: the device is not there"), lines
+        assert box.status(0.1)["upload"]["signal"] == "the device is not there"
+        assert process.poll() is None
+        box.connect_server()
+        box.shape("u0", 50)
+        assert awaited(lines, "upload: ok"), lines
+        passes(box)
+        box.gateway("off")
+
+
+def test_activities_that_cannot_be_saved_are_one_line_and_stop_nothing(box: Box) -> None:
+    folder = Path(box.state_folder)
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", folder], check=True)
+    try:
+        (folder / "filler").write_bytes(bytes(4096))
+        words = ["--set", 'state_interval="1 s"']
+        with box.control_loop("enforce", *words) as process, lines_of(process) as lines:
+            for _ in range(3):
+                passes(box)
+            assert awaited(lines, "No space left on device"), lines
+            full = box.gateway_streams("capture", "--seconds", "1", "--output", f"{folder}/x.toml")
+            assert process.poll() is None
+            box.gateway("off")
+        assert sum("activities are not saved" in line for line in lines) == 1, lines
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    # Nobody may have sent anything in that second.
+    assert full.returncode == 1
+    assert "No space left" in full.stderr or "no packet" in full.stderr
+
+
 def test_a_full_disk_is_a_line_and_stops_nothing(box: Box) -> None:
     folder = Path(box.state_folder)
     folder.mkdir()
@@ -110,6 +145,17 @@ def test_programs_of_others_stay_and_have_their_say(box: Box) -> None:
         shown = box.inside("g", "tc", "filter", "show", "dev", "c0", "ingress")
         assert "pref 7" in shown
         assert "tidegate" not in shown
+
+
+def test_off_says_that_a_loop_does_not_end(box: Box) -> None:
+    with box.control_loop("enforce") as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            done = box.gateway_streams("off")
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        process.wait()
+    assert (done.returncode, "a control loop does not end" in done.stderr) == (1, True)
 
 
 def test_a_loop_that_hangs_lets_everything_pass(box: Box) -> None:

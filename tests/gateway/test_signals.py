@@ -59,3 +59,21 @@ def test_without_an_answer_everything_passes() -> None:
     assert (report["signal"], report["fresh"]) == ("no reflector answers", False)
     assert report["verdicts"]["dropped"]["packets"] == 0
     assert report["verdicts"]["no-signal"]["packets"] > 0
+
+
+def test_probes_of_a_long_path_see_its_queue_and_not_its_length() -> None:
+    words = upload("delay", reflectors=SERVER["ipv4"])
+    with Box(beyond=True, base_ms=50) as box:
+        box.shape("m1", 10, slowest=10)
+        with box.control_loop("enforce", *words):
+            # A busy machine is a delay, too, now and then.
+            quiet = min(box.status(0.2)["upload"]["delay_s"] for _ in range(20))
+            with box.duel(20) as duel:
+                time.sleep(12)
+                busy = [box.status()["upload"] for _ in range(5)]
+    # 50 ms of round trip are no delay.
+    assert quiet < 0.02
+    assert all(one["fresh"] and one["signal"] == "ok" for one in busy)
+    # The queue of 300 ms would be full.
+    assert sorted(one["delay_s"] for one in busy)[2] < 0.15
+    assert duel.ratio(8, 20) <= 1.6, duel.rates

@@ -231,18 +231,70 @@ def test_a_kernel_takes_congestion_control_of_ours_or_is_named_as_lacking_it():
 
 @needs_kernels
 @pytest.mark.xdist_group("kernels")
-def test_when_the_command_is_killed_no_guest_is_left(tidegate_command):
+def test_a_guests_qdisc_sees_the_codepoints_of_users():
+    """CAKE's tins: bulk has a sixteenth of the rate beside best effort, and would have half."""
+    scenario = tidegate.load_scenario(
+        SMALL,
+        set={
+            "bottleneck.aqm": "drop-tail", "bottleneck.differentiation": "none",
+            "bottleneck.kernel_qdisc": {"kind": "cake", "diffserv3": True},
+            "users.light.dscp": "CS1", "warm_up": "2 s", "duration": "4 s",
+        },
+    )  # fmt: skip
+    flows = tidegate.lab(scenario, replications=1, kernel="auto").flows.to_pylist()
+    heavy, light = (
+        sum(flow["throughput_bps"] for flow in flows if flow["group"] == group)
+        for group in ("heavy", "light")
+    )
+    assert light == pytest.approx(heavy / 15, rel=0.2)
+
+
+@needs_kernels
+@pytest.mark.xdist_group("kernels")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_when_the_command_is_ended_no_guest_and_no_file_is_left(
+    tidegate_command, tmp_path_factory, how
+):
+    scratch = tmp_path_factory.mktemp("scratch")
     running = subprocess.Popen(
         [COMMAND, "lab", "small.toml", "--kernel", "auto"],
         cwd=tidegate_command.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env=tidegate_command.environment(),
+        env=tidegate_command.environment(TMPDIR=str(scratch)),
     )  # fmt: skip
     assert comes(lambda: guests_of(running.pid) or running.poll() is not None)
     (guest_pid,) = guests_of(running.pid)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    running.send_signal(how)
+    assert running.wait() != 0
     assert comes(lambda: not is_guest(guest_pid))
+    assert list(scratch.iterdir()) == []
     assert [path.name for path in tidegate_command.folder.iterdir() if path.suffix != ".toml"] == []
+
+
+PROGRAMS = ("qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb", "ldd", "tc")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "message"),
+    [
+        ("qemu-system-x86_64", "missing: qemu-system-x86_64: apt-get install qemu-system-x86"),
+        ("apt-get", "missing: apt-get: this needs Debian or a relative"),
+        ("dpkg-deb", "missing: dpkg-deb: this needs Debian or a relative"),
+        ("", "missing: `apt-cache pkgnames linux-image-` failed: no archive"),
+    ],
+)
+def test_where_kernels_cannot_be_made_it_says_what_is_missing(tmp_path, lacking, message):
+    programs, folder = tmp_path / "programs", tmp_path / "kernels"
+    programs.mkdir()
+    for name in PROGRAMS:
+        if name != lacking:
+            (programs / name).write_text("#!/bin/sh\necho no archive >&2\nexit 1\n")
+            (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/kernels.py", "--folder", folder],
+        env={"PATH": str(programs)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (77, f"kernels: {message}\n")
+    assert not folder.exists()
 
 
 def is_guest(pid):

@@ -6,8 +6,10 @@ import tomllib
 from collections import Counter
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+import tidegate
 from tidegate.data import data_folder
 from tidegate.runs.execution import Threads
 from tidegate.scenarios.reading import parse
@@ -215,6 +217,12 @@ def beside_the_only_run(study, experiment, metric, series="kernel", **levels):
          15.7, 27.3, True),
         ("fq-codel", "queue_packets", {"traffic": "far-and-near", "signal": "marks", "rate": 100},
          15.3, 25.6, True),
+        ("shapers", "lost_ratio", {"traffic": "two-groups", "queue": "htb"},
+         0.004836, 0.009744, True),
+        ("shapers", "lost_ratio", {"traffic": "rate-plan", "queue": "tbf-burst"},
+         0.006497, 0.009332, True),
+        ("wire", "sent_again_percent", {"fault": "burst-loss"}, 0.8217, 1.242, True),
+        ("wire", "lost_ratio", {"fault": "reorder"}, 7.2e-5, 1.067e-3, True),
     ],
 )  # fmt: skip
 def test_the_kernels_only_run_beside_thirty_simulated_ones(
@@ -226,20 +234,23 @@ def test_the_kernels_only_run_beside_thirty_simulated_ones(
 
 
 @pytest.mark.parametrize(
-    ("case", "metric", "least", "most", "inside"),
+    ("experiment", "case", "metric", "least", "most", "inside"),
     [
-        ("06-two-rtts", "ratio", 0.88, 1.98, True),
-        ("10-twenty-aqm-ecn", "mark_ratio", 0.0378, 0.0749, True),
-        ("14-short-transfers", "loss_ratio", 0.0069, 0.0107, True),
-        ("01-one-reno", "loss_ratio", 0.00036, 0.00036, False),
-        ("14-short-transfers", "completion_s", 4.7, 6.6, False),
-        ("16-four-cubic-50mbps", "loss_ratio", 0.00118, 0.00133, False),
+        ("first", "06-two-rtts", "ratio", 0.88, 1.98, True),
+        ("first", "10-twenty-aqm-ecn", "mark_ratio", 0.0378, 0.0749, True),
+        ("first", "14-short-transfers", "loss_ratio", 0.0069, 0.0107, True),
+        ("first", "01-one-reno", "loss_ratio", 0.00036, 0.00036, False),
+        ("first", "14-short-transfers", "completion_s", 4.7, 6.6, False),
+        ("first", "16-four-cubic-50mbps", "loss_ratio", 0.00118, 0.00133, False),
+        ("held-out", "01-loss-0.1-reno", "queue_packets", 0.693, 1.016, True),
+        ("held-out", "11-red-ecn", "loss_ratio", 0.0, 0.01627, True),
+        ("held-out", "11-red-ecn", "mark_ratio", 0.00587, 0.02398, True),
     ],
 )
-def test_the_stock_kernels_run_of_the_first_set_beside_thirty_simulated_ones(
-    study, case, metric, least, most, inside
+def test_the_stock_kernels_run_of_a_set_beside_thirty_simulated_ones(
+    study, experiment, case, metric, least, most, inside
 ):
-    ours, kernel = beside_the_only_run(study, "first", metric, "stock", case=case)
+    ours, kernel = beside_the_only_run(study, experiment, metric, "stock", case=case)
     assert (ours[0], ours[-1]) == pytest.approx((least, most), rel=0.01)
     assert (ours[0] < kernel < ours[-1]) is inside
 
@@ -255,6 +266,44 @@ def test_a_delay_of_acks_that_adapts_brings_the_queue_within_a_tenth(study):
 
     assert queue() == pytest.approx(6.0, rel=0.01)
     assert queue(("tcp.adaptive_delayed_ack", "true")) == pytest.approx(6.84, rel=0.02)
+
+
+def test_what_overtakes_by_less_than_a_quarter_of_the_round_trip_is_not_retransmitted(study):
+    """A reordering window of min_rtt/4 = 7.5 ms, which grows on Linux by each D-SACK."""
+    (ours,) = (s for s in settings(study, "wire") if s.levels == {"fault": "reorder"})
+
+    def retransmitted(delay):
+        runner = Runner(
+            native_engine, study.measures, Threads(), always=(("bottleneck.delay", f'"{delay}"'),)
+        )
+        return study.measures.of(runner.runs(ours, 15))["sent_again_percent"].mean
+
+    kernel = measured(study.experiments["wire"].series["kernel"].measured, ours.levels)
+    assert retransmitted("6 ms") < kernel["sent_again_percent"].mean < 0.1
+    assert retransmitted("10 ms") > 1.5
+
+
+@pytest.mark.parametrize("level", ["ack-filter", "ack-filter-aggressive"])
+def test_an_ack_that_a_filter_drops_counts_until_the_next_of_its_flow_leaves(
+    study, level, tmp_path
+):
+    """At most what arrives of a flow between two ACKs that leave, for half of that time."""
+    (ours,) = (s for s in settings(study, "ack-filter") if s.levels["filter"] == level)
+    one = scenario(ours)
+    tidegate.capture(one, table=True, out=tmp_path)
+    left = pq.read_table(tmp_path / "acks.bottleneck.parquet")
+    time_s, flow = left["time_ns"].to_numpy() / 1e9, left["flow"].to_numpy()
+    links = one.run(1)["links"]
+    arrivals = links["arrivals"][[*links["name"]].index("bottleneck")] / 4 / one.duration_s
+    counted = 0.0
+    for number in range(4):
+        gaps = np.diff(time_s[(flow == number) & (time_s > one.warm_up_s)])
+        counted += np.sum(np.maximum(arrivals * gaps - 1, 0) * gaps / 2) / one.duration_s
+    found = study.measures.of(Runner(native_engine, study.measures, Threads()).runs(ours, 5))
+    kernel = measured(study.experiments["ack-filter"].series["kernel"].measured, ours.levels)
+    queue = found["queue_packets"].mean
+    assert queue < kernel["queue_packets"].mean < queue + counted
+    assert kernel["signal_ratio"].mean == pytest.approx(found["signal_ratio"].mean, rel=0.05)
 
 
 def test_what_a_token_bucket_hides_is_less_than_the_packet_in_transmission(study):

@@ -211,6 +211,9 @@ async function begin(): Promise<void> {
   update();
 }
 
+/** Within another page, such as that of a mechanism or a notebook, its reader has chosen already. */
+document.documentElement.classList.toggle("within", window.parent !== window);
+
 /** What is chosen and what came out, for the widget of a notebook that holds this page. */
 function tellNotebook(tidegate: object): void {
   if (window.parent !== window) window.parent.postMessage({ tidegate }, "*");

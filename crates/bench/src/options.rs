@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
-const USAGE: &str =
-    "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]... [--digest]";
+const USAGE: &str = "usage: tidegate-bench SCENARIO.toml [--time SECONDS] [--seed N] [--set KEY=VALUE]... [--digest]";
 
 /// Options of a run.
 #[derive(Debug, Default, PartialEq)]

@@ -34,9 +34,7 @@ impl Attached {
     /// Attaches them; sockets of the processes in `cgroup` and below can set parameters.
     pub fn new(cgroup: &Path) -> Result<Self, Failure> {
         needs()?;
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
-            LIBBPF_LOG.lock().expect("no thread panics while holding it").push_str(&line);
-        })));
+        log_to_memory();
         let mut object = load()?;
         let mut links = Vec::new();
         // First, since names are unique: a second holder must not handle the sockets of the first, whose options would
@@ -86,17 +84,28 @@ fn load() -> Result<Object, Failure> {
     let mut builder = ObjectBuilder::default();
     builder.name("tidegate").map_err(|error| Failure::Other(error.to_string()))?;
     let loaded = builder.open_memory(PROGRAMS).and_then(|open| open.load());
-    loaded.map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Failure::Missing(
+    loaded.map_err(|error| load_failure(&error, "tg_sbrm, tg_tcprm and tg_vegascp"))
+}
+
+/// Returns why the kernel does not take programs for a purpose.
+pub fn load_failure(error: &libbpf_rs::Error, purpose: &str) -> Failure {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Failure::Missing(format!(
             "the kernel refuses BPF programs: root is needed (or CAP_BPF, CAP_PERFMON and \
-             CAP_NET_ADMIN) for tg_sbrm, tg_tcprm and tg_vegascp"
-                .to_owned(),
-        ),
+             CAP_NET_ADMIN) for {purpose}"
+        )),
         _ => Failure::Other(format!(
             "the kernel does not take our programs: {error}{}",
             libbpf_log()
         )),
-    })
+    }
+}
+
+/// Keeps libbpf's messages for a failure.
+pub fn log_to_memory() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
+        LIBBPF_LOG.lock().expect("no thread panics while holding it").push_str(&line);
+    })));
 }
 
 fn attach(object: &mut Object, name: &str, cgroup: &Path) -> Result<Link, Failure> {

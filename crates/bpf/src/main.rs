@@ -1,5 +1,5 @@
 //! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel while this
-//! process runs.
+//! process runs. `tidegate-bpf declare`: ConEx senders ([`declare`]), likewise.
 //!
 //! The congestion controls and the programs for their parameters are held only by file descriptors of this process
 //! ("links"): no pin, no file, no control group of its own. However it ends, by the end of its standard input, of its
@@ -7,6 +7,7 @@
 //! until its end.
 
 mod cgroup;
+mod declare;
 mod hold;
 
 use std::path::PathBuf;
@@ -15,14 +16,26 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: tidegate-bpf hold [--cgroup DIR]
        tidegate-bpf check [--cgroup DIR]
+       tidegate-bpf declare DEVICE[,KEY=VALUE]...
+       tidegate-bpf check-declare
 
 hold    registers the congestion controls tg_sbrm, tg_tcprm and tg_vegascp with the kernel, prints
         `ready`, and keeps them there until standard input ends or the process that started this one
         does
 check   tries the same and takes them out again
+declare lets the TCP flows that leave by a device declare the congestion that they meet (ConEx), in
+        the ECN field and the RE bit of IPv4, and prints `ready`; several devices may be given
+check-declare
+        loads the program for that and takes it out again
 
 --cgroup DIR   the cgroup v2 directory whose sockets can be asked for and given a flow's parameters
                (default: the one of this process)
+
+keys of a device: netns=PATH (of its network namespace); unit=packets|bytes (a declaring packet for
+each mark or loss, or for the bytes on the wire that were marked or lost); losses=yes|no; credit=off|
+flight|half-flight; idle_ms=N (pause after which credit starts over); echo=each|round-trip (marks that
+the receiver reports: each, or congestion until it is told); share=0..1 (of what was met, 1 if honest);
+link_header=BYTES (14, or 0 of a TUN device)
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";
 
@@ -33,23 +46,42 @@ enum Failure {
     Other(String),
 }
 
+/// What to put into the kernel.
+#[derive(Clone, Copy, PartialEq)]
+enum Task {
+    Hold,
+    Check,
+    Declare,
+    CheckDeclare,
+}
+
 /// Request of the command line.
 struct Arguments {
-    /// Keep the congestion controls until standard input ends.
-    keep: bool,
+    task: Task,
     /// The cgroup v2 directory whose sockets have parameters; this process's own if not named.
     directory: Option<PathBuf>,
+    targets: Vec<declare::Target>,
 }
 
 impl Arguments {
     /// Returns [`None`] if a text was requested, which is then printed.
     fn parse(mut parser: lexopt::Parser) -> Result<Option<Self>, lexopt::Error> {
         use lexopt::prelude::*;
-        let (mut keep, mut directory) = (None, None);
+        let (mut task, mut directory, mut targets) = (None, None, Vec::new());
         while let Some(argument) = parser.next()? {
             match argument {
-                Value(command) if keep.is_none() && command == "hold" => keep = Some(true),
-                Value(command) if keep.is_none() && command == "check" => keep = Some(false),
+                Value(command) if task.is_none() => {
+                    task = Some(match command.to_str() {
+                        Some("hold") => Task::Hold,
+                        Some("check") => Task::Check,
+                        Some("declare") => Task::Declare,
+                        Some("check-declare") => Task::CheckDeclare,
+                        _ => return Err(Value(command).unexpected()),
+                    });
+                }
+                Value(target) if task == Some(Task::Declare) => {
+                    targets.push(declare::Target::parse(&target.string()?)?);
+                }
                 Long("cgroup") => directory = Some(PathBuf::from(parser.value()?)),
                 Short('h') | Long("help") => {
                     println!("{USAGE}");
@@ -62,8 +94,11 @@ impl Arguments {
                 _ => return Err(argument.unexpected()),
             }
         }
-        let keep = keep.ok_or("missing command: hold or check")?;
-        Ok(Some(Arguments { keep, directory }))
+        let task = task.ok_or("missing command: hold, check, declare or check-declare")?;
+        if task == Task::Declare && targets.is_empty() {
+            return Err("declare: which device?".into());
+        }
+        Ok(Some(Arguments { task, directory, targets }))
     }
 }
 
@@ -89,13 +124,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), Failure> {
-    let directory = arguments.directory.map_or_else(cgroup::own, Ok)?;
-    let attached = hold::Attached::new(&directory)?;
-    if arguments.keep {
-        println!("ready");
-        hold::wait().map_err(|error| Failure::Other(format!("waiting: {error}")))?;
+fn run(Arguments { task, directory, targets }: Arguments) -> Result<(), Failure> {
+    match task {
+        Task::Declare => keep(&declare::Declaring::new(&targets)?),
+        Task::CheckDeclare => declare::check(),
+        Task::Hold | Task::Check => {
+            let directory = directory.map_or_else(cgroup::own, Ok)?;
+            let attached = hold::Attached::new(&directory)?;
+            if task == Task::Hold { keep(&attached) } else { Ok(()) }
+        }
     }
-    drop(attached);
-    Ok(())
+}
+
+/// Keeps programs in the kernel until standard input or the parent process ends.
+fn keep<T>(_programs: &T) -> Result<(), Failure> {
+    println!("ready");
+    hold::wait().map_err(|error| Failure::Other(format!("waiting: {error}")))
 }

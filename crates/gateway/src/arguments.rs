@@ -7,6 +7,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 
 use crate::error::Error;
+use crate::maps::Direction;
 
 /// What `--help` says.
 pub const HELP: &str = "\
@@ -19,9 +20,12 @@ Commands:
   enforce [DEV] --uplink DEV   drop and mark; where a control loop runs, switch it and return
   run                          go on in the mode of before, else in that of the file of settings: for a service
   status                       what happens now
+  explain --public             what is done to whose packets and what is kept, in words to publish
+  capture                      what is seen, as a scenario for `tidegate simulate`: predict before enforcing
   reload                       read the customer file again, as a whole or not at all
   off                          remove everything; packets go on
   check [DEV] --uplink DEV     what stands in the way
+  save                         keep the activities in state_folder, for a service that ends with the box
   prepare                      make the folder of pins, for a service that does not run as root
   init                         print a file of settings with all defaults
 
@@ -33,7 +37,11 @@ Options:
   --settings FILE    file of settings [default: /etc/tidegate/gateway.toml if it is there]
   --set KEY=VALUE    override a key of the file, e.g. --set abc.gamma=2.0; may be repeated
   --format FORMAT    text or json [default: text]
-  --every SECONDS    time between two reports, and that status looks at [default: 1]
+  --every SECONDS    time between two reports or samples, and that status looks at [default: 1]
+  --public           explain writes the text for everybody
+  --seconds N        capture looks for so long [default: 60]
+  --output FILE      capture writes here [default: standard output]
+  --direction WORD   capture looks at upload or download [default: the one with more bytes]
   --dry-run          reload says what would change, and changes nothing
   --yes              reload changes more than 20 % of the customers
   --anonymous        status has the rank of a customer instead of its name
@@ -45,6 +53,7 @@ Options:
 
 Examples:
   tidegate-gateway observe eth1 --uplink eth0
+  tidegate-gateway capture --seconds 600 --output tonight.toml
   tidegate-gateway enforce
   tidegate-gateway status --format json
   tidegate-gateway reload --dry-run
@@ -68,8 +77,14 @@ pub enum Command {
     Prepare,
     /// Report.
     Status,
+    /// Write a scenario.
+    Capture,
+    /// Write what is done to whose packets.
+    Explain,
     /// Read the customer file again.
     Reload,
+    /// Keep the activities on disk.
+    Save,
     /// Remove everything.
     Off,
     /// Look for what stands in the way.
@@ -104,6 +119,14 @@ pub struct Arguments {
     pub format: Format,
     /// Time between two reports.
     pub every: Duration,
+    /// An explanation is for everybody.
+    pub public: bool,
+    /// Length of a capture.
+    pub length: Duration,
+    /// Where it is written; `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// What it looks at; `None` for the direction with more bytes.
+    pub direction: Option<Direction>,
     /// A reload changes nothing.
     pub dry_run: bool,
     /// A reload may change much.
@@ -140,6 +163,10 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         overrides: Vec::new(),
         format: Format::Text,
         every: Duration::from_secs(1),
+        public: false,
+        length: Duration::from_secs(60),
+        output: None,
+        direction: None,
         dry_run: false,
         yes: false,
         anonymous: false,
@@ -187,6 +214,21 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                 }
                 read.every = Duration::from_secs_f64(seconds);
             }
+            Long("seconds") => {
+                let seconds: f64 = parser.value()?.parse()?;
+                if !(1.0..=604_800.0).contains(&seconds) {
+                    return Err(format!("--seconds {seconds}: from 1 to 604800").into());
+                }
+                read.length = Duration::from_secs_f64(seconds);
+            }
+            Long("output") => read.output = Some(parser.value()?.into()),
+            Long("direction") => {
+                let word = parser.value()?.string()?;
+                let known = Direction::ALL.into_iter().find(|known| known.word() == word);
+                let unknown = || format!("--direction {word}: upload or download");
+                read.direction = Some(known.ok_or_else(unknown)?);
+            }
+            Long("public") => read.public = true,
             Long("dry-run") => read.dry_run = true,
             Long("yes") => read.yes = true,
             Long("anonymous") => read.anonymous = true,
@@ -206,9 +248,12 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
                     "observe" => Command::Observe,
                     "enforce" => Command::Enforce,
                     "status" => Command::Status,
+                    "capture" => Command::Capture,
+                    "explain" => Command::Explain,
                     "reload" => Command::Reload,
                     "run" => Command::Run,
                     "prepare" => Command::Prepare,
+                    "save" => Command::Save,
                     "off" => Command::Off,
                     "check" => Command::Check,
                     "init" => Command::Init,
@@ -227,6 +272,9 @@ fn read(mut parser: lexopt::Parser) -> Result<Arguments, lexopt::Error> {
         }
     }
     match has_command {
+        true if read.command == Command::Explain && !read.public => {
+            Err("explain what? write explain --public".into())
+        }
         true => Ok(read),
         false => Err("which command?".into()),
     }
@@ -254,6 +302,8 @@ mod tests {
             ("enforce", Command::Enforce),
             ("off", Command::Off),
             ("status --format json", Command::Status),
+            ("capture --seconds 600 --output tonight.toml", Command::Capture),
+            ("explain --public", Command::Explain),
             ("reload --dry-run", Command::Reload),
             ("init", Command::Init),
             ("check eth1", Command::Check),
@@ -273,6 +323,9 @@ mod tests {
             "observe a b",
             "observe --set gamma",
             "status --every 0",
+            "capture --seconds 0",
+            "capture --direction up",
+            "explain",
             "--wat",
         ] {
             let error = parse(words).expect_err(words);

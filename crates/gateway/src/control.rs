@@ -4,6 +4,8 @@
 //! everything passes until a loop is there again, which adopts what is pinned.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -11,10 +13,11 @@ use rustix::time::{ClockId, clock_gettime};
 use sd_notify::NotifyState;
 
 use crate::arguments::Format;
+use crate::customer_file::Record;
 use crate::error::Error;
 use crate::folder;
 use crate::http;
-use crate::lock::{LOOP, Lock};
+use crate::lock::{CHANGE, CHANGE_LASTS, LOOP, Lock};
 use crate::log::Log;
 use crate::maps::{
     Direction, LAYOUT, Maps, Pins, SETTINGS_WORDS, SIGNAL_WORDS, Sizes, signal_word, word,
@@ -25,6 +28,7 @@ use crate::programs::{self, Attachment};
 use crate::register::Saved;
 use crate::reload;
 use crate::report::{Report, Snapshot};
+use crate::saved_state::{self, Paths, SavedState, wall_s};
 use crate::settings::{Settings, UPDATE_INTERVAL};
 use crate::source::Source;
 
@@ -104,6 +108,9 @@ pub struct Options {
 pub fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::start(options)?;
     control.serve()?;
+    control.save()?;
+    let Options { settings, pins, .. } = &control.options;
+    reload::follow_sessions(pins.clone(), settings.clone(), control.file.take())?;
     control.announce();
     // Where no service manager waits, nothing happens.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
@@ -129,12 +136,15 @@ struct Control {
     sources: Vec<Source>,
     exempt: Vec<Prefix>,
     sizes: Sizes,
+    /// Customers of the file, where they are known.
+    file: Option<Vec<Record>>,
     /// Of the maps that are open.
     generation: u64,
     is_attached: bool,
     housekeeping_ns: u64,
     report_ns: u64,
     snapshot: Option<Snapshot>,
+    paths: Arc<Mutex<Paths>>,
     log: Log,
     _lock: Lock,
 }
@@ -155,11 +165,16 @@ impl Control {
             return Err(Error::Usage("the uplink is the customers' interface".to_owned()));
         }
         folder::make(pins)?;
+        let Some(change) = Lock::wait(CHANGE, pins, CHANGE_LASTS)? else {
+            return Err(Error::Failed("another change does not come to its end".to_owned()));
+        };
         let Some(lock) = Lock::take(LOOP, pins)? else {
             return Err(Error::Failed("another gateway runs here".to_owned()));
         };
         let beginning = reload::begin(settings, pins)?;
         let sizes = beginning.sizes;
+        // Before some of the maps are taken away; those of another layout say nothing.
+        let before = Maps::open(pins).ok().flatten().map(|maps| maps.settings());
         let saved = Saved::take(pins, sizes)?;
         let misfits = pins.remove_misfits(sizes);
         if !misfits.is_empty() {
@@ -168,7 +183,6 @@ impl Control {
                 misfits.join(", ")
             );
         }
-        let before = Maps::open(pins)?.map(|maps| maps.settings());
         if before.is_some_and(|words| words[word::INTERFACE] != u64::from(at.index)) {
             programs::detach(pins, None, None)?;
         }
@@ -176,7 +190,9 @@ impl Control {
         let mut maps = Maps::open(pins)?.expect("they were just loaded");
         beginning.install(settings, saved, &mut maps)?;
         let mut words = words(&options, &at, &towards, before);
-        words[word::HAS_FILE] = u64::from(maps.addresses.keys().next().is_some());
+        let is_listed =
+            maps.addresses.keys().next().is_some() || settings.sessions_folder.is_some();
+        words[word::HAS_FILE] = u64::from(is_listed);
         words[word::HAS_PREFIXES] = u64::from(maps.prefixes.keys().next().is_some());
         let mut sources = Vec::new();
         for direction in Direction::ALL {
@@ -200,18 +216,22 @@ impl Control {
             sources,
             exempt: Vec::new(),
             sizes,
+            file: beginning.file,
             generation: words[word::GENERATION],
             is_attached: true,
             housekeeping_ns: 0,
             report_ns: 0,
             snapshot: None,
+            paths: Arc::default(),
             log: Log::default(),
             _lock: lock,
             options,
         };
         control.exempt_own_addresses()?;
         control.maps.set_settings(words)?;
+        control.resume()?;
         control.attach(&mut object)?;
+        drop(change);
         Ok(control)
     }
 
@@ -221,6 +241,39 @@ impl Control {
             self.maps.set_word(word::OWN_CLSACT, 1)?;
         }
         Ok(())
+    }
+
+    /// Continues with what is on disk of a time before, such as before a reboot.
+    fn resume(&mut self) -> Result<(), Error> {
+        let folder = Path::new(&self.options.settings.state_folder);
+        let Some(saved) = SavedState::read(folder) else { return Ok(()) };
+        let (now, wall_s) = (now_ns(), wall_s());
+        let restored = saved.restore(&mut self.maps, now, wall_s)?;
+        if restored > 0 {
+            eprintln!("activities of {restored} customers are those of before");
+        }
+        for source in &mut self.sources {
+            source.resume_paths(|reflector| saved.path(reflector, wall_s), now);
+        }
+        Ok(())
+    }
+
+    /// Saves activities from now on.
+    fn save(&self) -> Result<(), Error> {
+        let Options { settings, pins, .. } = &self.options;
+        let folder = Path::new(&settings.state_folder).to_owned();
+        let every = Duration::from_nanos(settings.state_interval.as_nanos());
+        saved_state::keep_saving(pins.clone(), folder, every, self.paths.clone())
+    }
+
+    /// What the thread that saves needs of this one.
+    fn note_paths(&self) {
+        let wall_s = wall_s();
+        let seen = self.sources.iter().flat_map(Source::paths);
+        let seen = seen.map(|(reflector, rtt_s)| (reflector, (rtt_s, wall_s)));
+        if let Ok(mut paths) = self.paths.lock() {
+            *paths = seen.collect();
+        }
     }
 
     /// Serves metrics where the settings ask for it.
@@ -251,9 +304,9 @@ impl Control {
         }
         let generation = self.maps.settings()[word::GENERATION];
         if generation != self.generation
-            && let Some(maps) = Maps::open(&self.options.pins)?
+            && let Ok(Some(maps)) = Maps::open(&self.options.pins)
         {
-            // A reload has replaced maps by larger ones.
+            // A reload has replaced maps by larger ones; if another one does so just now, the next step has them.
             (self.maps, self.generation) = (maps, generation);
         }
         if now >= self.housekeeping_ns {
@@ -261,6 +314,7 @@ impl Control {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
             self.look_at_devices()?;
             self.exempt_own_addresses()?;
+            self.note_paths();
         }
         for place in 0..self.sources.len() {
             self.update(place)?;

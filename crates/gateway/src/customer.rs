@@ -105,3 +105,9 @@ pub fn ns_per_byte_q16(rate: Rate) -> u64 {
     let rounded = ((8_000_000_000u128 << 16) + bps / 2) / bps;
     (rounded as u64).clamp(1, 1 << 39)
 }
+
+/// The rate of such a time, in bit/s.
+pub fn rate_bps(ns_per_byte_q16: u64) -> u64 {
+    let word = u128::from(ns_per_byte_q16.max(1));
+    (((8_000_000_000u128 << 16) + word / 2) / word) as u64
+}

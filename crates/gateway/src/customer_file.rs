@@ -87,7 +87,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Record>, Vec<Diagnostic>> {
                     return Err(errors.sorted());
                 }
             },
-            Some(places) => records.extend(record(&fields, places, line, &mut errors)),
+            Some(places) => records.extend(row(&fields, places, line, &mut errors)),
         }
     }
     if places.is_none() {
@@ -140,7 +140,7 @@ fn header(fields: &[&str]) -> Result<Places, String> {
     }
 }
 
-fn record(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) -> Option<Record> {
+fn row(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) -> Option<Record> {
     let count = places.iter().flatten().count();
     if fields.len() != count {
         let what =
@@ -148,12 +148,19 @@ fn record(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) ->
         errors.add(line, format!("{} fields, and {count} columns: {what}", fields.len()));
         return None;
     }
-    let field = |column: usize| places[column].map_or("", |place| fields[place]);
-    let (id, mut is_right) = (field(0), true);
-    let mut refuse = |message: String| {
-        errors.add(line, message);
-        is_right = false;
-    };
+    let texts = places.map(|place| place.map_or("", |place| fields[place]));
+    let read = record(texts, line);
+    read.map_err(|found| found.into_iter().for_each(|error| errors.add(line, error))).ok()
+}
+
+/// A customer of these texts, in the order of [`COLUMNS`].
+///
+/// # Errors
+/// All errors.
+pub fn record(texts: [&str; COLUMNS.len()], line: usize) -> Result<Record, Vec<String>> {
+    let [id, addresses, ..] = texts;
+    let mut errors = Vec::new();
+    let mut refuse = |message: String| errors.push(message);
     if id.is_empty() {
         refuse("id: is empty".to_owned());
     } else if id.len() > NAME_BYTES {
@@ -162,7 +169,7 @@ fn record(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) ->
         refuse(format!("id: {id:?} has a control character"));
     }
     let mut prefixes = Vec::new();
-    for text in field(1).split_whitespace() {
+    for text in addresses.split_whitespace() {
         match Prefix::parse(text) {
             Err(error) => refuse(format!("addresses: {error}")),
             Ok(prefix) if prefix.bits == 0 || prefix.is_all_ipv4() => {
@@ -174,11 +181,11 @@ fn record(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) ->
             Ok(prefix) => prefixes.push(prefix),
         }
     }
-    if field(1).is_empty() {
+    if addresses.is_empty() {
         refuse("addresses: is empty".to_owned());
     }
     let mut quantity = |column: usize, bounds: [u64; 2]| {
-        let text = field(column);
+        let text = texts[column];
         if text.is_empty() {
             return None;
         }
@@ -194,9 +201,14 @@ fn record(fields: &[&str], places: &Places, line: usize, errors: &mut Errors) ->
     if let (Some(rate), Some(most)) = (reference_rate, ceiling)
         && most < rate
     {
-        refuse(format!("ceiling: {} is below the reference rate", field(3)));
+        refuse(format!("ceiling: {} is below the reference rate", texts[3]));
     }
-    is_right.then(|| Record { line, id: id.to_owned(), prefixes, reference_rate, ceiling })
+    let id = id.to_owned();
+    if errors.is_empty() {
+        Ok(Record { line, id, prefixes, reference_rate, ceiling })
+    } else {
+        Err(errors)
+    }
 }
 
 fn in_words(bps: u64) -> String {

@@ -114,6 +114,16 @@ impl Delay {
         self.controller.set_base(base);
     }
 
+    /// Continues with the least round trip of a reflector that was seen before.
+    pub fn resume_path(&mut self, reflector: usize, rtt_s: f64, now_ns: u64) {
+        self.reflectors[reflector].base.add(now_ns, rtt_s);
+    }
+
+    /// Least round trip of each reflector, in seconds.
+    pub fn paths(&self) -> impl Iterator<Item = Option<f64>> {
+        self.reflectors.iter().map(|one| one.base.value())
+    }
+
     /// p′.
     pub fn base(&self) -> f64 {
         self.controller.base()

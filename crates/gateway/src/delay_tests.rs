@@ -108,3 +108,15 @@ fn a_limit_that_no_probe_sees_is_found() {
     assert!(!passing(|step| 10_000 + 10_000 * (step / 200 % 2), 20));
     assert!(!passing(|_| 10, 20));
 }
+
+/// A loop that begins while the queue is full would otherwise take the full queue for the path.
+#[test]
+fn a_loop_that_begins_in_a_full_queue_knows_the_least_round_trip_of_before() {
+    let (mut before, mut now) = (delay(1), 1 << 40);
+    steps(&mut before, &mut now, 100, &[Some(50)]);
+    let known: Vec<_> = before.paths().collect();
+    assert_eq!(known, [Some(0.05)]);
+    let mut after = delay(1);
+    after.resume_path(0, 0.05, now);
+    assert!((steps(&mut after, &mut now, 10, &[Some(90)]).delay_s - 0.04).abs() < 1e-9);
+}

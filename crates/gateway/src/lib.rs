@@ -13,13 +13,16 @@
 //! a deadline. Whatever is missing or late means that packets pass.
 
 pub mod arguments;
+pub mod capture;
 pub mod check;
 pub mod control;
 pub mod customer;
 pub mod customer_file;
 pub mod delay;
 pub mod error;
+pub mod explain;
 pub mod folder;
+pub mod history;
 pub mod http;
 pub mod lock;
 pub mod log;
@@ -27,14 +30,20 @@ pub mod maps;
 pub mod measures;
 pub mod metrics;
 pub mod netlink;
+pub mod page;
 pub mod prefix;
 pub mod prober;
 pub mod programs;
 pub mod register;
 pub mod reload;
 pub mod report;
+pub mod saved_state;
+pub mod scenario_text;
+pub mod sessions;
 pub mod settings;
 pub mod signal;
+pub mod snapshot;
 pub mod source;
 pub mod switching;
 pub mod virtual_queue;
+pub mod why;

@@ -1,14 +1,17 @@
 //! The command `tidegate-gateway`.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 use std::{fs, io, thread};
 
 use tidegate_gateway::arguments::{Arguments, Command, Format, HELP};
+use tidegate_gateway::capture::{self, Request};
 use tidegate_gateway::check;
 use tidegate_gateway::control::{self, Mode, Options, now_ns};
 use tidegate_gateway::error::Error;
+use tidegate_gateway::explain::Public;
 use tidegate_gateway::lock::{LOOP, Lock};
 use tidegate_gateway::maps::{Maps, Pins, word};
 use tidegate_gateway::metrics::Shown;
@@ -16,10 +19,13 @@ use tidegate_gateway::netlink::Netlink;
 use tidegate_gateway::programs::Attachment;
 use tidegate_gateway::report::{Report, Snapshot};
 use tidegate_gateway::settings::Settings;
-use tidegate_gateway::{folder, reload, switching};
+use tidegate_gateway::{folder, reload, saved_state, switching};
 
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
+
+/// Seconds between two lines of progress where nobody watches.
+const PROGRESS_S: u64 = 60;
 
 fn main() -> ExitCode {
     let done = Arguments::parse(std::env::args_os().skip(1)).and_then(|arguments| run(&arguments));
@@ -48,6 +54,14 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             user.map_or(Ok(0), |user| folder::give(&pins, user).map(|()| 0))
         }
         Command::Status => status(arguments, &pins),
+        Command::Capture => capture_scenario(arguments, &pins),
+        Command::Explain => {
+            let public = Public::take(&settings(arguments)?, &pins)?;
+            match arguments.format {
+                Format::Json => print(&format!("{}\n", public.json())),
+                Format::Text => print(&public.text()),
+            }
+        }
         Command::Check => {
             let findings = check::all(&settings(arguments)?)?;
             match arguments.format {
@@ -57,7 +71,14 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             let is_bad = findings.iter().any(|finding| finding.grade == check::Grade::Error);
             Ok(u8::from(is_bad))
         }
+        Command::Save => {
+            saved_state::save(&pins, Path::new(&settings(arguments)?.state_folder)).map(|()| 0)
+        }
         Command::Off => {
+            // A broken file of settings keeps nobody from switching it off.
+            if let Ok(settings) = settings(arguments) {
+                saved_state::remove(Path::new(&settings.state_folder));
+            }
             let text = match switching::off(&pins)? {
                 true => "off: the programs and their maps are gone; packets pass as before\n",
                 false => "off: there was nothing\n",
@@ -134,9 +155,32 @@ fn reload_customers(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
     }
 }
 
+fn capture_scenario(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
+    let Arguments { length, every, direction, .. } = *arguments;
+    let is_watched = io::stderr().is_terminal();
+    let mut said_s = 0;
+    let say = |passed: Duration, customers: usize| {
+        let line = format!("{} of {} s, {customers} customers", passed.as_secs(), length.as_secs());
+        if is_watched {
+            eprint!("\r{line} ");
+        } else if passed.as_secs() >= said_s + PROGRESS_S {
+            said_s = passed.as_secs();
+            eprintln!("{line}");
+        }
+    };
+    let text = capture::run(pins, Request { length, every, direction }, say);
+    if is_watched {
+        eprintln!();
+    }
+    let Some(output) = &arguments.output else { return print(&text?) };
+    capture::save(output, &text?)?;
+    let shown = output.display();
+    print(&format!("{shown}\nnext: tidegate simulate {shown}\n"))
+}
+
 /// Names of the customers' interface and of the uplink that the maps know.
 fn names(pins: &Pins) -> [Option<String>; 2] {
-    let Ok(Some(maps)) = Maps::open(pins) else { return [None, None] };
+    let Ok(Some(maps)) = Maps::open_settled(pins) else { return [None, None] };
     let Ok(mut netlink) = Netlink::open() else { return [None, None] };
     let words = maps.settings();
     [word::INTERFACE, word::UPLINK].map(|place| {
@@ -146,7 +190,7 @@ fn names(pins: &Pins) -> [Option<String>; 2] {
 }
 
 fn status(arguments: &Arguments, pins: &Pins) -> Result<u8, Error> {
-    let Some(maps) = Maps::open(pins)? else {
+    let Some(maps) = Maps::open_settled(pins)? else {
         return match arguments.format {
             Format::Json => print("{\"mode\":null}\n"),
             Format::Text => print("off: nothing of the gateway is here\n"),

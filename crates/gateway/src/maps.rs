@@ -4,13 +4,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 
-use crate::customer::{CEILING_WORDS, CUSTOMER_WORDS, Customer, NAME_BYTES, TERMS_WORDS, Terms};
+use crate::customer::{
+    CEILING_WORDS, CUSTOMER_WORDS, Customer, LEARNED, NAME_BYTES, TERMS_WORDS, Terms,
+};
 use crate::error::Error;
+use crate::lock::WordsLock;
 use crate::prefix::Prefix;
 
 /// Version of the layout.
@@ -121,6 +126,10 @@ pub mod signal_word {
     pub const BASE: usize = 7;
     /// Later, ceilings do not count.
     pub const ALIVE: usize = 8;
+    /// q₀ of the controller, ns.
+    pub const TARGET: usize = 9;
+    /// Which signal, as an index of [`KINDS`](crate::source::KINDS).
+    pub const KIND: usize = 10;
 }
 
 /// Packets and bytes.
@@ -243,8 +252,15 @@ impl Pins {
     }
 }
 
+/// How often, and after what time, maps that are being replaced are tried again.
+const SETTLING_TRIES: u32 = 100;
+const SETTLING_STEP: Duration = Duration::from_millis(20);
+/// Of linux/bpf.h.
+const BPF_NOEXIST: u64 = 1;
+
 /// The open maps.
 pub struct Maps {
+    pins: Pins,
     settings: Array<MapData, [u64; SETTINGS_WORDS]>,
     signals: Array<MapData, [u64; SIGNAL_WORDS]>,
     links: Array<MapData, [u64; 1]>,
@@ -264,6 +280,20 @@ pub struct Maps {
 }
 
 impl Maps {
+    /// Opens what is pinned beside a reload, which may be about to replace maps by larger ones; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If they still cannot be opened after two seconds.
+    pub fn open_settled(pins: &Pins) -> Result<Option<Maps>, Error> {
+        for _ in 0..SETTLING_TRIES {
+            match Maps::open(pins) {
+                Err(Error::Failed(_)) => thread::sleep(SETTLING_STEP),
+                settled => return settled,
+            }
+        }
+        Maps::open(pins)
+    }
+
     /// Opens what is pinned; `None` if nothing is.
     ///
     /// # Errors
@@ -279,6 +309,7 @@ impl Maps {
             };
         }
         Ok(Some(Maps {
+            pins: pins.clone(),
             settings: open!(Array, "settings"),
             signals: open!(Array, "signals"),
             links: open!(Array, "links"),
@@ -311,6 +342,8 @@ impl Maps {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_word(&mut self, place: usize, value: u64) -> Result<(), Error> {
+        // The map has all words in one value, which several processes write.
+        let _lock = WordsLock::wait(&self.pins);
         let mut words = self.settings();
         words[place] = value;
         self.set_settings(words)
@@ -336,8 +369,13 @@ impl Maps {
 
     /// A_avg of a direction.
     pub fn average_activity(&self, direction: Direction) -> f64 {
+        self.average_q36(direction) as f64 / (1u64 << 36) as f64
+    }
+
+    /// The same in 2⁻³⁶.
+    pub fn average_q36(&self, direction: Direction) -> u64 {
         let [average_q36] = self.links.get(&(direction as u32), 0).unwrap_or([0]);
-        average_q36 as f64 / (1u64 << 36) as f64
+        average_q36
     }
 
     /// Sets A_avg of a direction, in 2⁻³⁶.
@@ -360,6 +398,27 @@ impl Maps {
         self.customers.get(&address, 0).ok().map(|words| Customer::from_words(&words))
     }
 
+    /// Whether an address may be a customer that is learned.
+    pub fn learns(&self, address: [u8; 16]) -> bool {
+        let words = self.settings();
+        if words[word::HAS_FILE] == 0 && words[word::HAS_PREFIXES] == 0 {
+            return true;
+        }
+        let found = self.prefixes.get(&Key::new(128, address), 0);
+        found.is_ok_and(|words| Terms::from_words(words).slot == LEARNED)
+    }
+
+    /// Sets t₀ of a customer that is learned and not known yet. Returns whether it was so.
+    pub fn resume_learned(&mut self, address: [u8; 16], zero_ns: [u64; 2], now_ns: u64) -> bool {
+        self.customers.insert(address, resumed(zero_ns, now_ns), BPF_NOEXIST).is_ok()
+    }
+
+    /// Sets t₀ of a customer of the file that has not been seen yet. Returns whether it was so.
+    pub fn resume_listed(&mut self, slot: u32, zero_ns: [u64; 2], now_ns: u64) -> bool {
+        let is_new = self.listed.get(&slot, 0).is_ok_and(|words| words == [0; CUSTOMER_WORDS]);
+        is_new && self.listed.set(slot, resumed(zero_ns, now_ns), 0).is_ok()
+    }
+
     /// Customers of the file that have sent or received, by slot.
     pub fn listed(&self) -> impl Iterator<Item = (u32, Customer)> {
         (0..self.listed.len()).filter_map(|slot| {
@@ -374,6 +433,14 @@ impl Maps {
         let bytes = self.names.get(&slot, 0).unwrap_or_default();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// Terms of the customers of the file, by slot.
+    pub fn terms(&self) -> BTreeMap<u32, Terms> {
+        let single = self.addresses.iter().flatten().map(|(_, words)| words);
+        let prefixes = self.prefixes.iter().flatten().map(|(_, words)| words);
+        let terms = single.chain(prefixes).map(Terms::from_words);
+        terms.filter(|terms| terms.slot != LEARNED).map(|terms| (terms.slot, terms)).collect()
     }
 
     /// Packets of a direction by what became of them, as [`REASONS`] has it.
@@ -407,6 +474,11 @@ impl Maps {
         let wanted: Vec<_> = wanted.iter().map(|prefix| (*prefix, 1)).collect();
         replace(&mut self.exempt, &wanted)
     }
+}
+
+/// Words of a customer of whom only the activity is known.
+fn resumed([up_ns, down_ns]: [u64; 2], now_ns: u64) -> [u64; CUSTOMER_WORDS] {
+    [up_ns, down_ns, 0, 0, 0, 0, 0, now_ns]
 }
 
 /// Adds what is missing before it removes what is too much, so that none that stays is ever out.

@@ -60,6 +60,11 @@ impl Prefix {
         Ok(prefix)
     }
 
+    /// The prefix of fewer bits around this one.
+    pub fn shortened(&self, bits: u32) -> Prefix {
+        Prefix { bits, address: mask(self.address, bits) }
+    }
+
     /// Whether another prefix lies in this one, or is the same.
     pub fn contains(&self, other: &Prefix) -> bool {
         self.bits <= other.bits && mask(other.address, self.bits) == self.address

@@ -74,6 +74,11 @@ impl Prober {
         Ok(Prober { reflectors, sockets, answers, outstanding, number: 0, identifier })
     }
 
+    /// Whom it asks.
+    pub fn reflectors(&self) -> &[IpAddr] {
+        &self.reflectors
+    }
+
     /// Sends the next probe, and hands on what has become of those before it.
     pub fn step(&mut self, now: u64, delay: &mut Delay) {
         while let Ok(answer) = self.answers.try_recv() {

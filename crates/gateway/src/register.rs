@@ -20,6 +20,8 @@ use crate::prefix::Prefix;
 pub struct Wanted {
     /// Of the file.
     pub records: Vec<Record>,
+    /// Whether an address that is nobody's is no customer, although there may be no records just now.
+    pub is_listed: bool,
     /// Prefixes of the settings, whose addresses are a customer each.
     pub learned: Vec<Prefix>,
     /// Bits of an IPv6 address that count.
@@ -42,6 +44,27 @@ pub struct Change {
 }
 
 impl Change {
+    /// From one file to another.
+    pub fn of(before: &[Record], after: &[Record]) -> Change {
+        let known: HashMap<&str, &Record> =
+            before.iter().map(|record| (record.id.as_str(), record)).collect();
+        let terms = |record: &Record| {
+            let mut prefixes = record.prefixes.clone();
+            prefixes.sort_unstable();
+            (prefixes, record.reference_rate, record.ceiling)
+        };
+        let (mut added, mut changed) = (0, 0);
+        for record in after {
+            match known.get(record.id.as_str()) {
+                None => added += 1,
+                Some(old) if terms(old) != terms(record) => changed += 1,
+                Some(_) => {}
+            }
+        }
+        let removed = before.len() + added - after.len();
+        Change { before: before.len(), added, removed, changed }
+    }
+
     /// Customers that differ, as a share of those that there were; 0 for the first import.
     pub fn share(self) -> f64 {
         let differ = self.added + self.removed + self.changed;
@@ -77,7 +100,7 @@ impl Wanted {
             )));
         }
         let roomy = |count: usize| if count == 0 { 1 } else { (count + count / 64 + 64) as u32 };
-        let learns = self.records.is_empty() || !self.learned.is_empty();
+        let learns = (self.records.is_empty() && !self.is_listed) || !self.learned.is_empty();
         Ok(Sizes {
             learned: if learns { max_learned } else { 16 },
             listed: roomy(self.records.len()),

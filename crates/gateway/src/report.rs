@@ -1,87 +1,19 @@
 //! What the gateway does, for people and as JSON: mode, signals, verdicts, and who gets and loses what.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::fixed_point::{MAX_ACTIVITY, NEVER_Q24, ONE_Q24};
+use tidegate_mechanisms::fixed_point::{NEVER_Q24, ONE_Q24};
 
 use crate::control::Mode;
 use crate::customer::Customer;
-use crate::maps::Pins;
-use crate::maps::{
-    Count, Direction, LAYOUT, Maps, REASONS, SETTINGS_WORDS, SIGNAL_WORDS, signal_word, word,
-};
+use crate::maps::{Count, Direction, LAYOUT, Maps, Pins, REASONS, signal_word, word};
 use crate::measures::{ACTIVITY_BOUNDS, activity, fairness, histogram};
 use crate::metrics::Shown;
-use crate::prefix::unmapped;
 use crate::programs::{Cost, PROGRAMS, cost};
 use crate::signal::State;
-
-/// Which customer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Who {
-    /// One of the file, by its slot.
-    Listed(u32),
-    /// One that is learned, by its address.
-    Learned([u8; 16]),
-}
-
-/// The maps at a time.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    now_ns: u64,
-    settings: [u64; SETTINGS_WORDS],
-    signals: [[u64; SIGNAL_WORDS]; 2],
-    averages: [f64; 2],
-    counts: [[Count; REASONS.len()]; 2],
-    customers: HashMap<Who, Customer>,
-}
-
-impl Snapshot {
-    /// Reads all maps.
-    pub fn take(maps: &Maps, now_ns: u64) -> Snapshot {
-        Snapshot {
-            now_ns,
-            settings: maps.settings(),
-            signals: Direction::ALL.map(|direction| maps.signal(direction)),
-            averages: Direction::ALL.map(|direction| maps.average_activity(direction)),
-            counts: Direction::ALL.map(|direction| maps.counts(direction)),
-            customers: maps
-                .listed()
-                .map(|(slot, customer)| (Who::Listed(slot), customer))
-                .chain(
-                    maps.customers()
-                        .into_iter()
-                        .map(|(address, customer)| (Who::Learned(address), customer)),
-                )
-                .collect(),
-        }
-    }
-}
-
-impl Snapshot {
-    /// When it was taken.
-    pub fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    /// Packets of a direction since the programs are there, by what became of them.
-    pub fn counts(&self, direction: Direction) -> [Count; REASONS.len()] {
-        self.counts[direction as usize]
-    }
-
-    /// I, in nanoseconds.
-    fn inertia_ns(&self) -> u64 {
-        self.settings[word::METER + 3] / MAX_ACTIVITY
-    }
-
-    /// With all packets before it forgotten, so that a report counts from the beginning.
-    pub fn without_counts(self) -> Snapshot {
-        Snapshot { counts: Default::default(), ..self }
-    }
-}
+pub use crate::snapshot::Snapshot;
 
 /// A direction's signal.
 #[derive(Clone, Debug)]
@@ -220,8 +152,7 @@ impl Report {
                 .enumerate()
                 .map(|(rank, (who, got))| match who {
                     _ if shown.is_anonymous => (format!("#{}", rank + 1), got),
-                    Who::Listed(slot) => (maps.name(slot), got),
-                    Who::Learned(address) => (unmapped(address).to_string(), got),
+                    who => (who.name(maps), got),
                 })
                 .collect(),
         }
@@ -249,16 +180,21 @@ impl Report {
         self.crowds[direction as usize]
     }
 
-    /// Share of the rate of the queue that passed; `None` while the rate is not known.
-    pub fn used(&self, direction: Direction) -> Option<f64> {
-        let rate_bps = self.signal(direction).rate_bps;
+    /// Rate of what passed.
+    pub fn passed_bps(&self, direction: Direction) -> f64 {
         let names = REASONS.iter().map(|(name, _)| *name);
         let passed = names
             .zip(&self.verdicts[direction as usize])
             .filter(|(name, _)| !["dropped", "limited"].contains(name))
             .map(|(_, count)| count.bytes)
             .sum::<u64>();
-        (rate_bps > 0).then(|| passed as f64 * 8.0 / self.seconds / rate_bps as f64)
+        passed as f64 * 8.0 / self.seconds
+    }
+
+    /// Share of the rate of the queue that passed; `None` while the rate is not known.
+    pub fn used(&self, direction: Direction) -> Option<f64> {
+        let rate_bps = self.signal(direction).rate_bps;
+        (rate_bps > 0).then(|| self.passed_bps(direction) / rate_bps as f64)
     }
 
     /// As JSON: one object.
@@ -406,7 +342,8 @@ impl Report {
     }
 }
 
-fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
+/// Of a snapshot.
+pub fn signal(snapshot: &Snapshot, direction: Direction) -> Signal {
     let words = snapshot.signals[direction as usize];
     let minus_log2 = words[signal_word::MINUS_LOG2_P];
     let probability = match minus_log2 < NEVER_Q24 {

@@ -2,12 +2,11 @@
 
 use std::net::IpAddr;
 
-use tidegate_mechanisms::bottleneck::abc::AbcParams;
 use tidegate_mechanisms::bottleneck::pi2::Pi2;
 use tidegate_mechanisms::fixed_point::{FixedAbc, FixedMeter, ONE_Q24};
 use tidegate_mechanisms::ingress::activity_meter::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{Nested, ParameterError, Parameters};
-use tidegate_mechanisms::units::{Bytes, Rate, Share, Span, Whole};
+use tidegate_mechanisms::units::{Bytes, Factor, Memory, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use crate::control::Mode;
@@ -24,6 +23,7 @@ const LEAST_RATE: Rate = Rate::from_bps(1_000);
 const MOST_RATE: Rate = Rate::from_bps(1_000_000_000);
 const LEAST_INERTIA: Span = Span::from_millis(1);
 const MOST_INERTIA: Span = Span::from_secs(60);
+const LEAST_STATE_INTERVAL: Span = Span::from_secs(1);
 /// Entries of the maps of prefixes.
 const MAX_PREFIXES: usize = 4_000;
 
@@ -41,10 +41,14 @@ parameters! {
         pub customers: String = "",
         /// CSV file of customers with the columns id, addresses, reference_rate and ceiling.
         pub customer_file: Option<String>,
+        /// Folder of sessions: a file for each, which a hook of DHCP or RADIUS writes and removes.
+        pub sessions_folder: Option<String>,
         /// Depth of the token bucket of a ceiling, as the time in which it fills.
         pub ceiling_burst: Span = "250 ms",
-        /// Folder in which the last good customer file is kept.
+        /// Folder in which the last good customer file and the activities are kept.
         pub state_folder: String = "/var/lib/tidegate",
+        /// Time between two copies of the activities.
+        pub state_interval: Span = "10 s",
         /// Prefixes of addresses to or from which nothing is metered, dropped or marked, between commas. The
         /// box's own addresses are among them.
         pub exempt: String = "",
@@ -60,7 +64,7 @@ parameters! {
         pub upload: SignalParams = "own-queue",
         /// Where the probability for downloads comes from: own-queue is the queue of the customers' interface.
         pub download: SignalParams = "own-queue",
-        /// Address of loopback at which /metrics and /status are served, such as 127.0.0.1:9464.
+        /// Address of loopback at which the live page, /metrics and /status are served, such as 127.0.0.1:9464.
         pub listen: Option<String>,
         /// Customers that metrics and reports show, those that get most.
         pub shown_customers: Whole<0, 1000000> = "20",
@@ -69,7 +73,7 @@ parameters! {
         /// The meter that each customer has for each direction.
         pub meter: Nested<MeterParams>,
         /// Whom the signals fall on.
-        pub abc: Nested<AbcParams>,
+        pub abc: Nested<AbcSettings>,
     }
     check errors;
 }
@@ -104,6 +108,16 @@ parameters! {
         pub inertia: Span = "600 ms",
         /// Burst allowance B: what passes at activity 0 after a pause.
         pub burst_allowance: Bytes = "0 B",
+    }
+}
+
+parameters! {
+    /// Activity-based congestion management.
+    pub struct AbcSettings {
+        /// Differentiation factor γ: how strongly activity matters; 0 is not at all.
+        pub gamma: Factor = "3.0",
+        /// Weight w_A of the past in the moving average of activity.
+        pub activity_weight: Memory = "0.99",
     }
 }
 
@@ -175,6 +189,28 @@ fn reflectors_are_addresses(params: &DelayParams) -> Option<ParameterError> {
     }
 }
 
+impl SignalParams {
+    /// Its name in the file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            SignalParams::None => "none",
+            SignalParams::OwnQueue(_) => "own-queue",
+            SignalParams::Delay(_) => "delay",
+            SignalParams::Rate(_) => "rate",
+        }
+    }
+
+    /// q₀; `None` if there is no signal.
+    pub fn target(&self) -> Option<Span> {
+        match self {
+            SignalParams::None => None,
+            SignalParams::OwnQueue(params) => Some(params.target),
+            SignalParams::Delay(params) => Some(params.target),
+            SignalParams::Rate(params) => Some(params.target),
+        }
+    }
+}
+
 impl DelayParams {
     /// The reflectors.
     ///
@@ -223,6 +259,9 @@ fn errors(settings: &Settings) -> Vec<ParameterError> {
     if settings.ceiling_burst < LEAST_INERTIA || settings.ceiling_burst > MOST_INERTIA {
         errors.push(("ceiling_burst", "is from 1 ms to 60 s".to_owned()));
     }
+    if settings.state_interval < LEAST_STATE_INTERVAL {
+        errors.push(("state_interval", "is at least 1 s".to_owned()));
+    }
     let inertia = settings.meter.inertia;
     if inertia < LEAST_INERTIA || inertia > MOST_INERTIA {
         errors.push(("meter", "inertia is from 1 ms to 60 s".to_owned()));
@@ -266,7 +305,8 @@ impl Settings {
 
     /// The differentiation's numbers.
     pub fn fixed_abc(&self) -> FixedAbc {
-        FixedAbc::new(&self.abc)
+        let Nested(AbcSettings { gamma, activity_weight }) = self.abc.clone();
+        FixedAbc::new(gamma, activity_weight)
     }
 
     /// log₂ k in 2⁻²⁴, of the uploads; of the downloads if those have no signal.

@@ -1,5 +1,7 @@
 //! A direction's signal, whichever it is: what it reads, and the words that it writes for the programs and reports.
 
+use std::net::IpAddr;
+
 use tidegate_mechanisms::fixed_point::minus_log2_q24;
 
 use crate::control::{DEADLINE_NS, now_ns};
@@ -12,6 +14,9 @@ use crate::settings::SignalParams;
 use crate::signal::{Finding, OwnQueue, Reading, State};
 use crate::virtual_queue::VirtualQueue;
 
+/// Signals, in the order of [`signal_word::KIND`].
+pub const KINDS: [&str; 4] = ["none", "own-queue", "delay", "rate"];
+
 /// A signal.
 #[derive(Debug)]
 pub struct Source {
@@ -21,6 +26,7 @@ pub struct Source {
     pub device: u32,
     /// How it is.
     pub state: State,
+    target_ns: u64,
     kind: Kind,
 }
 
@@ -42,6 +48,7 @@ impl Source {
         device: u32,
         base: f64,
     ) -> Result<Option<Source>, Error> {
+        let Some(target) = params.target() else { return Ok(None) };
         let mut kind = match params {
             SignalParams::None => return Ok(None),
             SignalParams::OwnQueue(params) => Kind::OwnQueue(OwnQueue::new(params)),
@@ -57,7 +64,25 @@ impl Source {
             Kind::Delay(_, delay) => delay.resume(base),
             Kind::Rate(queue) => queue.resume(base),
         }
-        Ok(Some(Source { direction, device, state: State::Ok, kind }))
+        let target_ns = target.as_nanos();
+        Ok(Some(Source { direction, device, state: State::Ok, target_ns, kind }))
+    }
+
+    /// Least round trips of reflectors, in seconds.
+    pub fn paths(&self) -> Vec<(IpAddr, f64)> {
+        let Kind::Delay(prober, delay) = &self.kind else { return Vec::new() };
+        let paths = prober.reflectors().iter().zip(delay.paths());
+        paths.filter_map(|(reflector, path)| Some((*reflector, path?))).collect()
+    }
+
+    /// Continues with those of before, where they are known.
+    pub fn resume_paths(&mut self, known: impl Fn(IpAddr) -> Option<f64>, now_ns: u64) {
+        let Kind::Delay(prober, delay) = &mut self.kind else { return };
+        for (place, reflector) in prober.reflectors().iter().enumerate() {
+            if let Some(rtt_s) = known(*reflector) {
+                delay.resume_path(place, rtt_s, now_ns);
+            }
+        }
     }
 
     /// Reads what there is to read, and writes the words. Returns the time.
@@ -123,6 +148,12 @@ impl Source {
         }
         words[signal_word::UPDATED] = now;
         words[signal_word::STATE] = state as u64;
+        words[signal_word::TARGET] = self.target_ns;
+        words[signal_word::KIND] = match &self.kind {
+            Kind::OwnQueue(_) => 1,
+            Kind::Delay(..) => 2,
+            Kind::Rate(_) => 3,
+        };
         self.state = state;
         now
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::control::{Mode, device};
 use crate::error::Error;
-use crate::lock::{LOOP, Lock};
+use crate::lock::{CHANGE, CHANGE_LASTS, LOOP, Lock};
 use crate::maps::{Maps, Pins, word};
 use crate::netlink::Netlink;
 use crate::programs;
@@ -13,6 +13,9 @@ use crate::settings::Settings;
 
 /// So long an ending loop is waited for.
 const ENDING: Duration = Duration::from_secs(2);
+
+/// So long `off` waits for another change.
+const OFF_WAITS: Duration = Duration::from_secs(5);
 
 /// Switches a loop that runs to another mode. Returns false if none runs.
 ///
@@ -22,6 +25,10 @@ pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Erro
     if !Lock::is_taken(LOOP, pins) {
         return Ok(false);
     }
+    // A loop that begins writes its mode last, and a reload may be under way.
+    let Some(_lock) = Lock::wait(CHANGE, pins, CHANGE_LASTS)? else {
+        return Err(Error::Failed("another change does not come to its end".to_owned()));
+    };
     let Some(mut maps) = Maps::open(pins)? else { return Ok(false) };
     let mut netlink = Netlink::open().map_err(|error| Error::of("netlink", &error))?;
     let words = maps.settings();
@@ -43,6 +50,8 @@ pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Erro
 /// # Errors
 /// If the kernel refuses.
 pub fn off(pins: &Pins) -> Result<bool, Error> {
+    // It has to end whatever else does not: after a time nobody is waited for.
+    let _lock = Lock::wait(CHANGE, pins, OFF_WAITS)?;
     let runs = Lock::is_taken(LOOP, pins);
     let maps = match Maps::open(pins) {
         Ok(maps) => maps,
@@ -71,5 +80,12 @@ pub fn off(pins: &Pins) -> Result<bool, Error> {
         waited += step;
     }
     pins.remove_all();
+    if Lock::is_taken(LOOP, pins) {
+        return Err(Error::Failed(format!(
+            "a control loop does not end: it hangs, or {} is another folder for it (`ip netns exec` gives each command a \
+             /sys of its own); end it, and everything passes 0.5 s later",
+            pins.folder().display()
+        )));
+    }
     Ok(true)
 }

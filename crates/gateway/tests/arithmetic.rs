@@ -6,7 +6,6 @@ use std::{env, fs, thread};
 
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use tidegate_gateway::programs::ARITHMETIC;
-use tidegate_mechanisms::bottleneck::abc::AbcParams;
 use tidegate_mechanisms::fixed_point::{
     FixedAbc, FixedMeter, MAX_ACTIVITY, NEVER_Q24, coupled, threshold,
 };
@@ -26,10 +25,8 @@ fn arguments(draws: &mut Draws) -> [u64; 12] {
         granularity: None,
         meters: Whole(1),
     });
-    let abc = FixedAbc::new(&AbcParams {
-        gamma: Factor(draws.below(1_000_000) as f64 / 1e3 * draws.share()),
-        activity_weight: Memory(0.999_9 * draws.share()),
-    });
+    let gamma = Factor(draws.below(1_000_000) as f64 / 1e3 * draws.share());
+    let abc = FixedAbc::new(gamma, Memory(0.999_9 * draws.share()));
     let now_ns = draws.below_power(62);
     let ahead_ns = draws.below(meter.longest_ns + meter.longest_ns / 8);
     let zero_ns = match draws.below(8) {

@@ -1,5 +1,6 @@
 //! Customers of a file in the kernel's maps: whose a packet is, on which terms, and what an import keeps.
 
+use tidegate_gateway::control::now_ns;
 use tidegate_gateway::customer::Terms;
 use tidegate_gateway::customer_file::{self, Record};
 use tidegate_gateway::maps::{Direction, Maps, Pins, Sizes, word};
@@ -7,6 +8,7 @@ use tidegate_gateway::prefix::{Prefix, mapped};
 use tidegate_gateway::programs;
 use tidegate_gateway::register::{Change, Import, Saved, Wanted};
 use tidegate_gateway::reload;
+use tidegate_gateway::saved_state::SavedState;
 use tidegate_gateway::settings::Settings;
 use tidegate_mechanisms::fixed_point::NEVER_Q24;
 
@@ -199,4 +201,75 @@ fn pins_of_another_size_or_version_are_named() {
     assert!(pins.remove_misfits(SIZES).is_empty());
     assert_eq!(pins.remove_misfits(Sizes { learned: 2_048, ..SIZES }), ["customers"]);
     assert_eq!(programs::PROGRAMS.len(), 2);
+}
+
+/// A switch, a reload and the control loop write words of the same value.
+#[test]
+fn words_that_several_write_at_once_are_all_kept() {
+    if is_skipped() {
+        return;
+    }
+    let loaded = loaded("words");
+    const ROUNDS: u64 = 20_000;
+    let writers = [word::ENFORCE, word::HAS_FILE, word::UPLINK].map(|place| {
+        let pins = loaded.pins().clone();
+        std::thread::spawn(move || {
+            let mut maps = Maps::open(&pins).expect("they can be opened").expect("they are there");
+            (1..=ROUNDS).all(|round| {
+                maps.set_word(place, round).expect("the map takes it");
+                maps.settings()[place] == round
+            })
+        })
+    });
+    let kept = writers.map(|writer| writer.join().expect("it ends"));
+    assert_eq!(kept, [true; 3]);
+}
+
+/// As after a reboot: the maps are new, and the kernel's clock may be any.
+#[test]
+fn activities_go_on_in_new_maps_where_they_would_be_by_now() {
+    if is_skipped() {
+        return;
+    }
+    const STATE: &str = "a,10.0.0.1,,\nb,10.0.0.2,,\n";
+    let mut before = loaded("reboot-before");
+    let mut wanted = wanted(STATE);
+    wanted.learned = vec![Prefix::parse("10.7.0.0/16").expect("a prefix")];
+    let install = |loaded: &mut Loaded| {
+        let import = Import::plan(&loaded.maps, &wanted, 64).expect("there is room");
+        import.apply(&mut loaded.maps).expect("the maps take it");
+    };
+    install(&mut before);
+    for _ in 0..200 {
+        before.run(Direction::Upload, &from_ipv4([10, 0, 0, 1]));
+        before.run(Direction::Upload, &from_ipv4([10, 7, 0, 1]));
+    }
+    let saved = SavedState::take(&before.maps, now_ns(), 1_000.0, Default::default());
+    assert_eq!((saved.learned.len(), saved.listed.len()), (1, 1));
+    let average = saved.averages_q36[0];
+    drop(before);
+    let ahead = |maps: &Maps, now_ns: u64| {
+        let learned = maps.customer(mapped([10, 7, 0, 1].into()));
+        let learned = learned.map_or(0, |one| one.usage[0].zero_ns.saturating_sub(now_ns));
+        let listed = known(maps).iter().map(|one| one.2).sum::<u64>();
+        [learned, listed]
+    };
+    let mut after = loaded("reboot-after");
+    install(&mut after);
+    // Nobody is there who is not in the settings any more.
+    let mut with_others = saved.clone();
+    with_others.learned.push(("192.0.2.1".parse().expect("one"), [1 << 40, 0]));
+    with_others.listed.push(("c".to_owned(), [1 << 40, 0]));
+    let (now, age_ns) = (now_ns(), 100_000_000);
+    let restored = with_others.restore(&mut after.maps, now, 1_000.1).expect("the maps take it");
+    assert_eq!(restored, 2);
+    assert_eq!(after.maps.average_q36(Direction::Upload), average);
+    let want = [saved.learned[0].1[0] - age_ns, saved.listed[0].1[0] - age_ns];
+    for (got, want) in ahead(&after.maps, now).into_iter().zip(want) {
+        // The wall clock is a floating number.
+        assert!(got.abs_diff(want) < 1_000, "{got}, expected {want}");
+    }
+    // What the maps know counts more.
+    assert_eq!(saved.restore(&mut after.maps, now, 1_000.0).expect("the maps take it"), 0);
+    assert_eq!(saved.restore(&mut loaded("reboot-late").maps, now, 1_024.1).expect("too old"), 0);
 }

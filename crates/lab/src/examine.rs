@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::scheduler::cake::AckFilter;
-use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::{ConexPlan, Direction, FlowPlan, LinkPlan, Plan, TcpPlan};
+use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, TcpPlan};
 
+use crate::declare;
 use crate::host::{IPV6_MIN_MTU, IpVersion};
 use crate::hosts::{ROOM, deviations_of_users, mtu};
 use crate::load::{self, Generator, pricing};
@@ -34,7 +34,7 @@ pub fn rejected(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String>
                 .to_owned(),
         );
     }
-    lines.extend(declares(plan));
+    lines.extend(declares(plan, ip));
     lines.extend(changes_rate(plan));
     lines.extend(shapes_at_tunnels(plan));
     lines.extend(cannot_see(plan));
@@ -80,13 +80,12 @@ fn prices_in_packets(plan: &Plan) -> Vec<String> {
     plan.links.iter().any(in_payload).then(|| line.to_owned()).into_iter().collect()
 }
 
-/// Returns the flows that declare congestion, which a kernel's TCP does not do.
-fn declares(plan: &Plan) -> Vec<String> {
-    let declares = |tcp: &TcpPlan| tcp.conex != ConexPlan::Off;
-    let flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some_and(declares));
-    let line = "no kernel's TCP declares congestion (ConEx, re-ECN), so that this would be another network; simulate \
-                it, or write tcp.conex = \"off\"";
-    flows.map(|flow| of_group(plan, flow.user, line)).collect()
+/// Returns the flows that declare congestion in a way that no kernel can be made to.
+fn declares(plan: &Plan, ip: IpVersion) -> Vec<String> {
+    let line = |flow: &FlowPlan| {
+        declare::rejected(plan, flow, ip).map(|line| of_group(plan, flow.user, &line))
+    };
+    plan.flows.iter().filter_map(line).collect()
 }
 
 /// Where tunnels begin or end there is another process, which has no queue for a shaper.
@@ -108,26 +107,15 @@ fn shapes_at_tunnels(plan: &Plan) -> Option<String> {
 }
 
 /// What a queue cannot see in packets of real hosts.
-fn cannot_see(plan: &Plan) -> Vec<String> {
+fn cannot_see(plan: &Plan) -> Option<String> {
     let in_kernel = |link: &LinkPlan| link.kernel_qdisc.is_some();
     let filters = |link: &LinkPlan| match &link.scheduler {
         SchedulerParams::Cake(cake) => cake.ack_filter != AckFilter::NoAckFilter,
         _ => false,
     };
     let filtered = plan.links.iter().any(|link| filters(link) && !in_kernel(link));
-    let unseen =
-        plan.links.iter().any(in_kernel) && plan.paths().any(|flow| flow.dscp != Dscp::Cs0);
-    let lines = [
-        (
-            filtered,
-            "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it",
-        ),
-        (
-            unseen,
-            "dscp: the hosts do not set it, so that the kernel's qdisc sees none; remove it, or kernel_qdisc",
-        ),
-    ];
-    lines.iter().filter(|(applies, _)| *applies).map(|(_, line)| (*line).to_owned()).collect()
+    let line = "ack_filter: the network here does not look into ACKs of real hosts; take kernel_qdisc, or remove it";
+    filtered.then(|| line.to_owned())
 }
 
 /// Kernels name version 1 BBR, except patched ones.
@@ -187,11 +175,24 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_declares_congestion_is_rejected() {
+    fn a_sender_that_declares_what_one_codepoint_does_not_say_is_rejected() {
         let conex = own("users.a = { count = 3, tcp.conex = \"rfc7786\" }\nusers.b.flows = 1");
         assert_eq!(conex.len(), 1, "{conex:?}");
-        assert!(conex[0].starts_with("a: no kernel's TCP declares congestion"), "{conex:?}");
-        assert_eq!(own("tcp = { conex = \"re-ecn\", ecn = true }\nusers.a.flows = 1").len(), 1);
+        assert!(conex[0].starts_with("a: tcp.conex: no kernel here tells losses"), "{conex:?}");
+        let re_ecn = |more: &str| {
+            let conex = format!("{{ kind = \"re-ecn\"{more} }}");
+            own(&format!("tcp = {{ conex = {conex}, ecn = true }}\nusers.a.flows = 1"))
+        };
+        assert_eq!(re_ecn(""), Vec::<String>::new());
+        assert_eq!(re_ecn(", cheat = \"never\""), Vec::<String>::new());
+        assert_eq!(re_ecn(", cheat = { kind = \"late\", by = \"1 s\" }").len(), 1);
+        let per_signal = "users.a.tcp.conex = \"per-signal\"\n";
+        assert_eq!(own(per_signal), Vec::<String>::new());
+        let marks =
+            format!("version = 1\n{per_signal}bottleneck = {{ rate = \"1 Mb/s\", ecn = true }}\n");
+        let marks = Scenario::parse(&marks, &[]).expect("is valid").plan();
+        assert_eq!(rejected(&marks, IpVersion::V4, Generator::Own).len(), 1, "{marks:?}");
+        assert_eq!(rejected(&plan(per_signal), IpVersion::V6, Generator::Own).len(), 1);
         let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
         // Without declarations, a policer sees what it would see on a kernel.

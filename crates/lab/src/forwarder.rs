@@ -27,6 +27,7 @@ use tidegate_wire::packet::{self, View};
 
 use crate::LabError;
 use crate::clock::Clock;
+use crate::declare;
 use crate::header::{self, Fault};
 use crate::hosts::FIRST_PORT;
 use crate::packet_store::PacketStore;
@@ -276,7 +277,10 @@ impl<'a> Forwarder<'a> {
             return;
         };
         let number = self.emulation.contents().put(bytes, view);
-        let ((header, fault), now) = (header::read(bytes, &view), self.clock.now());
+        let ((mut header, fault), now) = (header::read(bytes, &view), self.clock.now());
+        if self.declare_for_conex(flow) {
+            header = declare::as_conex(header);
+        }
         match fault {
             Ok(()) => {}
             Err(Fault::Malformed(_)) => self.emulation.contents().count_unreadable(number),
@@ -293,6 +297,11 @@ impl<'a> Forwarder<'a> {
             Fetched::Malformed => self.malformed += 1,
             Fetched::Unclassified => self.unclassified += 1,
         }
+    }
+
+    /// Whether a flow's packets have declarations for ConEx in re-ECN's codepoints.
+    fn declare_for_conex(&self, flow: u32) -> bool {
+        declare::is_conex(&self.plan.flows[flow as usize])
     }
 
     /// Returns the flow of a packet from a device: servers listen on one port per flow.
@@ -324,6 +333,8 @@ impl<'a> Forwarder<'a> {
             Direction::Forward => self.devices.len() - 1,
             Direction::Reverse => self.plan.flows[flow as usize].user,
         };
+        let conex = self.declare_for_conex(flow);
+        let header = if conex { declare::as_sent(header) } else { header };
         let bytes = self.emulation.contents().take(packet, header);
         let taken = rustix::io::write(self.devices[device], bytes);
         self.rejected += u64::from(taken.is_err());

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidegate_mechanisms::stage::{Declared, Ecn};
+use tidegate_mechanisms::stage::{Declared, Ecn, ReEcn};
 use tidegate_simulator::CongestionHeader;
 use tidegate_wire::conex::{Cdo, Conex, Declaration};
 use tidegate_wire::packet::{self, View};
@@ -83,6 +83,12 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
             Ok(packet::write_conex(bytes, view, Cdo::default(), conex)? && !re)
         }
     }
+}
+
+/// Returns the meaning of a header in re-ECN.
+pub fn re_ecn_of(header: CongestionHeader) -> ReEcn {
+    let CongestionHeader { ecn, declared } = header;
+    ReEcn::of(ecn, declared.re)
 }
 
 /// Converts the ECN field of real packets.

@@ -112,6 +112,12 @@ impl NetnsHost {
         Ok(NetnsHost { namespace, device, address, mtu, index })
     }
 
+    /// Lets each segment leave by itself, so that each has a header of its own at the device's egress. For connections
+    /// that are opened later.
+    pub fn cut_bursts(&self) -> io::Result<()> {
+        self.namespace.enter(|| netlink::set_burst(self.index, 1))?
+    }
+
     /// Sets the TCP metrics of the route to another host.
     pub fn set_route(&self, to: &NetnsHost, metrics: &netlink::Metrics) -> io::Result<()> {
         if *metrics == netlink::Metrics::default() {

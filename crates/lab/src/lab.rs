@@ -11,6 +11,7 @@ use tidegate_simulator::Emulated;
 
 use crate::LabError;
 use crate::clock::Clock;
+use crate::declare::Declaring;
 use crate::forwarder::Forwarder;
 use crate::host::{DEVICE, IpVersion, NetnsHost};
 use crate::hosts::NetnsHosts;
@@ -54,6 +55,7 @@ pub fn run(plan: &Plan, options: LabOptions) -> Result<LabRun, LabError> {
         return Err(LabError::Refused(rejected));
     }
     let hosts = NetnsHosts::build(plan, options.ip)?;
+    let _declaring = Declaring::start(plan, &hosts)?;
     let queue = KernelQueue::build(plan, hosts.mtu)?;
     if options.verbose {
         print_namespaces(plan, &hosts);

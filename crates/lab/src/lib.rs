@@ -9,6 +9,7 @@
 
 pub mod check;
 pub mod clock;
+pub mod declare;
 mod error;
 pub mod examine;
 pub mod forwarder;

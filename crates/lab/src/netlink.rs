@@ -53,6 +53,14 @@ pub fn set_limits(index: u32, mtu: u32, queue: u32) -> io::Result<()> {
     request(RouteNetlinkMessage::NewLink(message), 0)
 }
 
+/// Sets the largest burst of segments that leave with one header, to be cut by the device.
+pub fn set_burst(index: u32, segments: u32) -> io::Result<()> {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes = vec![LinkAttribute::GsoMaxSegs(segments)];
+    request(RouteNetlinkMessage::NewLink(message), 0)
+}
+
 /// Gives an interface an address, and a route to the network of `prefix` bits that the address is in.
 pub fn add_address(index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
     let mut message = AddressMessage::default();

@@ -7,6 +7,9 @@
 //!  forwarder ──packet socket──► qdisc ──► TUN ──read──► forwarder
 //! ```
 //!
+//! A policer is an action at the device's egress, in front of the qdisc. Classes of HTB are found by the priority of the
+//! socket, which is that of its packets.
+//!
 //! What comes out is known by its bytes. Qdiscs keep the order of a flow's packets, so that what stood before a packet
 //! that comes out, and has not come out itself, was dropped. Where a qdisc drops all that a flow has there, nothing comes
 //! out after it: so each flow has a socket of its own, for which the kernel knows whether anything is left.
@@ -20,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tidegate_scenario::plan::{Buffer, KernelQdisc, LinkPlan, Plan};
+use tidegate_scenario::plan::{Buffer, FlowPlan, KernelQdisc, LinkPlan, Plan};
 use tidegate_simulator::Release;
 
 use crate::host::DEVICE;
@@ -37,6 +40,9 @@ const LATEST: Duration = Duration::from_secs(2);
 const LOOKS: usize = 8;
 /// Below the largest packet a token bucket would never send.
 const LEAST_BURST: u32 = 1_600;
+
+/// Number of HTB's first class, below that of the link.
+const FIRST_CLASS: u32 = 0x10;
 
 /// A qdisc, and the packets in it.
 pub struct KernelQueue {
@@ -103,10 +109,14 @@ impl KernelQueue {
             for words in commands(qdisc, link, mtu) {
                 tc(&words)?;
             }
-            let entrance = |_| {
+            let entrance = |flow: &FlowPlan| {
                 let entrance = system::packet_socket()?;
                 let room = SOCKET_BYTES.to_ne_bytes();
                 system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room)?;
+                if let Some(class) = class_of(qdisc, group_of(plan, flow)) {
+                    let priority = class.to_ne_bytes();
+                    system::set_option(&entrance, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)?;
+                }
                 io::Result::Ok(entrance)
             };
             let entrances = plan.flows.iter().map(entrance).collect::<io::Result<Vec<_>>>()?;
@@ -235,23 +245,61 @@ impl AsFd for KernelQueue {
     }
 }
 
-/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`). TBF
-/// takes one from the qdisc below and keeps it until its bucket has been filled for it (`tbf_dequeue`).
+/// When a qdisc lets packets go. CAKE's shaper sends one and then counts the time that it takes (`cake_advance_shaper`), and
+/// so does HTB (`htb_charge_class`). TBF takes one from the qdisc below and keeps it until its bucket has been filled for
+/// it (`tbf_dequeue`): where its rate is the link's, the transmission has ended then.
 fn release(qdisc: &KernelQdisc) -> Release {
-    if qdisc.kind == "cake" { Release::Begin } else { Release::End }
+    let is_shaper = qdisc.kind == "tbf" && qdisc.has_own_rate();
+    if is_shaper || matches!(qdisc.kind, "cake" | "htb") { Release::Begin } else { Release::End }
+}
+
+fn group_of<'a>(plan: &'a Plan, flow: &FlowPlan) -> &'a str {
+    &plan.groups[plan.users[flow.user].group].name
+}
+
+/// Priority of the packets that belong to a group's class, if there are classes: its number in `tc`.
+fn class_of(qdisc: &KernelQdisc, group: &str) -> Option<u32> {
+    let number = qdisc.classes.iter().position(|class| class.users == group)?;
+    Some(1 << 16 | (FIRST_CLASS + number as u32))
 }
 
 /// What `tc` is called with. A qdisc without a rate stands below a token bucket that has the link's.
 fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> {
     let rate = format!("{}bit", link.rate.as_bps());
     let (burst, kind) = (mtu.max(LEAST_BURST).to_string(), qdisc.kind);
-    let words = |first: &str| -> Vec<String> {
-        format!("qdisc add dev {DEVICE} {first}").split(' ').map(str::to_owned).collect()
+    let words = |object: &str, rest: &str| -> Vec<String> {
+        format!("{object} add dev {DEVICE} {rest}").split(' ').map(str::to_owned).collect()
     };
-    let own = |first: String| [words(&first), qdisc.words()].concat();
+    let qdisc_words = |rest: &str| words("qdisc", rest);
+    let own = |rest: &str| [qdisc_words(rest), qdisc.words()].concat();
+    let bucket = format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000");
     match kind {
-        "cake" => vec![own(format!("root cake bandwidth {rate}"))],
+        "cake" if qdisc.has_own_rate() => vec![own("root cake")],
+        "cake" => vec![own(&format!("root cake bandwidth {rate}"))],
+        "htb" => {
+            let mut all = vec![
+                own("root handle 1: htb"),
+                words("class", &format!("parent 1: classid 1:1 htb rate {rate} ceil {rate}")),
+            ];
+            for (number, class) in (FIRST_CLASS..).zip(&qdisc.classes) {
+                let first = format!("parent 1:1 classid 1:{number:x} htb");
+                all.push([words("class", &first), class.words()].concat());
+                all.push(qdisc_words(&format!("parent 1:{number:x} {}", plain_queue(link))));
+            }
+            all
+        }
+        "police" => {
+            let first = "egress matchall action police";
+            let last = ["conform-exceed", "drop/pipe"].map(str::to_owned).to_vec();
+            vec![
+                qdisc_words("clsact"),
+                [words("filter", first), qdisc.words(), last].concat(),
+                qdisc_words(&bucket),
+                qdisc_words(&format!("parent 1: {}", plain_queue(link))),
+            ]
+        }
         "tbf" => {
+            let rate = if qdisc.has_own_rate() { String::new() } else { format!(" rate {rate}") };
             let burst = if qdisc.sets("burst") { String::new() } else { format!(" burst {burst}") };
             let limited = qdisc.sets("limit") || qdisc.sets("latency");
             let limit = match link.buffer {
@@ -261,12 +309,17 @@ fn commands(qdisc: &KernelQdisc, link: &LinkPlan, mtu: u32) -> Vec<Vec<String>> 
                 }
                 Buffer::Bytes(bytes) => format!(" limit {}", bytes.get()),
             };
-            vec![own(format!("root tbf rate {rate}{burst}{limit}"))]
+            vec![own(&format!("root tbf{rate}{burst}{limit}"))]
         }
-        _ => vec![
-            words(&format!("root handle 1: tbf rate {rate} burst {burst} limit 100000000")),
-            own(format!("parent 1: {kind}")),
-        ],
+        _ => vec![qdisc_words(&bucket), own(&format!("parent 1: {kind}"))],
+    }
+}
+
+/// First come, first served, with room for what the link's buffer holds.
+fn plain_queue(link: &LinkPlan) -> String {
+    match link.buffer {
+        Buffer::Packets(packets) => format!("pfifo limit {packets}"),
+        Buffer::Bytes(bytes) => format!("bfifo limit {}", bytes.get()),
     }
 }
 
@@ -336,6 +389,46 @@ mod tests {
             [
                 "qdisc add dev tidegate0 root handle 1: tbf rate 2000000bit burst 1600 limit 100000000",
                 "qdisc add dev tidegate0 parent 1: netem delay 20ms 5ms"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_shaper_may_be_slower_than_the_link() {
+        assert_eq!(
+            called("{ kind = \"cake\", bandwidth = \"1mbit\", overhead = 40, atm = true }"),
+            ["qdisc add dev tidegate0 root cake bandwidth 1mbit overhead 40 atm"]
+        );
+        assert_eq!(
+            called("{ kind = \"tbf\", rate = \"1mbit\", burst = 9000 }"),
+            ["qdisc add dev tidegate0 root tbf limit 15000 rate 1mbit burst 9000"]
+        );
+    }
+
+    #[test]
+    fn a_policer_stands_in_front_of_the_link() {
+        assert_eq!(
+            called("{ kind = \"police\", rate = \"1mbit\", burst = 15000 }"),
+            [
+                "qdisc add dev tidegate0 clsact",
+                "filter add dev tidegate0 egress matchall action police rate 1mbit burst 15000 conform-exceed drop/pipe",
+                "qdisc add dev tidegate0 root handle 1: tbf rate 2000000bit burst 1600 limit 100000000",
+                "qdisc add dev tidegate0 parent 1: pfifo limit 10"
+            ]
+        );
+    }
+
+    #[test]
+    fn each_group_has_a_class() {
+        assert_eq!(
+            called(
+                "{ kind = \"htb\", classes = [{ users = \"a\", rate = \"1mbit\", ceil = \"2mbit\" }] }"
+            ),
+            [
+                "qdisc add dev tidegate0 root handle 1: htb",
+                "class add dev tidegate0 parent 1: classid 1:1 htb rate 2000000bit ceil 2000000bit",
+                "class add dev tidegate0 parent 1:1 classid 1:10 htb rate 1mbit ceil 2mbit",
+                "qdisc add dev tidegate0 parent 1:10 pfifo limit 10"
             ]
         );
     }

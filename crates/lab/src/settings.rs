@@ -9,9 +9,10 @@ use tidegate_mechanisms::sender::{
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{
-    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
+    AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, RecoveryPlan, ReductionPlan, TcpPlan,
 };
 
+use crate::declare;
 use crate::netlink::Metrics;
 
 /// Linux, net/tcp.h: TCP_RTO_MIN, TCP_TIMEOUT_INIT, TCP_RTO_MAX, TCP_DELACK_MIN, quick ACKs.
@@ -61,6 +62,7 @@ pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     // Merged ACKs would hide marks from a sender that counts them.
     let counts = |tcp: &&TcpPlan| {
         matches!(tcp.congestion_control, SenderParams::Sbrm(_) | SenderParams::VegasCp(_))
+            || declare::needs_each_mark(tcp)
     };
     if tcps.iter().any(counts) {
         all.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
@@ -216,8 +218,12 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     note(tcp.pacing == Some(false) && paced, "segments are paced, as its controller asks for");
     let mark_feedback = TcpPlan { feedback: None, ..tcp.clone() }.mark_feedback();
     note(
-        tcp.mark_feedback() != mark_feedback,
+        tcp.mark_feedback() != mark_feedback && !declare::needs_each_mark(tcp),
         "marks are echoed as the kernel's controller has it",
+    );
+    note(
+        declare::needs_each_mark(tcp) && tcp.mark_feedback() == Some(FeedbackPlan::Accurate),
+        "marks are reported as DCTCP's receiver does, since the kernel's accurate ECN is not switched on",
     );
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");

@@ -2,6 +2,8 @@
 
 mod common;
 mod compiled;
+mod conex_arithmetic;
+mod conex_sender;
 mod datagrams;
 mod forwarder;
 mod hosts;

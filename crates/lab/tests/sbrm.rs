@@ -1,17 +1,11 @@
 //! Accuracy of the mark feedback by the receiving end of `tg_sbrm`. Needs root and the program tidegate-bpf.
 
-use crate::common;
+use crate::common::{self, HeldControls};
 
 use std::collections::BTreeSet;
-use std::env;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
 use tidegate_lab::host::{IpVersion, NetnsHost};
 use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::load::Generator;
@@ -19,54 +13,6 @@ use tidegate_wire::packet;
 
 const IPV4_HEADER: usize = 20;
 const ECE: u8 = 0x40;
-
-/// In the kernel until dropped. The name of a congestion control is global on the machine: the tests that register it,
-/// these and those of `tests/lab`, exclude each other by this file's lock, which is released after the program has
-/// ended.
-struct BucketScope {
-    program: Child,
-    _turn: File,
-}
-
-impl BucketScope {
-    /// Returns `None`, with a message on standard output, if the program is missing or cannot run.
-    fn start() -> Option<Self> {
-        let turns = File::create(env::temp_dir().join("tidegate-test-controls.lock"));
-        let turn = turns.expect("a folder for what is passing takes a file");
-        flock(&turn, FlockOperation::LockExclusive).expect("turns come");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let places = [".venv/bin/tidegate-bpf", "target/bpf/release/tidegate-bpf"];
-        let named = env::var_os("TIDEGATE_BPF").map(PathBuf::from);
-        let mut places = named.into_iter().chain(places.map(|place| root.join(place)));
-        let Some(program) = places.find(|place| place.exists()) else {
-            println!("skipped: tidegate-bpf is not built; `make setup` does where clang is");
-            return None;
-        };
-        let mut child = Command::new(program)
-            .arg("hold")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("is a program");
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().expect("is a pipe"));
-        output.read_line(&mut line).expect("is text");
-        if line == "ready\n" {
-            return Some(BucketScope { program: child, _turn: turn });
-        }
-        let code = child.wait().expect("has started").code();
-        assert_eq!(code, Some(77), "tidegate-bpf failed");
-        println!("skipped: the kernel does not take tg_sbrm here");
-        None
-    }
-}
-
-impl Drop for BucketScope {
-    fn drop(&mut self) {
-        drop(self.program.stdin.take());
-        self.program.wait().expect("has started");
-    }
-}
 
 /// Bytes marked on the forward path, and reported on the reverse path.
 #[derive(Default)]
@@ -156,7 +102,7 @@ fn every_mark_is_reported_once() {
     if common::skipped() {
         return;
     }
-    let Some(_held) = BucketScope::start() else { return };
+    let Some(_held) = HeldControls::start() else { return };
     let plan = common::plan(
         "[users.one.tcp]\necn = true\n\
          congestion_control = { kind = \"sbrm\", willingness_to_pay = 4000 }\n",

@@ -22,8 +22,8 @@
 //! 60 B on; A_avg by less than 0.001 of the same activities; −log₂ p_A by less than 10⁻⁴ of itself plus 10⁻⁵ at the
 //! same activities, for γ up to 10. Activities beyond 40 count as 40. A probability below 2⁻³² is zero.
 
-use crate::bottleneck::abc::AbcParams;
 use crate::ingress::activity_meter::ActivityMeterParams;
+use crate::units::{Factor, Memory};
 
 /// Bits of the fraction of an activity and of a logarithm.
 pub const FRACTION_BITS: u32 = 24;
@@ -119,12 +119,12 @@ pub struct FixedAbc {
 }
 
 impl FixedAbc {
-    /// Of these parameters.
-    pub fn new(params: &AbcParams) -> Self {
+    /// Of γ and w_A.
+    pub fn new(gamma: Factor, activity_weight: Memory) -> Self {
         let rounded = |x: f64, bits: u32| libm::round(x * (1u64 << bits) as f64) as u64;
         FixedAbc {
-            gamma_q16: rounded(params.gamma.0, 16),
-            weight_q20: rounded(1.0 - params.activity_weight.0, 20),
+            gamma_q16: rounded(gamma.0, 16),
+            weight_q20: rounded(1.0 - activity_weight.0, 20),
         }
     }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bottleneck::Differentiate;
-use crate::bottleneck::abc::Abc;
+use crate::bottleneck::abc::{Abc, AbcParams, DEFAULTS};
 use crate::ingress::activity_meter::ActivityMeter;
 use crate::stage::Stage;
 use crate::units::{Bytes, Factor, Memory, Rate, Span, Time, Whole};
@@ -107,8 +107,8 @@ proptest! {
     fn probabilities_are_those_of_the_floating_form(
         log10_p in -9.0..-0.001, gamma in 0.0..10.0, activity in 0.0..20.0, average in 0.0..20.0,
     ) {
-        let params = AbcParams { gamma: Factor(gamma), activity_weight: Memory(0.99) };
-        let fixed = FixedAbc::new(&params);
+        let params = AbcParams { gamma: Factor(gamma), ..DEFAULTS };
+        let fixed = FixedAbc::new(params.gamma, params.activity_weight);
         // What both forms are given is the same to the last bit.
         let q24 = |x: f64| (x * ONE_Q24 as f64) as u64;
         let params = AbcParams { gamma: Factor(fixed.gamma_q16 as f64 / 65_536.0), ..params };
@@ -126,8 +126,8 @@ proptest! {
 
     #[test]
     fn the_average_is_that_of_the_floating_form(activities in prop::collection::vec(0.0..30.0, 1..3_000)) {
-        let params = AbcParams { gamma: Factor(3.0), activity_weight: Memory(0.99) };
-        let (fixed, mut abc, mut average) = (FixedAbc::new(&params), Abc::new(params), 0);
+        let params = AbcParams { gamma: Factor(3.0), ..DEFAULTS };
+        let (fixed, mut abc, mut average) = (FixedAbc::new(params.gamma, params.activity_weight), Abc::new(params), 0);
         for activity in activities {
             abc.observe(activity);
             average = fixed.observe(average, (activity * ONE_Q24 as f64) as u64);
@@ -144,7 +144,7 @@ proptest! {
         gamma in 0.0..1000.0, average in 0u64..(MAX_ACTIVITY << 36),
     ) {
         let meter = FixedMeter::new(&meter_params(bps, inertia_ns, burst.into()));
-        let abc = FixedAbc::new(&AbcParams { gamma: Factor(gamma), activity_weight: Memory(0.5) });
+        let abc = FixedAbc::new(Factor(gamma), Memory(0.5));
         let (activity, after) = meter.on_packet(word, now, len);
         prop_assert!(activity <= MAX_ACTIVITY << FRACTION_BITS, "{activity}");
         prop_assert!(after <= now + meter.longest_ns);

@@ -132,6 +132,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     packets(file, reader);
     placement::buckets(file, reader);
     classes(file, reader);
+    classes_of_kernel(file, reader);
     rates(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
@@ -214,6 +215,32 @@ fn classes(file: &File, reader: &mut Reader) {
                 reader.error_near::<()>(message, near);
             });
         }
+    }
+}
+
+/// Each group has one class of a kernel's HTB, since there a packet without a class passes unhindered.
+fn classes_of_kernel(file: &File, reader: &mut Reader) {
+    let qdisc = file.bottleneck.iter().find_map(|link| link.kernel_qdisc.as_ref());
+    let Some(qdisc) = qdisc.filter(|qdisc| !qdisc.classes.is_empty()) else { return };
+    let names: Names = file.users.entries.iter().map(|(name, _)| name.as_str()).collect();
+    let place = ["bottleneck", "kernel_qdisc", "classes"];
+    let unknown = qdisc.classes.iter().find(|class| !names.contains(class.users.as_str()));
+    if let Some(class) = unknown {
+        let near = nearest(&class.users, names.iter().copied()).map(str::to_owned);
+        let message = format!("there is no group \"{}\"; groups are {}", class.users, list(&names));
+        reader.nested(&place, |reader| {
+            reader.error_near::<()>(message, near);
+        });
+    }
+    for name in &names {
+        let message = match qdisc.classes.iter().filter(|class| class.users == *name).count() {
+            1 => continue,
+            0 => format!("the group \"{name}\" has no class; give each group one"),
+            _ => format!("the group \"{name}\" has more than one class"),
+        };
+        reader.nested(&place, |reader| {
+            reader.error::<()>(message);
+        });
     }
 }
 

@@ -22,14 +22,13 @@ mod traced;
 pub use crate::file::{DelaysBy, Spread};
 pub use crate::kernel_qdisc::KernelQdisc;
 pub use crate::traffic::{
-    Adaptation, Admission, AdmissionPlace, ArrivalTimes, Blind, BlindConex, BlindReEcn, Calls, Cbr,
-    CdfSizes, Codec, Counter, Distribution, Fetching, FlowSize, FlowSizes, FrameSizes, Frames,
-    GameSide, Gaming, Gateway, Greedy, GumbelVariation, Increase, LognormalSizes,
-    LognormalVariation, MeasuredSum, MpegModel, NonProbing, OnOff, PacketStream, Pages,
-    ParetoSizes, ParetoVariation, Patience, PausePlan, PriceAdaptation, Probing, Quality,
-    ShortFlows, Silence, SizePoints, Traffic, Transfer, Turns, Udp, UniformVariation, Unknown,
-    Updates, Variation, Video, VideoCall, VideoModel, VoiceCodec, Voip, WeibullVariation,
-    WritesPlan,
+    Adaptation, Admission, AdmissionPlace, ArrivalTimes, Blind, BlindConex, Calls, Cbr, CdfSizes,
+    Codec, Counter, Distribution, Fetching, FlowSize, FlowSizes, FrameSizes, Frames, GameSide,
+    Gaming, Gateway, Greedy, GumbelVariation, Increase, LognormalSizes, LognormalVariation,
+    MeasuredSum, MpegModel, NonProbing, OnOff, PacketStream, Pages, ParetoSizes, ParetoVariation,
+    Patience, PausePlan, PriceAdaptation, Probing, Quality, Reported, ReportedReEcn, ShortFlows,
+    Silence, SizePoints, Traffic, Transfer, Turns, Udp, UniformVariation, Unknown, Updates,
+    Variation, Video, VideoCall, VideoModel, VoiceCodec, Voip, WeibullVariation, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,

@@ -29,7 +29,7 @@ pub use arrival_times::ArrivalTimes;
 pub use calls::{
     Admission, AdmissionPlace, Calls, Counter, Gateway, MeasuredSum, NonProbing, Probing, Unknown,
 };
-pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr, Codec};
+pub use cbr::{Blind, BlindConex, Cbr, Codec, Reported, ReportedReEcn};
 pub use flow_sizes::{CdfSizes, FlowSize, FlowSizes, LognormalSizes, ParetoSizes, SizePoints};
 pub use frame_sizes::FrameSizes;
 pub use frames::{

@@ -70,6 +70,7 @@ use progress::Progress;
 pub use progress::Report;
 pub use stages::CongestionHeader;
 pub use stop::{Excess, Stop};
+pub use tcp::sender::replay as conex_replay;
 pub use tidegate_scenario::plan::Direction;
 use tidegate_scenario::plan::Plan;
 use topology::Receivers;

@@ -286,7 +286,7 @@ fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
 #[test]
 fn s2_every_packet_with_payload_takes_part_retransmissions_included() {
     for conex in [SIGNALS, BYTES] {
-        let observed = r#"[{ kind = "conex-policer", fill_rate = "1 packets/s", depth = "9 packets", curve = "observe" }]"#;
+        let observed = r#"[{ kind = "conex-policer", fill_rate = "1 packets/s", depth = "9 packets", tokens = "packets", curve = "observe" }]"#;
         let output = with(&[conex, ("bottleneck.loss", "0.02"), ("users.one.ingress", observed)]);
         let flows = &output.flows;
         assert!(flows.retransmits.iter().sum::<u64>() > 50);

@@ -74,7 +74,7 @@ fn a_user_with_36_flows_is_held_by_what_its_senders_declare() {
 #[test]
 fn observing_changes_nothing() {
     let plain = with(&[&UNPOLICED]);
-    let observer = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "45 packets", curve = "observe" }]"#;
+    let observer = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "45 packets", tokens = "packets", curve = "observe" }]"#;
     let observers = [("users.heavy.ingress", observer), ("users.light.ingress", observer)];
     let observed = with(&[&observers]);
     assert_eq!(observed.digest, plain.digest);
@@ -91,7 +91,7 @@ fn without_congestion_policers_and_auditors_change_nothing() {
         ("duration", "\"10 s\""),
         ("tcp.conex", "\"rfc7786\""),
     ];
-    let deep = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "10000 packets", curve = "strict" }]"#;
+    let deep = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "10000 packets", tokens = "packets", curve = "strict" }]"#;
     let policed = [("users.heavy.ingress", deep), ("users.light.ingress", deep)];
     let with_all = with(&[&AUDITED, &policed, &calm]);
     assert_eq!(with_all.digest, with(&[&UNPOLICED, &calm]).digest);
@@ -145,7 +145,7 @@ proptest! {
         seed in 0..1000u64,
     ) {
         let policer = format!(
-            "[{{ kind = \"conex-policer\", fill_rate = \"1 packets/s\", depth = \"2 packets\", \
+            "[{{ kind = \"conex-policer\", fill_rate = \"1 packets/s\", depth = \"2 packets\", tokens = \"packets\", \
              curve = \"{curve}\", charge_credit = false }}]"
         );
         let declare = ("tcp.conex", conex);

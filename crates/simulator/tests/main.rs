@@ -7,6 +7,7 @@ mod cake;
 mod captures;
 mod common;
 mod conex;
+mod conex_attacks;
 mod congestion_exposure;
 mod counting;
 mod delay_based;

@@ -101,6 +101,27 @@ fn a_sender_that_declares_nothing_has_nothing_behind_a_dropper() {
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
+/// UDP that keeps its rate passes a dropper if it declares the marks that its receiver reports, with credit for a round
+/// trip, and loses more than half if it declares none.
+#[test]
+fn an_unresponsive_sender_that_declares_its_marks_passes_a_dropper() {
+    let flood = |more: &str| {
+        let conex = format!("{{ kind = \"re-ecn\"{more} }}");
+        let traffic = format!("{{ kind = \"cbr\", rate = \"5 Mb/s\", conex = {conex} }}");
+        let output = with(&[("users.other.start", "\"5 s\""), ("users.other.traffic", &traffic)]);
+        let dropped = count(&output, 4..5, "dropped: negative balance")
+            + count(&output, 4..5, "dropped: nothing declared");
+        (mbps(&output, 4..5), dropped, output)
+    };
+    let (rate, dropped, output) = flood(", marks = 1.0, losses = 1.0, credit = \"100 kB\"");
+    let [positive, negative] =
+        ["positive_bytes", "negative_bytes"].map(|name| count(&output, 4..5, name));
+    assert!(negative > 50e3 && positive > 0.95 * negative, "{positive} of {negative}");
+    assert!(rate > 4.5 && dropped < 10.0, "{rate} Mb/s, {dropped} dropped");
+    let (rate, ..) = flood("");
+    assert!(rate < 2.5, "{rate} Mb/s");
+}
+
 /// A sender that declares only while its data in flight are few gets less than honest users.
 #[test]
 fn a_sender_that_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {

@@ -324,8 +324,7 @@ fn a_moving_user_gains_by_a_bucket_at_each_enodeb_and_nothing_by_its_own() {
 #[test]
 fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     let text = format!("{MOBILE}{NEXT_CELL}");
-    let policer =
-        r#"[{ kind = "conex-policer", fill_rate = "2 packets/s", depth = "60 packets" }]"#;
+    let policer = r#"[{ kind = "conex-policer", fill_rate = "24 kb/s", depth = "90 kB" }]"#;
     let moves = r#"[{ at = "5 s", to = "phones2" }, { at = "10 s", to = "phones" }, { at = "15 s", to = "phones2" }]"#;
     let set = [
         ("tcp.feedback", "accurate"),

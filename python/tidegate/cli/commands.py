@@ -8,6 +8,7 @@ from tidegate.cli import (
     analyse,
     capture,
     catalogue,
+    choose,
     compare,
     doctor,
     explore,
@@ -56,6 +57,7 @@ def tidegate(
 app.command()(simulate.simulate)
 app.command()(explore.explore)
 app.command()(analyse.analyse)
+app.command()(choose.choose)
 app.command()(lab.lab)
 app.command()(capture.capture)
 app.command()(compare.compare)

@@ -185,7 +185,7 @@ def _check(
 ) -> None:
     """Print whether the lab can run, here or on stock kernels."""
     from tidegate.laboratory import bpf, guest
-    from tidegate.laboratory.process import missing
+    from tidegate.laboratory.process import PROGRAM, find, missing, state
     from tidegate.laboratory.running import check_scenarios
 
     if scenario is not None:
@@ -200,6 +200,9 @@ def _check(
     if lacking:
         raise MissingError(lacking)
     say("the lab can run here")
+    if stock is None:
+        for line in bpf.exposure(state(find() or PROGRAM)):
+            say(line)
 
 
 def _print_kernels(*, quiet: bool) -> None:

@@ -1,4 +1,6 @@
-"""Congestion control that the kernel does not have: BPF programs, in it for as long as a lab runs.
+"""What the kernel does not have: BPF programs, in it for as long as a lab runs.
+
+These are congestion controls, and receivers that report each mark to senders that declare (ConEx).
 
 The program `tidegate-bpf` puts them there and takes them out when it ends, however that happens.
 """
@@ -7,14 +9,14 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.data import remedy
 from tidegate.errors import MissingError
 from tidegate.laboratory.process import MISSING, find_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tidegate._native import Scenario
 
@@ -30,8 +32,8 @@ _UNBUILT = f"the program {PROGRAM}, for congestion control {', '.join(OURS)}: " 
 
 
 def needed(scenarios: Iterable[Scenario]) -> bool:
-    """Whether a group of users has congestion control of ours."""
-    return any(_controllers(each).intersection(OURS) for each in scenarios)
+    """Whether a group of users has congestion control of ours, or declares congestion."""
+    return any(_controllers(each).intersection(OURS) or _declares(each) for each in scenarios)
 
 
 def missing() -> list[str]:
@@ -79,6 +81,28 @@ def held(scenarios: Iterable[Scenario]) -> Iterator[None]:
 def _controllers(scenario: Scenario) -> set[str]:
     tcps = (flow["tcp"] for flow in scenario.plan()["flows"])
     return {tcp["congestion_control"]["kind"] for tcp in tcps if tcp is not None}
+
+
+def _declares(scenario: Scenario) -> bool:
+    tcps = (flow["tcp"] for flow in scenario.plan()["flows"])
+    return any(tcp is not None and tcp["conex"]["kind"] != "off" for tcp in tcps)
+
+
+def exposure(found: Mapping[str, Any]) -> list[str]:
+    """What this kernel can do for ConEx, by what `tidegate-lab check` has found, in words.
+
+    >>> exposure({"cannot_declare": [], "accurate_ecn": False})[1]
+    'accurate ECN (RFC 9768) cannot be switched on'
+    """
+    if "cannot_declare" not in found:
+        return []
+    cannot = [str(line) for line in found["cannot_declare"]]
+    declares = "can declare congestion (ConEx)" if not cannot else f"cannot: {'; '.join(cannot)}"
+    switched = "can" if found.get("accurate_ecn") else "cannot"
+    return [
+        f"senders here {declares}",
+        f"accurate ECN (RFC 9768) {switched} be switched on",
+    ]
 
 
 def _lines(code: int, output: str) -> list[str]:

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::Bytes;
@@ -14,6 +15,7 @@ use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use super::pricing;
 use crate::LabError;
+use crate::declare;
 use crate::host::{IpVersion, NetnsHost};
 use crate::hosts::{NetnsHosts, server_port};
 use crate::system;
@@ -46,6 +48,8 @@ pub struct FlowEndpoints<'a> {
     /// IP version.
     pub ip: IpVersion,
     packet_bytes: u32,
+    /// DiffServ codepoint of the user's packets. Those of the server have none, as Linux does not reflect it.
+    dscp: Dscp,
     /// Whether stages write activities into its packets.
     pub metered: bool,
     tcp: Option<&'a TcpPlan>,
@@ -64,6 +68,7 @@ impl<'a> FlowEndpoints<'a> {
             server: &hosts.server,
             ip: hosts.ip,
             packet_bytes: flow.packet_size.get() as u32,
+            dscp: flow.dscp,
             metered: flow.carries_signal(plan),
             tcp: flow.tcp.as_deref(),
             price_encoding: plan.links.iter().find_map(|link| link.price_encoding),
@@ -79,6 +84,18 @@ impl<'a> FlowEndpoints<'a> {
     pub fn listen(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.server, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
+        if self.tcp.is_some_and(declare::needs_other_receiver) {
+            // Their receivers report each mark, whatever the sender's congestion control (RFC 8257, section 3.2).
+            let exact = |name| set_tcp_congestion(&socket, name).is_ok();
+            if !declare::EXACT_RECEIVERS.into_iter().any(exact) {
+                let names = declare::EXACT_RECEIVERS.join(" nor ");
+                let line = format!(
+                    "a receiver that reports each mark: the kernel has neither {names}; load it (modprobe tcp_dctcp), \
+                     or write feedback = \"classic\""
+                );
+                return Err(LabError::Missing(vec![line]));
+            }
+        }
         let open = || {
             if let Some(limit) = self.window_limit() {
                 // Set before listening, since connections inherit it with their window scale. A buffer of a fixed size
@@ -114,6 +131,7 @@ impl<'a> FlowEndpoints<'a> {
             self.error(&format!("packets of {} B are too small", self.packet_bytes), &error)
         })?;
         self.leave_room(&socket)?;
+        self.set_dscp(&socket)?;
         socket.set_linger(ABORT).map_err(|error| self.error("cannot set a socket up", &error))?;
         match socket.connect(&self.destination().into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
@@ -138,6 +156,7 @@ impl<'a> FlowEndpoints<'a> {
     pub fn source(&self) -> Result<(Socket, usize), LabError> {
         let socket = self.at(self.user, Type::DGRAM, Protocol::UDP)?;
         self.leave_room(&socket)?;
+        self.set_dscp(&socket)?;
         let connected = socket.connect(&self.destination().into());
         connected.map_err(|error| self.error("cannot send", &error))?;
         Ok((socket, self.udp_payload(Bytes::new(self.packet_bytes.into()))))
@@ -215,6 +234,24 @@ impl<'a> FlowEndpoints<'a> {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns the traffic class of the user's packets without their ECN field, which is the kernel's.
+    pub fn traffic_class(&self) -> u8 {
+        self.dscp.bits() << 2
+    }
+
+    fn set_dscp(&self, socket: &Socket) -> Result<(), LabError> {
+        if self.dscp == Dscp::Cs0 {
+            return Ok(());
+        }
+        let (level, name) = match self.ip {
+            IpVersion::V4 => (libc::IPPROTO_IP, libc::IP_TOS),
+            IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        };
+        let class = i32::from(self.traffic_class()).to_ne_bytes();
+        let set = system::set_option(socket, level, name, &class);
+        set.map_err(|error| self.error("cannot set the DSCP", &error))
     }
 
     /// Reserves room for the activity in every packet, since the meter cannot lengthen packets; TCP subtracts it from

@@ -123,6 +123,9 @@ pub fn not_by_iperf3(flow: &FlowPlan, metered: bool) -> Option<String> {
 /// Returns the client's options for the plan.
 fn arguments(flow: &FlowPlan, endpoints: &FlowEndpoints) -> Vec<String> {
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
+    if endpoints.traffic_class() != 0 {
+        all.extend(["--tos".to_owned(), endpoints.traffic_class().to_string()]);
+    }
     match &*flow.traffic {
         Traffic::Cbr(Cbr { rate, .. }) => {
             let (payload, packet) = (endpoints.udp_payload(flow.packet_size), flow.packet_size);

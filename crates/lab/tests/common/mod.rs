@@ -2,13 +2,19 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::collections::VecDeque;
+use std::env;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
 use tidegate_lab::clock::Clock;
 use tidegate_lab::host::{IpVersion, NetnsHost};
 use tidegate_lab::hosts::NetnsHosts;
@@ -33,6 +39,60 @@ pub fn skipped() -> bool {
         println!("skipped: {}", missing.join("; "));
     }
     !missing.is_empty()
+}
+
+/// Returns the program tidegate-bpf; `None`, with a message on standard output, if it is not built.
+pub fn bpf_program() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let places = [".venv/bin/tidegate-bpf", "target/bpf/release/tidegate-bpf"];
+    let named = env::var_os("TIDEGATE_BPF").map(PathBuf::from);
+    let mut places = named.into_iter().chain(places.map(|place| root.join(place)));
+    let program = places.find(|place| place.exists());
+    if program.is_none() {
+        println!("skipped: tidegate-bpf is not built; `make setup` does where clang is");
+    }
+    program
+}
+
+/// Our congestion controls, in the kernel until dropped. The name of a congestion control is global on the machine: the tests that register it,
+/// these and those of `tests/lab`, exclude each other by this file's lock, which is released after the program has
+/// ended.
+pub struct HeldControls {
+    program: Child,
+    _turn: File,
+}
+
+impl HeldControls {
+    /// Returns `None`, with a message on standard output, if the program is missing or cannot run.
+    pub fn start() -> Option<Self> {
+        let turns = File::create(env::temp_dir().join("tidegate-test-controls.lock"));
+        let turn = turns.expect("a folder for what is passing takes a file");
+        flock(&turn, FlockOperation::LockExclusive).expect("turns come");
+        let program = bpf_program()?;
+        let mut child = Command::new(program)
+            .arg("hold")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("is a program");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("is a pipe"));
+        output.read_line(&mut line).expect("is text");
+        if line == "ready\n" {
+            return Some(HeldControls { program: child, _turn: turn });
+        }
+        let code = child.wait().expect("has started").code();
+        assert_eq!(code, Some(77), "tidegate-bpf failed");
+        println!("skipped: the kernel does not take tg_sbrm here");
+        None
+    }
+}
+
+impl Drop for HeldControls {
+    fn drop(&mut self) {
+        drop(self.program.stdin.take());
+        self.program.wait().expect("has started");
+    }
 }
 
 /// Returns a plan of half a second of a 100 Mb/s link with these users.

@@ -5,9 +5,15 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Returns the header's result for each line; `None`, with a message on standard output, without a C compiler.
+/// Returns the results of the pricing headers for each line; `None`, with a message on standard output, without a C
+/// compiler.
 pub fn answers(lines: &[String]) -> Option<Vec<u64>> {
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf/test/sbrm_trace.c");
+    answers_of("sbrm_trace.c", lines)
+}
+
+/// Returns what a program of `bpf/test` prints for these lines; `None` as [`answers`].
+pub fn answers_of(program: &str, lines: &[String]) -> Option<Vec<u64>> {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf/test").join(program);
     // Tests run in parallel, and a running program cannot be overwritten.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -21,7 +27,7 @@ pub fn answers(lines: &[String]) -> Option<Vec<u64>> {
         println!("skipped: there is no C compiler (cc)");
         return None;
     };
-    assert!(status.success(), "bpf/test/sbrm_trace.c does not compile");
+    assert!(status.success(), "{} does not compile", source.display());
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -14,15 +14,20 @@
 //! A packet of average activity sees p; one whose activity is higher by 1/γ sees √p. At p = 0 or 1 packets cannot be
 //! differentiated, so ABC has no effect on an AQM whose probability jumps from 0 to 1 (the paper's Table 4, first row).
 //!
+//! Where several CPUs forward, one A_avg for all costs a cache line that they fight for. With `meters` each meter averages
+//! the packets of its customers, and at the end of each `merge_interval` all continue from their mean by packets. A packet is
+//! judged by that mean, or by the average of its own meter.
+//!
 //! Not specified by the paper: A_avg starts at 0, and is updated before the packet is judged; packets without activity
 //! count as activity 0.
 
 use super::aqm::{Aqm, Bend};
 use super::{Arrival, Differentiate, Signal, falls};
 use crate::mechanism::About;
-use crate::parameters;
+use crate::parameters::{ParameterError, too_short};
 use crate::power::{bounds, exp2};
-use crate::units::{Factor, Memory};
+use crate::units::{Factor, Memory, Span, Time, Whole};
+use crate::{parameters, words};
 
 parameters! {
     /// Activity-based congestion management: more likely on packets of users whose activity is above
@@ -32,6 +37,29 @@ parameters! {
         pub gamma: Factor = "3.0",
         /// Weight w_A of the past in the moving average of activity.
         pub activity_weight: Memory = "0.99",
+        /// Number of meters that keep the average, as one for each CPU; customers are spread over them.
+        pub meters: Whole<1, 1000> = "1",
+        /// With several meters: time after which they continue from their mean.
+        pub merge_interval: Span = "16 ms",
+        /// With several meters: the average by which packets are judged.
+        pub judged_by: JudgedBy = "merged",
+    }
+    check AbcParams::errors;
+}
+
+words! {
+    /// Which of several averages a packet is compared with.
+    pub enum JudgedBy {
+        /// The mean of all meters when they were last merged.
+        Merged = "merged",
+        /// The present average of the packet's own meter.
+        Own = "own",
+    }
+}
+
+impl AbcParams {
+    fn errors(&self) -> Vec<ParameterError> {
+        too_short(&[("merge_interval", self.merge_interval)])
     }
 }
 
@@ -46,6 +74,50 @@ pub struct Abc {
     params: AbcParams,
     /// Moving average of activity, A_avg.
     average: f64,
+    /// Several meters of it.
+    meters: Option<Box<Meters>>,
+}
+
+/// Averages of several meters, which are merged now and then.
+#[derive(Clone, Debug)]
+struct Meters {
+    /// Average of each, and packets since they were merged.
+    own: Vec<(f64, u64)>,
+    merged: f64,
+    merge_at: Time,
+}
+
+impl Meters {
+    fn new(count: u32) -> Self {
+        Meters { own: vec![(0.0, 0); count as usize], merged: 0.0, merge_at: Time::ZERO }
+    }
+
+    /// Averages a packet's activity, and returns the average by which it is judged.
+    fn observe(&mut self, params: &AbcParams, arrival: &Arrival, activity: f64) -> f64 {
+        if arrival.now >= self.merge_at {
+            self.merge();
+            self.merge_at = arrival.now + params.merge_interval;
+        }
+        let place = arrival.user as usize % self.own.len();
+        let (average, packets) = &mut self.own[place];
+        let w_a = params.activity_weight.0;
+        *average = w_a * *average + (1.0 - w_a) * activity;
+        *packets += 1;
+        match params.judged_by {
+            JudgedBy::Merged => self.merged,
+            JudgedBy::Own => *average,
+        }
+    }
+
+    fn merge(&mut self) {
+        let packets: u64 = self.own.iter().map(|(_, packets)| packets).sum();
+        if packets == 0 {
+            return;
+        }
+        let sum: f64 = self.own.iter().map(|(average, packets)| average * *packets as f64).sum();
+        self.merged = sum / packets as f64;
+        self.own.fill((self.merged, 0));
+    }
 }
 
 impl Differentiate for Abc {
@@ -61,19 +133,25 @@ impl Differentiate for Abc {
     };
 
     fn new(params: AbcParams) -> Self {
-        Abc { params, average: 0.0 }
+        let count = params.meters.0;
+        let meters = (count > 1).then(|| Box::new(Meters::new(count)));
+        Abc { params, average: 0.0, meters }
     }
 
     #[inline(never)]
     fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
         let activity = f64::from(arrival.activity);
-        self.observe(activity);
+        match &mut self.meters {
+            None => self.observe(activity),
+            Some(meters) => self.average = meters.observe(&self.params, arrival, activity),
+        }
         aqm.signal_bent(arrival, ByActivity { abc: self, activity }, draw)
     }
 
     /// Size of A_avg.
     fn state_bytes(&self) -> usize {
-        size_of::<f64>()
+        let of_meters = |meters: &Meters| size_of_val(&meters.own[..]) + size_of::<Time>();
+        size_of::<f64>() + self.meters.as_deref().map_or(0, of_meters)
     }
 
     fn average_activity(&self) -> Option<f64> {
@@ -150,16 +228,22 @@ impl Abc {
 
 /// Table 1 of the paper.
 #[cfg(test)]
-pub(super) const DEFAULTS: AbcParams =
-    AbcParams { gamma: Factor(3.0), activity_weight: Memory(0.99) };
+pub(crate) const DEFAULTS: AbcParams = AbcParams {
+    gamma: Factor(3.0),
+    activity_weight: Memory(0.99),
+    meters: Whole(1),
+    merge_interval: Span::from_millis(16),
+    judged_by: JudgedBy::Merged,
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
     use proptest::prelude::*;
 
     fn abc(gamma: f64, average: f64) -> Abc {
-        Abc { params: AbcParams { gamma: Factor(gamma), ..DEFAULTS }, average }
+        Abc { average, ..Abc::new(AbcParams { gamma: Factor(gamma), ..DEFAULTS }) }
     }
 
     fn adapted(gamma: f64, average: f64, p: f64, activity: f64) -> f64 {
@@ -182,6 +266,36 @@ mod tests {
             let want = 2.5 * (1.0 - libm::pow(0.99, f64::from(n)));
             assert!((abc.average() - want).abs() < 1e-12, "after {n} packets");
         }
+    }
+
+    fn arrival(now_ms: u64, user: u32) -> Arrival {
+        Arrival {
+            now: Time::ZERO + Span::from_millis(now_ms),
+            len: Bytes::new(1500),
+            activity: 0.0,
+            user,
+            backlog_packets: 0,
+            backlog_bytes: 0,
+            idle: Span::ZERO,
+        }
+    }
+
+    #[test]
+    fn meters_continue_from_their_mean_by_packets() {
+        let params = AbcParams { meters: Whole(2), ..DEFAULTS };
+        let mut meters = Meters::new(2);
+        for _ in 0..3 {
+            assert_eq!(meters.observe(&params, &arrival(0, 0), 4.0), 0.0);
+        }
+        meters.observe(&params, &arrival(15, 1), 1.0);
+        let ewma =
+            |from: f64, to: f64, packets: i32| to + (from - to) * libm::pow(0.99, packets.into());
+        let want = (3.0 * ewma(0.0, 4.0, 3) + ewma(0.0, 1.0, 1)) / 4.0;
+        assert!((meters.observe(&params, &arrival(16, 1), 1.0) - want).abs() < 1e-12);
+        // Judged by its own, a packet sees what its own meter has seen.
+        let own = AbcParams { judged_by: JudgedBy::Own, ..params };
+        let got = meters.observe(&own, &arrival(17, 1), 1.0);
+        assert!((got - ewma(want, 1.0, 2)).abs() < 1e-12);
     }
 
     /// Section 4.3.2: scaling all reference rates by x shifts all activities by −log₂ x, which cancels.

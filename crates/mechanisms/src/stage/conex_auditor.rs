@@ -52,7 +52,8 @@
 //! by the queue itself are visible, and count as marks.
 //!
 //! Flows are kept in slots, eight of which may hold a given flow. The number of slots grows with the number of flows,
-//! up to `memory`; then a new flow replaces the least recently seen of its eight.
+//! up to `memory`; then a new flow replaces the least recently seen of its eight. Whoever knows how slots are chosen, and
+//! may choose addresses and ports, can push other flows out; with a `secret` nobody knows it.
 //!
 //! Packets outside ConEx, and acknowledgements, are ignored.
 
@@ -62,7 +63,7 @@ use super::{Capabilities, Declared, Ecn, EcnRules, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::mechanism::About;
 use crate::parameters::{ParameterError, too_short};
-use crate::units::{Bytes, Share, Span, Time};
+use crate::units::{Bytes, Share, Span, Time, Whole};
 use crate::{parameters, words};
 use flow::{AuditedFlow, Balance};
 
@@ -81,6 +82,9 @@ parameters! {
         pub losses: LossSign = "gap",
         /// Maximum memory for flows.
         pub memory: Bytes = "8 MB",
+        /// Number that places flows in their slots, to be kept secret and drawn at random where users choose the
+        /// addresses and ports of their flows. Default: none, for simulations.
+        pub secret: Option<Whole<1, { u32::MAX }>>,
     }
     check ConexAuditorParams::errors;
 }
@@ -166,7 +170,7 @@ impl Stage for ConexAuditor {
             slack: params.slack.as_f64(),
             due: 1.0 - params.tolerance.0,
             losses: params.losses,
-            flows: Slots::new(params.memory),
+            flows: Slots::new(params.memory).with_secret(params.secret.map(|secret| secret.0)),
             undeclared: 0.0,
             unmarkable: (0.0, Time::ZERO),
             users: ByUser::new(),

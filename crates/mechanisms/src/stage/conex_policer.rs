@@ -8,7 +8,7 @@
 //! it sends.
 //!
 //! ```text
-//! a = declarations of this packet · size, less marks that packets had when they came here
+//! a = declarations of this packet · size, less marks that packets had when they came here (upstream)
 //! f ← min(d, f + r (t − t_last))        r = fill rate, d = bucket depth
 //! f ← max(−e, f − a)                    e = floor
 //!
@@ -18,9 +18,16 @@
 //! observe   p = 0                                          e = d
 //! ```
 //!
-//! p is the drop probability of this packet, after it has paid, or before (`judged`). Congestion upstream of the
-//! policer is not charged: a CE mark on arrival pays for a mark declared later, so that the charge is the congestion of
-//! the rest of the path.
+//! p is the drop probability of this packet, after it has paid, or before (`judged`).
+//!
+//! *Marks on arrival.* Where users enter the network, nobody but the user's own host can have set CE, so that it is the
+//! user's own and pays for nothing (`upstream = "ignore"`). Behind another network, congestion upstream of the policer
+//! is not the user's to pay here: with `upstream = "credit"` a CE mark on arrival pays for a mark declared later, so
+//! that the charge is the congestion of the rest of the path. At a user's ingress that would let a sender set CE on
+//! all its packets, declare a mark on each, satisfy every auditor, and pay nothing.
+//!
+//! *Tokens.* By default they are bytes. Where they are packets, as in the paper, a packet of 9000 B declares six times
+//! as much for the same price as one of 1500 B.
 //!
 //! Choices where the sources are silent or differ:
 //!
@@ -36,181 +43,18 @@
 //!   otherwise new flows with credit, started whenever one is used up, would never pay.
 //! - *Packets outside ConEx.* By default dropped with the other packets of their user, so that not declaring does not
 //!   evade the policer.
-
 use super::by_user::ByUser;
 use super::{Capabilities, Declared, Ecn, FastVerdict, PacketSummary, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::mechanism::About;
 use crate::parameters::ParameterError;
-use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
-use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
-use crate::{parameters, words};
+use crate::token_bucket::{BucketRule, Credit, TokenBucket};
+use crate::units::{Bytes, Time, Tokens};
+pub use params::{
+    Buckets, ConexPolicerParams, CountedAs, Judged, NotConex, PolicerCurve, Stopped, Upstream,
+};
 
-parameters! {
-    /// Limits users to an allowance of congestion, by their senders' declarations.
-    pub struct ConexPolicerParams {
-        /// r: fill rate, the congestion that may be declared in the long run. In packets, each declaration costs one;
-        /// in bits, the packet's size.
-        pub fill_rate: TokenRate,
-        /// d: bucket depth, in packets or bytes as the fill rate.
-        pub depth: Tokens,
-        /// Drop probability as a function of the fill.
-        pub curve: PolicerCurve = "mild",
-        /// e: maximum debt of the bucket. Default: a tenth of the depth if mild, else the depth.
-        pub floor: Option<Tokens>,
-        /// Initial fill. Default: a full bucket.
-        pub initial: Option<Tokens>,
-        /// Owner of an allowance.
-        pub buckets: Buckets = "by-user",
-        /// Packets of a user that are dropped when its bucket is empty.
-        pub drops: Stopped = "all",
-        /// Charge declarations on packets that the policer drops.
-        pub charge_dropped: bool = "true",
-        /// Fill that decides about a packet: the one after it has paid, or the one that it finds.
-        pub judged: Judged = "once-paid",
-        /// Charge credit, as losses and marks are.
-        pub charge_credit: bool = "true",
-        /// Treatment of packets outside ConEx.
-        pub not_conex: NotConex = "police",
-        /// With not_conex = "limit": rate at which they pass, for each bucket.
-        pub not_conex_rate: Option<Rate>,
-        /// With not_conex = "limit": burst that passes at once.
-        pub not_conex_burst: Bytes = "15 kB",
-    }
-    check ConexPolicerParams::errors;
-}
-
-words! {
-    /// Drop probability as a function of the fill.
-    pub enum PolicerCurve {
-        /// 1 where the bucket is empty, else 0.
-        Strict = "strict",
-        /// From 0 where it is empty to 1 a tenth of the depth below.
-        Mild = "mild",
-        /// From 0 where it is empty to 1 a whole depth below.
-        Soft = "soft",
-        /// Nothing is dropped; packets above the allowance are counted.
-        Observe = "observe",
-    }
-}
-
-words! {
-    /// Owner of an allowance.
-    pub enum Buckets {
-        /// Each user has its own.
-        ByUser = "by-user",
-        /// All that pass share one.
-        One = "one",
-    }
-}
-
-words! {
-    /// Packets that are dropped.
-    pub enum Stopped {
-        /// All packets.
-        All = "all",
-        /// Packets with a declaration that costs tokens.
-        Declared = "declared",
-    }
-}
-
-words! {
-    /// Fill that decides about a packet.
-    pub enum Judged {
-        /// Fill after the packet has paid.
-        OncePaid = "once-paid",
-        /// Fill that the packet finds, as in ns-2's token bucket (adc/tbf.cc): decide, then charge.
-        AsFound = "as-found",
-    }
-}
-
-words! {
-    /// Treatment of packets outside ConEx, which cost nothing.
-    pub enum NotConex {
-        /// Dropped with the rest of their user.
-        Police = "police",
-        /// They pass, and are counted.
-        Pass = "pass",
-        /// A limited rate passes.
-        Limit = "limit",
-        /// Dropped.
-        Drop = "drop",
-    }
-}
-
-impl Buckets {
-    /// Returns the account of a user: its own, or the common one.
-    pub const fn account_of(self, user: u32) -> u32 {
-        match self {
-            Buckets::ByUser => user,
-            Buckets::One => 0,
-        }
-    }
-}
-
-impl PolicerCurve {
-    /// Returns the drop probability for this fill and depth.
-    pub fn probability(self, fill: Credit, depth: Credit) -> f64 {
-        let missing = (-fill).ratio(depth);
-        match self {
-            PolicerCurve::Strict => f64::from(u8::from(fill <= Credit::ZERO)),
-            PolicerCurve::Mild => (missing / MILD).clamp(0.0, 1.0),
-            PolicerCurve::Soft => missing.clamp(0.0, 1.0),
-            PolicerCurve::Observe => 0.0,
-        }
-    }
-
-    /// Returns the drop probability for a fill in multiples of the depth; it is constant above 1 and below −1.
-    pub fn probability_at(self, fill: f64) -> f64 {
-        self.probability(Credit::MAX.times(fill.clamp(-1.0, 1.0)), Credit::MAX)
-    }
-
-    /// Returns the lowest fill, as a debt, of a bucket of this depth.
-    fn floor(self, depth: Tokens) -> Tokens {
-        match (self, depth) {
-            (PolicerCurve::Mild, Tokens::Packets { thousandths }) => {
-                Tokens::Packets { thousandths: thousandths / 10 }
-            }
-            (PolicerCurve::Mild, Tokens::Bytes(bytes)) => {
-                Tokens::Bytes(Bytes::new(bytes.get() / 10))
-            }
-            _ => depth,
-        }
-    }
-}
-
-/// Debt, as a share of the depth, at which mild drops everything.
-const MILD: f64 = 0.1;
-
-impl ConexPolicerParams {
-    fn bucket(&self) -> TokenBucketParams {
-        let floor = self.floor.unwrap_or_else(|| self.curve.floor(self.depth));
-        let (fill_rate, depth, initial) = (self.fill_rate, self.depth, self.initial);
-        TokenBucketParams { fill_rate, depth, floor: Some(floor), initial }
-    }
-
-    /// Returns the bucket of packets outside ConEx, if they have one.
-    fn limit(&self) -> Option<TokenBucketParams> {
-        let of = |rate| TokenBucketParams::of_bytes(rate, self.not_conex_burst);
-        self.not_conex_rate.map(of)
-    }
-
-    fn errors(&self) -> Vec<ParameterError> {
-        let given = |key: &str| key != "floor" || self.floor.is_some();
-        let mut errors = self.bucket().errors();
-        errors.retain(|(key, _)| given(key));
-        let limits = self.not_conex == NotConex::Limit;
-        let unusable = match (limits, self.not_conex_rate) {
-            (true, None) => Some("missing; not_conex = \"limit\" needs a rate, e.g. \"10 Mb/s\""),
-            (false, Some(_)) => Some("has no meaning without not_conex = \"limit\""),
-            _ => None,
-        };
-        errors.extend(unusable.map(|message| ("not_conex_rate", message.to_owned())));
-        let burst = self.limit().map_or(Vec::new(), |limit| limit.errors());
-        errors.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
-        errors
-    }
-}
+mod params;
 
 /// State of one policer.
 #[derive(Clone, Debug)]
@@ -221,6 +65,7 @@ pub struct ConexPolicer {
     charge_dropped: bool,
     judged: Judged,
     charge_credit: bool,
+    upstream: Upstream,
     not_conex: NotConex,
     rule: BucketRule,
     limit: Option<BucketRule>,
@@ -289,7 +134,7 @@ impl Stage for ConexPolicer {
         name: "conex-policer",
         title: "ConEx policer",
         source: "Sanhaji et al. 2015, section III-F; RFC 7713, section 5.4.3",
-        usage: r#"users.NAME.ingress = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
+        usage: r#"users.NAME.ingress = [{ kind = "conex-policer", fill_rate = "540 kb/s", depth = "67500 B" }]"#,
         file: "stage/conex_policer.rs",
         text: crate::mechanism::source_text!("conex_policer.rs"),
     };
@@ -305,6 +150,7 @@ impl Stage for ConexPolicer {
             charge_dropped: params.charge_dropped,
             judged: params.judged,
             charge_credit: params.charge_credit,
+            upstream: params.upstream,
             not_conex: params.not_conex,
             rule: params.bucket().rule(),
             limit: params.limit().map(|limit| limit.rule()),
@@ -419,8 +265,9 @@ impl ConexPolicer {
         let Declared { loss, mark, credit, .. } = packet.declared;
         let when = |holds: bool| if holds { size } else { Credit::ZERO };
         let (rule, charge_credit) = (self.rule, self.charge_credit);
+        let pays = self.upstream == Upstream::Credit && packet.is_marked();
         let account = self.account(packet.user, now);
-        account.upstream = account.upstream + when(packet.is_marked());
+        account.upstream = account.upstream + when(pays);
         let paid_upstream = when(mark).min(account.upstream);
         account.upstream = account.upstream - paid_upstream;
         let cost = when(loss) + when(mark) + when(credit && charge_credit) - paid_upstream;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::parameters::Parameters;
 use crate::stage::Ecn;
-use crate::units::Span;
+use crate::units::{Rate, Span, TokenRate};
 use proptest::prelude::*;
 
 /// The paper's default, 45 packets deep.
@@ -11,6 +11,7 @@ fn params(curve: PolicerCurve) -> ConexPolicerParams {
     ConexPolicerParams {
         fill_rate: TokenRate::Packets { thousandths_per_sec: 3_000 },
         depth: packets(45),
+        tokens: CountedAs::Packets,
         curve,
         floor: None,
         initial: None,
@@ -19,6 +20,7 @@ fn params(curve: PolicerCurve) -> ConexPolicerParams {
         charge_dropped: true,
         judged: Judged::OncePaid,
         charge_credit: true,
+        upstream: Upstream::Ignore,
         not_conex: NotConex::Police,
         not_conex_rate: None,
         not_conex_burst: Bytes::new(15_000),
@@ -175,11 +177,7 @@ fn only_what_is_declared_costs_and_each_declaration_once() {
 /// RFC 7713: in bytes, a declaration costs the size of the packet that carries it.
 #[test]
 fn in_bytes_a_declaration_costs_the_size_of_its_packet() {
-    let mut policer = ConexPolicer::new(ConexPolicerParams {
-        fill_rate: TokenRate::Bits(Rate::from_bps(8_000)),
-        depth: Tokens::Bytes(Bytes::new(64_000)),
-        ..params(PolicerCurve::Mild)
-    });
+    let mut policer = ConexPolicer::new(in_bytes(8_000, 64_000));
     send(&mut policer, Passing { len: Bytes::new(400), ..packet(0, MARK) });
     send(&mut policer, packet(0, LOSS));
     assert_eq!(fill(&policer, 0, 0), 64_000.0 - 1_900.0);
@@ -187,10 +185,62 @@ fn in_bytes_a_declaration_costs_the_size_of_its_packet() {
     assert_eq!(count(&policer, 0, "tokens_taken_bytes"), 1_900);
 }
 
+fn in_bytes(bits_per_sec: u64, depth: u64) -> ConexPolicerParams {
+    ConexPolicerParams {
+        fill_rate: TokenRate::Bits(Rate::from_bps(bits_per_sec)),
+        depth: Tokens::Bytes(Bytes::new(depth)),
+        tokens: CountedAs::Bytes,
+        ..params(PolicerCurve::Mild)
+    }
+}
+
+/// The same declared bytes cost the same in packets of any size.
+#[test]
+fn a_large_packet_declares_no_cheaper_than_small_ones() {
+    let taken = |len: u64| {
+        let mut policer = ConexPolicer::new(in_bytes(8_000, 90_000));
+        for _ in 0..36_000 / len {
+            send(&mut policer, Passing { len: Bytes::new(len), ..packet(0, MARK) });
+        }
+        count(&policer, 0, "tokens_taken_bytes")
+    };
+    assert_eq!([taken(1_500), taken(9_000)], [36_000, 36_000]);
+}
+
+#[test]
+fn a_rate_in_another_unit_than_the_tokens_is_an_error() {
+    for (params, words) in [
+        (
+            ConexPolicerParams { tokens: CountedAs::Bytes, ..params(PolicerCurve::Mild) },
+            "3 packets/s where tokens are bytes",
+        ),
+        (
+            ConexPolicerParams { tokens: CountedAs::Packets, ..in_bytes(8_000, 64_000) },
+            "where tokens are packets",
+        ),
+    ] {
+        let errors = Parameters::errors(&params);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].0 == "fill_rate" && errors[0].1.contains(words), "{errors:?}");
+    }
+}
+
+/// Nobody but the user stands upstream of a user's ingress: CE that packets have there is the user's own.
+#[test]
+fn a_mark_that_a_user_sets_pays_for_nothing() {
+    let mut policer = ConexPolicer::new(params(PolicerCurve::Mild));
+    for left in [44.0, 43.0, 42.0] {
+        send(&mut policer, Passing { ecn: Ecn::Ce, ..packet(0, MARK) });
+        assert_eq!(fill(&policer, 0, 0), left);
+    }
+    assert_eq!(count(&policer, 0, "marked_upstream_packets"), 3);
+}
+
 /// The charge is the congestion of the rest of the path (P2): declarations less upstream marks.
 #[test]
-fn a_mark_from_before_pays_for_one_that_is_declared_later() {
-    let mut policer = ConexPolicer::new(params(PolicerCurve::Mild));
+fn behind_another_network_a_mark_pays_for_one_that_is_declared_later() {
+    let behind = ConexPolicerParams { upstream: Upstream::Credit, ..params(PolicerCurve::Mild) };
+    let mut policer = ConexPolicer::new(behind);
     let marked = |declared| Passing { ecn: Ecn::Ce, ..packet(0, declared) };
     for (sent, left) in [
         (marked(CONEX), 45.0),

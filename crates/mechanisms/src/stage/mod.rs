@@ -28,8 +28,8 @@ pub mod trtcm;
 mod tunnel;
 mod user_state;
 
-pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
-pub use conex_policer::{ConexPolicer, ConexPolicerParams, NotConex, PolicerCurve};
+pub use conex_auditor::{ConexAuditor, ConexAuditorParams, LossSign};
+pub use conex_policer::{ConexPolicer, ConexPolicerParams, NotConex, PolicerCurve, Upstream};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use crossing::Crossing;
 pub use enodeb::{Enodeb, EnodebParams};

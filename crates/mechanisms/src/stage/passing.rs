@@ -50,14 +50,7 @@ impl Passing {
     /// Video Streaming". ECT(1) without the RE bit is also set by senders of RFC 9331 (L4S).
     #[inline]
     pub const fn re_ecn(&self) -> ReEcn {
-        match (self.ecn, self.declared.re) {
-            (Ecn::NotEct, true) => ReEcn::Credit,
-            (Ecn::Ect1, true) => ReEcn::Neutral,
-            (Ecn::Ect1, false) => ReEcn::Positive,
-            (Ecn::Ce, true) => ReEcn::Negative,
-            (Ecn::Ce, false) => ReEcn::Cancelled,
-            (Ecn::NotEct, false) | (Ecn::Ect0, _) => ReEcn::Outside,
-        }
+        ReEcn::of(self.ecn, self.declared.re)
     }
 
     /// Returns its summary.
@@ -181,4 +174,19 @@ pub enum ReEcn {
     Cancelled,
     /// Credit.
     Credit,
+}
+
+impl ReEcn {
+    /// Returns the meaning of an ECN field with the RE bit.
+    #[inline]
+    pub const fn of(ecn: Ecn, re: bool) -> Self {
+        match (ecn, re) {
+            (Ecn::NotEct, true) => ReEcn::Credit,
+            (Ecn::Ect1, true) => ReEcn::Neutral,
+            (Ecn::Ect1, false) => ReEcn::Positive,
+            (Ecn::Ce, true) => ReEcn::Negative,
+            (Ecn::Ce, false) => ReEcn::Cancelled,
+            (Ecn::NotEct, false) | (Ecn::Ect0, _) => ReEcn::Outside,
+        }
+    }
 }

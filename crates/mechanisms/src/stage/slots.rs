@@ -27,9 +27,19 @@ impl FlowKey {
         (self.0.get() >> 32) as u32 & !(1 << 31)
     }
 
-    /// Returns a hash over all bits.
-    const fn hash(self) -> u64 {
-        let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// Returns a hash over all bits, which nobody can compute without the secret, if there is one: whoever chooses the
+    /// numbers of flows could otherwise let them share a set, and push others out of it.
+    const fn hash(self, secret: Option<u32>) -> u64 {
+        let mixed = match secret {
+            None => self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            Some(secret) => {
+                // The mixing steps of MurmurHash3 and splitmix64, with the secret before each.
+                let key = (secret as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let first = (self.0.get() ^ key ^ (self.0.get() ^ key) >> 33)
+                    .wrapping_mul(0xff51_afd7_ed55_8ccd);
+                (first ^ key.rotate_left(32) ^ first >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
+            }
+        };
         mixed ^ mixed >> 32
     }
 }
@@ -55,6 +65,7 @@ pub struct Slots<T> {
     /// Sets, a power of two.
     sets: Vec<Set<T>>,
     most: usize,
+    secret: Option<u32>,
 }
 
 impl<T: Remembered> Slots<T> {
@@ -69,7 +80,13 @@ impl<T: Remembered> Slots<T> {
     pub fn new(memory: Bytes) -> Self {
         let fit = memory.get() / Self::LEAST_BYTES;
         let most = 1 << fit.checked_ilog2().expect("room for a set");
-        Slots { sets: vec![[None; ASSOCIATIVITY]], most }
+        Slots { sets: vec![[None; ASSOCIATIVITY]], most, secret: None }
+    }
+
+    /// Returns the same storage, still empty, with places that depend on a secret.
+    #[must_use]
+    pub fn with_secret(self, secret: Option<u32>) -> Self {
+        Slots { secret, ..self }
     }
 
     /// Returns the flow, if it is stored.
@@ -101,7 +118,7 @@ impl<T: Remembered> Slots<T> {
     }
 
     fn place(&self, key: FlowKey) -> usize {
-        key.hash() as usize & (self.sets.len() - 1)
+        key.hash(self.secret) as usize & (self.sets.len() - 1)
     }
 
     fn set_of(&mut self, key: FlowKey) -> &mut Set<T> {
@@ -164,6 +181,27 @@ mod tests {
         }
     }
 
+    /// Returns numbers of flows that share a set of all 1024, if there is no secret.
+    fn colliding() -> Vec<u32> {
+        let place = |number: u32| flow(number).key.hash(None) & 1023;
+        (0..1_000_000).filter(|&number| place(number) == place(0)).take(200).collect()
+    }
+
+    #[test]
+    fn flows_that_were_chosen_to_share_a_set_push_nobody_out_where_there_is_a_secret() {
+        let survives = |secret| {
+            let memory = Bytes::new(1024 * SET);
+            let mut slots = Slots::new(memory).with_secret(secret);
+            let numbers = colliding();
+            numbers.iter().for_each(|number| _ = slots.add(flow(*number)));
+            numbers.iter().filter(|number| slots.find(flow(**number).key).is_some()).count()
+        };
+        assert_eq!(survives(None), ASSOCIATIVITY);
+        for secret in [1, 2, 77, u32::MAX] {
+            assert_eq!(survives(Some(secret)), 200, "{secret}");
+        }
+    }
+
     #[test]
     fn flows_that_are_taken_are_forgotten_and_the_others_stay() {
         let mut slots = Slots::new(Bytes::new(1_000_000));
@@ -189,7 +227,7 @@ mod tests {
             }
             let mut copied = vec![[None; ASSOCIATIVITY]; slots.sets.len()];
             for flow in before.into_iter().flatten().flatten() {
-                let place = flow.key.hash() as usize & (copied.len() - 1);
+                let place = flow.key.hash(None) as usize & (copied.len() - 1);
                 *copied[place].iter_mut().find(|slot| slot.is_none()).expect("has room") =
                     Some(flow);
             }

@@ -1,16 +1,19 @@
 //! Lints of mechanisms that use declared congestion (ConEx, re-ECN) without, or with unsuitable, declarations.
 
+use std::collections::BTreeSet;
+
 use tidegate_mechanisms::stage::{
-    ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
+    ConexAuditorParams, ConexPolicerParams, LossSign, NotConex, Outside, PolicerCurve, StageParams,
+    Upstream,
 };
+use tidegate_mechanisms::units::Bytes;
 
 use super::{Crossing, Direction, shared_links};
 use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
 use crate::plan::{
-    Blind, BlindConex, Cbr, CheatPlan, ConexPlan, CreditPlan, LinkPlan, PerSignal, ReEcn, Rfc7786,
-    Traffic,
+    BlindConex, Cbr, CheatPlan, ConexPlan, CreditPlan, LinkPlan, PerSignal, ReEcn, Rfc7786, Traffic,
 };
 
 /// Place of stages: position in the file, stages, and groups whose packets pass.
@@ -18,6 +21,8 @@ struct Place<'a> {
     path: Vec<&'a str>,
     stages: &'a [StageParams],
     senders: Vec<&'a Sender<'a>>,
+    /// Bottlenecks behind it on the way of some of these packets.
+    ahead: Vec<String>,
 }
 
 /// Group of users, and the TCP declarations of its senders.
@@ -34,16 +39,29 @@ impl<'a> Sender<'a> {
     }
     /// Whether the senders are ConEx-capable.
     fn declares(&self) -> bool {
-        self.blind().is_some() || self.has(declares)
+        match self.unresponsive() {
+            Some(BlindConex::Blind(_) | BlindConex::Reported(_)) => true,
+            Some(BlindConex::Off | BlindConex::ReEcn(_)) => false,
+            None => self.has(declares),
+        }
     }
     /// Whether the senders give credit.
     fn gives_credit(&self) -> bool {
-        self.blind().map_or_else(|| self.has(gives_credit), |blind| blind.credit.0 > 0.0)
+        match self.unresponsive() {
+            Some(BlindConex::Blind(blind)) => blind.credit.0 > 0.0,
+            Some(BlindConex::Reported(own)) => own.credit > Bytes::ZERO,
+            Some(BlindConex::Off | BlindConex::ReEcn(_)) => false,
+            None => self.has(gives_credit),
+        }
     }
-    /// Returns the declarations of senders without feedback.
-    fn blind(&self) -> Option<&Blind> {
+    /// Whether the senders declare by re-ECN.
+    fn declares_by_re_ecn(&self) -> bool {
+        matches!(self.unresponsive(), Some(BlindConex::ReEcn(_))) || self.has(declares_by_re_ecn)
+    }
+    /// Returns the declarations of unresponsive senders.
+    fn unresponsive(&self) -> Option<&BlindConex> {
         match &self.user.traffic.0 {
-            Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
+            Traffic::Cbr(Cbr { conex, .. }) => Some(conex),
             _ => None,
         }
     }
@@ -57,11 +75,17 @@ impl<'a> Sender<'a> {
 pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
     let senders: Vec<Sender> =
         file.users.entries.iter().map(|entry| Sender::of(entry, file)).collect();
-    for Place { path, stages, senders } in places(file, &senders, network, crossing) {
+    for Place { path, stages, senders, ahead } in places(file, &senders, network, crossing) {
         for (number, stage) in stages.iter().enumerate() {
             let number = number.to_string();
             let path = [path.as_slice(), &[number.as_str()]].concat();
-            reader.nested(&path, |reader| at(stage, &senders, reader));
+            reader.nested(&path, |reader| {
+                at(stage, &senders, reader);
+                audits_too_early(stage, &ahead, reader);
+                if let StageParams::ConexPolicer(policer) = stage {
+                    first_hop(policer, &path, reader);
+                }
+            });
         }
     }
     for sender in &senders {
@@ -100,7 +124,7 @@ fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
     match stage {
         StageParams::ConexPolicer(policer) => policed(policer, &passing, reader),
         StageParams::ConexAuditor(_) => audited(&passing, reader),
-        StageParams::ReEcnPolicer(policer) if passing.none(declares_by_re_ecn) => {
+        StageParams::ReEcnPolicer(policer) if passing.none_by_re_ecn() => {
             let so = match policer.outside {
                 Outside::Police => "everybody has the fill rate",
                 Outside::Pass => "nothing is policed",
@@ -122,9 +146,9 @@ struct Passing<'a> {
 }
 
 impl Passing<'_> {
-    /// Whether a condition holds for no sender's declarations.
-    fn none(&self, says: fn(&ConexPlan) -> bool) -> bool {
-        !self.senders.iter().any(|sender| sender.has(says))
+    /// Whether no sender declares by re-ECN.
+    fn none_by_re_ecn(&self) -> bool {
+        !self.senders.iter().any(|sender| sender.declares_by_re_ecn())
     }
     /// Whether no sender is ConEx-capable.
     fn none_declares(&self) -> bool {
@@ -156,6 +180,32 @@ fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader)
     }
 }
 
+/// Reports that congestion shows only behind an auditor.
+fn audits_too_early(stage: &StageParams, ahead: &[String], reader: &mut Reader) {
+    let sees_repeats = |params: &ConexAuditorParams| params.losses == LossSign::Repeat;
+    let is_behind = match stage {
+        StageParams::ConexAuditor(params) => !sees_repeats(params),
+        StageParams::ReEcnDropper(_) => true,
+        _ => false,
+    };
+    if is_behind && !ahead.is_empty() {
+        let names = ahead.join(", ");
+        reader.error::<()>(format!(
+            "what packets meet at {names} shows behind it, so that nothing of it is audited here: put the audit behind \
+             the last bottleneck, as users.NAME.egress"
+        ));
+    }
+}
+
+/// Reports that a policer where users enter the network lets their own marks pay.
+fn first_hop(policer: &ConexPolicerParams, path: &[&str], reader: &mut Reader) {
+    if policer.upstream == Upstream::Credit && matches!(path, ["users", _, "ingress", _]) {
+        let message = "nobody but the users stands upstream of their ingress, so that they set CE on their packets, \
+                       declare a mark on each, and pay nothing: leave it at \"ignore\"";
+        reader.error_at("upstream", message);
+    }
+}
+
 /// Returns the effect of a policer if all packets are outside ConEx, if that is probably not intended.
 fn without_declarations(policer: &ConexPolicerParams) -> Option<&'static str> {
     let is_shut = policer.fill_rate.is_zero()
@@ -184,7 +234,7 @@ fn audited(passing: &Passing, reader: &mut Reader) {
 }
 
 fn dropped(passing: &Passing, reader: &mut Reader) {
-    if passing.none(declares_by_re_ecn) {
+    if passing.none_by_re_ecn() {
         reader.error::<()>(format!(
             "no sender whose packets pass here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
             passing.key()
@@ -197,6 +247,20 @@ fn dropped(passing: &Passing, reader: &mut Reader) {
              for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}"
         ));
     }
+}
+
+/// Returns the names of the bottlenecks that packets of these senders pass after a link, or at all.
+fn bottlenecks_after(network: &Network, senders: &[&Sender], link: Option<u32>) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for sender in senders {
+        let (from, to) = sender.user.ends();
+        let path = network.path(from, to).unwrap_or_default();
+        let start = link.and_then(|link| path.iter().position(|own| *own == link));
+        let after = path.into_iter().skip(start.map_or(0, |place| place + 1));
+        let links = after.map(|number| &network.links[number as usize]);
+        names.extend(links.filter(|link| link.monitored).map(|link| link.name.clone()));
+    }
+    names.into_iter().collect()
 }
 
 const fn declares_by_re_ecn(conex: &ConexPlan) -> bool {
@@ -233,31 +297,46 @@ fn places<'a>(
         let takes =
             |sender: &&Sender| shared_links(network, sender.user, Direction::Forward).any(is_here);
         let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
-        places.push(Place { path, stages, senders: senders.iter().filter(takes).collect() });
+        let senders = senders.iter().filter(takes).collect();
+        places.push(Place { path, stages, senders, ahead: Vec::new() });
     }
     let mut ends = |path: &[&'a str],
                     ends: [&'a Vec<StageParams>; 2],
-                    senders: &dyn Fn() -> Vec<&'a Sender<'a>>| {
+                    senders: &dyn Fn() -> Vec<&'a Sender<'a>>,
+                    ahead: &dyn Fn(&'static str) -> Vec<String>| {
         for (end, stages) in ["ingress", "egress"].into_iter().zip(ends) {
             if !stages.is_empty() {
                 let path = [path, &[end]].concat();
-                places.push(Place { path, stages, senders: senders() });
+                places.push(Place { path, stages, senders: senders(), ahead: ahead(end) });
             }
         }
     };
     for sender in senders {
         let Sender { name, user, .. } = sender;
-        ends(&["users", name], [&user.ingress, &user.egress], &|| vec![sender]);
+        let ahead = |end: &str| match end {
+            "ingress" => bottlenecks_after(network, &[sender], None),
+            _ => Vec::new(),
+        };
+        ends(&["users", name], [&user.ingress, &user.egress], &|| vec![sender], &ahead);
     }
     for (path, link) in file.link_mechanisms() {
         let number = match path[..] {
             ["links", name] => network.number_of_link(name),
             _ => None,
         };
-        ends(&path, [&link.ingress, &link.egress], &|| match number {
-            Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
-            None => senders.iter().collect(),
-        });
+        let of_place = || -> Vec<&Sender> {
+            match number {
+                Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
+                None => senders.iter().collect(),
+            }
+        };
+        let ahead = |end: &str| {
+            let observes = link.ingress.iter().any(StageParams::observes_drops);
+            let own = (end == "ingress" && !observes).then(|| path.join("."));
+            let after = number.map(|at| bottlenecks_after(network, &of_place(), Some(at)));
+            own.into_iter().chain(after.into_iter().flatten()).collect()
+        };
+        ends(&path, [&link.ingress, &link.egress], &of_place, &ahead);
     }
     places
 }
@@ -266,8 +345,7 @@ fn places<'a>(
 mod tests {
     use crate::Scenario;
 
-    const POLICER: &str =
-        r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
+    const POLICER: &str = r#"{ kind = "conex-policer", fill_rate = "0 kb/s", depth = "67500 B" }"#;
 
     fn lints(conex: &str, place: &str, stage: &str) -> Vec<String> {
         lints_about(&format!("tcp.conex = {conex}"), place, stage)
@@ -307,9 +385,41 @@ mod tests {
     }
 
     #[test]
+    fn a_policer_that_lets_marks_of_users_pay_is_warned_of_where_they_enter() {
+        let policer = POLICER.replace("\"0 kb/s", "\"108 kb/s");
+        let credits = policer.replace(" }", ", upstream = \"credit\" }");
+        let conex = "\"rfc7786\"";
+        check_messages(&lints(conex, "users.a.ingress", &policer), &[]);
+        check_messages(
+            &lints(conex, "users.a.ingress", &credits),
+            &["users.a.ingress.0.upstream: nobody but the users stands upstream"],
+        );
+        check_messages(&lints(conex, "bottleneck.ingress", &credits), &[]);
+    }
+
+    #[test]
+    fn an_auditor_in_front_of_the_bottleneck_is_warned_of() {
+        let conex = "\"rfc7786\"";
+        let unseen = "what packets meet at bottleneck shows behind it";
+        let auditor = "\"conex-auditor\"";
+        for place in ["users.a.ingress", "bottleneck.ingress"] {
+            check_messages(&lints(conex, place, auditor), &[unseen]);
+        }
+        for place in ["users.a.egress", "bottleneck.egress"] {
+            check_messages(&lints(conex, place, auditor), &[]);
+        }
+        let near_the_sender = r#"{ kind = "conex-auditor", losses = "repeat" }"#;
+        check_messages(&lints(conex, "users.a.ingress", near_the_sender), &[]);
+        let notified = r#"{ kind = "conex-auditor", losses = "queue" }"#;
+        check_messages(&lints(conex, "bottleneck.ingress", notified), &[]);
+        let re_ecn = "\"re-ecn\"\nusers.a.tcp.ecn = true";
+        check_messages(&lints(re_ecn, "users.a.ingress", "\"re-ecn-dropper\""), &[unseen]);
+    }
+
+    #[test]
     fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_that_declare_nothing() {
         let with = |more: &str| {
-            let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
+            let policer = POLICER.replace("\"0 kb/s", "\"108 kb/s").replace(" }", more);
             lints("\"off\"", "users.a.ingress", &policer)
         };
         check_messages(&with(" }"), &["so that nothing is policed: give"]);
@@ -320,7 +430,7 @@ mod tests {
         );
         let limit = ", not_conex = \"limit\", not_conex_rate = \"1 Mb/s\" }";
         check_messages(&with(limit), &[]);
-        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
+        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 B\" }");
         let dropped = "so that all packets are dropped: give";
         check_messages(
             &lints("\"off\"", "users.a.ingress", &shut),
@@ -356,7 +466,7 @@ mod tests {
             &lints_about(&blind(0.0), "users.a.egress", auditor),
             &["a declare without giving"],
         );
-        let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
+        let full = POLICER.replace("\"0 kb/s", "\"108 kb/s");
         check_messages(&lints_about(&blind(0.1), "users.a.ingress", &full), &[]);
     }
 
@@ -379,7 +489,7 @@ mod tests {
         for (stage, message) in
             [(policer, "has the fill rate"), ("\"re-ecn-dropper\"", "nothing is dropped")]
         {
-            check_messages(&lints("\"rfc7786\"", "users.a.ingress", stage), &[message]);
+            check_messages(&lints("\"rfc7786\"", "users.a.egress", stage), &[message]);
             check_messages(&lints(with, "bottleneck.egress", stage), &[]);
         }
         let none = "{ kind = \"re-ecn\", credit = \"off\" }\nusers.a.tcp.ecn = true";

@@ -24,7 +24,7 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
             reader.nested(&["users", name], |reader| reader.error_at("weight", message));
         }
     }
-    let customers: u64 = file.users.entries.iter().map(|(_, user)| u64::from(user.count.0)).sum();
+    let customers: u64 = file.users.entries.iter().map(|(_, user)| user.count.0).sum();
     if customers > 1 {
         for (name, user) in file.users.entries.iter().filter(|(_, user)| user.flows.0 > 1) {
             reader.nested(&["users", name], |reader| by_servers(file, user, network, reader));

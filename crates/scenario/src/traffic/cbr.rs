@@ -1,6 +1,6 @@
 //! A constant bit rate.
 
-use tidegate_mechanisms::units::{Probability, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, Probability, Rate, Span};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use super::TrafficParams;
@@ -14,21 +14,47 @@ parameters! {
         pub marks: Probability = "0.0",
         /// Share of the packets that give credit (C).
         pub credit: Probability = "0.0",
+        /// Packets leave marked CE, as those of no honest sender do.
+        pub ce: bool = "false",
     }
 }
 
 parameters! {
-    /// Packets use re-ECN: ECT(1) with the RE bit. The sender ignores marks and declares nothing.
-    pub struct BlindReEcn {}
+    /// Packets are ConEx-capable (X), and declare the congestion that the receiver reports. The sender keeps its rate.
+    pub struct Reported {
+        /// Share of the marked bytes that is declared.
+        pub marks: Probability = "1.0",
+        /// Share of the lost bytes that is declared.
+        pub losses: Probability = "1.0",
+        /// Time from the arrival that shows a mark or a loss until it may be declared. Reports take no packets.
+        pub late: Span = "100 ms",
+        /// Credit given in advance.
+        pub credit: Bytes = "0 B",
+    }
+}
+
+parameters! {
+    /// Packets use re-ECN: ECT(1) with the RE bit. The sender keeps its rate, and by default declares nothing.
+    pub struct ReportedReEcn {
+        /// Share of the marked bytes that is declared.
+        pub marks: Probability = "0.0",
+        /// Share of the lost bytes that is declared.
+        pub losses: Probability = "0.0",
+        /// Time from the arrival that shows a mark or a loss until it may be declared. Reports take no packets.
+        pub late: Span = "100 ms",
+        /// Credit given in advance.
+        pub credit: Bytes = "0 B",
+    }
 }
 
 choice! {
-    /// Congestion that a sender without feedback declares (ConEx).
+    /// Congestion that an unresponsive sender declares (ConEx).
     pub enum BlindConex as BlindConex {
         /// Nothing; packets are not ConEx-capable.
         Off = "off";
         Blind(Blind) = "blind";
-        ReEcn(BlindReEcn) = "re-ecn";
+        Reported(Reported) = "reported";
+        ReEcn(ReportedReEcn) = "re-ecn";
     }
 }
 
@@ -49,7 +75,7 @@ parameters! {
         pub rate: Rate,
         /// Packets are ECN-capable, ECT(0). The sender ignores marks.
         pub ecn: bool = "false",
-        /// Congestion that it declares (ConEx).
+        /// Congestion that it declares (ConEx, re-ECN).
         pub conex: BlindConex = "off",
         /// Time during which the flow sends. Default: to the end of the run.
         pub lasts: Option<Span>,

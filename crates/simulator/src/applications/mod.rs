@@ -15,6 +15,7 @@ mod greedy;
 mod on_off;
 mod packet_stream;
 mod pages;
+mod reported;
 mod short_flows;
 pub mod site;
 mod streams;

@@ -273,7 +273,7 @@ fn row() -> impl Strategy<Value = &'static str> {
         "{ kind = \"mark-counter\" }, { kind = \"shaper\", rate = \"2 Mb/s\", burst = \"18 kB\", max_delay = \"200 ms\" }",
         "{ kind = \"shaper\", rate = \"5 Mb/s\", burst = \"9 kB\", peak_rate = \"7 Mb/s\", peak_burst = \"9 kB\", \
          buffer = \"20 kB\", buckets = \"one\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }",
-        "{ kind = \"conex-policer\", fill_rate = \"5 packets/s\", depth = \"9 packets\" }",
+        "{ kind = \"conex-policer\", fill_rate = \"5 packets/s\", depth = \"9 packets\", tokens = \"packets\" }",
         "{ kind = \"conex-policer\", fill_rate = \"40 kb/s\", depth = \"9 kB\", curve = \"strict\", \
          buckets = \"one\", drops = \"declared\", not_conex = \"limit\", not_conex_rate = \"5 Mb/s\" }",
         "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"conex-auditor\", slack = \"3 kB\" }",

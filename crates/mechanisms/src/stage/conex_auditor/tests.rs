@@ -12,6 +12,7 @@ fn params() -> ConexAuditorParams {
         tolerance: Share(0.02),
         losses: LossSign::Gap,
         memory: Bytes::new(8_000_000),
+        secret: None,
     }
 }
 

@@ -47,7 +47,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::packed_option::PackedOption;
 use super::{HostContext, Sizes};
 use conex::ConexSender;
-pub use conex::{CongestionGauges, DeclarationTotals};
+pub use conex::{CongestionGauges, DeclarationTotals, replay};
 use detection::Detection;
 use ecn::EcnSender;
 use feedback::Feedback;

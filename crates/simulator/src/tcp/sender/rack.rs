@@ -12,10 +12,11 @@
 //!
 //! Retransmissions have send times as well, so that their loss is detected, too. If the reordering window delays the
 //! decision, a timer checks again, rounded up to ticks and two ticks later. Reordering is detected when a segment
-//! arrives that was sent once, and before others that have arrived. No link reorders except RFC 6057's scheduler, when
-//! it releases a customer with a large backlog, which is rare (tests/reordering.rs). The reordering window does not
-//! grow beyond a quarter of the round trip (RFC 8985, section 6.2, step 4, by D-SACKs, which these receivers do not
-//! send), and the minimum RTT is kept over the whole connection, not for five minutes.
+//! arrives that was sent once, and before others that have arrived. Links reorder where their wire does (`reorder`,
+//! `jitter` without `keep_order`), and RFC 6057's scheduler when it releases a customer with a large backlog
+//! (tests/reordering.rs). The reordering window does not grow beyond a quarter of the round trip (RFC 8985, section 6.2,
+//! step 4, by D-SACKs, which these receivers do not send), and the minimum RTT is kept over the whole connection, not
+//! for five minutes.
 //!
 //! The probe is a new segment, regardless of the window, or the last one retransmitted. If a later ACK covers more than
 //! the probe's retransmission, a segment was lost and repaired by it: the window is reduced.

@@ -29,6 +29,7 @@ mod estimate;
 mod in_flight_declarations;
 mod losses;
 mod re_ecn;
+pub mod replay;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{
