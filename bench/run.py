@@ -49,6 +49,8 @@ S1 = Case("S1", "scenarios/s1-dumbbell.toml", 1000, in_ns2=True)
 S2 = Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True)
 POLICER = '[{kind="conex-policer", fill_rate="540 kb/s", depth="67500 B"}]'
 S3 = Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True)
+# 10 Mb/s on average, which changes every 50 ms.
+RATE_TRACE = r'bottleneck.rate={trace="time_ms,rate_mbps\n0,14\n50,6\n",repeat=true}'
 # Without the flood: with it, one of the two would be nearly all UDP.
 NO_FLOOD = 'users.flood.traffic.rate="1 kb/s"'
 LTE = Case("LTE", "scenarios/lte.toml", 300, overrides=(NO_FLOOD,), relative_to="LTE-plain")
@@ -65,6 +67,11 @@ CASES = {
         S1.variant("S1-linux", 'profile="linux"'),
         S1.variant("S1-DRR", 'bottleneck.scheduler={kind="drr"}'),
         S1.variant("S1-FQ-CoDel", 'bottleneck.scheduler={kind="fq-codel"}'),
+        S1.variant("S1-CAKE", 'bottleneck.scheduler={kind="cake"}'),
+        S1.variant("S1-BBR", 'profile="linux"', 'tcp.congestion_control="bbr"'),
+        S1.variant("S1-paced", "tcp.pacing=true"),
+        S1.variant("S1-delays", 'delays_by="flow"'),
+        S1.variant("S1-trace", RATE_TRACE),
         Case("ABC-S1", "scenarios/s1-dumbbell-abc.toml", 1000),
         # FullConEx with a mild policer, as Sanhaji et al. 2015 have it (docs/conex.md).
         S2.variant(

@@ -43,10 +43,10 @@ struct Measured {
 }
 
 /// Number of flows from which on the data of packets are prefetched.
-const MANY: usize = 1 << 15;
-/// Prefetch distances in packets: for the packet's path and flow, for its connection, and for the data that the
-/// connection refers to.
-const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
+const MANY: usize = 1 << 12;
+/// Prefetch distances in packets: for the packet itself, for its path and flow, for its connection and options, and for
+/// the data that the connection refers to.
+const STEPS_AHEAD: [usize; 4] = [14, 6, 4, 2];
 
 /// A run in progress.
 pub struct Engine<'a> {
@@ -142,6 +142,8 @@ impl<'a> Engine<'a> {
         sink: CaptureSink,
     ) -> (RunOutput, u64) {
         links.iter().for_each(|&link| self.network.links[link].observe());
+        // Packets are captured in the order of their departures.
+        self.network.sectors = None;
         self.network.capture = Some(Box::new(Capture::new(self.plan, links, sink)));
         self.watched_for_capture = watched;
         let measured = self.measure();
@@ -272,6 +274,9 @@ impl<'a> Engine<'a> {
 
     /// Processes events before `end`: all of them, or until the awaited transfers are done.
     fn run_events<const ALL: bool>(&mut self, end: Time) {
+        if ALL && self.network.sectors.is_some() {
+            self.run_in_sectors(end);
+        }
         while ALL || self.ends.awaited > 0 {
             let arrival = self.network.transit.next_time_in_run();
             let timer = self.timers.next_time();
@@ -279,14 +284,14 @@ impl<'a> Engine<'a> {
             if next >= end {
                 return;
             }
-            self.now = next;
-            self.events += 1;
             if arrival > timer {
-                self.wake();
+                self.wake(next);
                 continue;
             }
+            self.now = next;
+            self.events += 1;
             if self.prefetches {
-                self.prefetch();
+                self.prefetch(self.network.transit.next_key());
             }
             match self.network.transit.take_next() {
                 NextEvent::Packet(at, packed) => self.arrive(at, packed),
@@ -295,11 +300,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Prefetches what the next packets need.
+    /// Prefetches what the packets after the one with this key need.
     #[inline(never)]
-    fn prefetch(&self) {
+    fn prefetch(&self, key: u64) {
         let Engine { network, ends, reached, timers, .. } = self;
-        let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
+        let [itself, first, second, third] =
+            STEPS_AHEAD.map(|later| network.transit.coming(key, later));
+        if let Some(packed) = itself {
+            prefetch(packed);
+        }
         if let Some(packed) = first {
             network.prefetch_path(packed);
             ends.prefetch_path(packed);
@@ -309,6 +318,7 @@ impl<'a> Engine<'a> {
             if ends_there {
                 prefetch(&reached[packed.flow() as usize]);
                 ends.prefetch_connection(packed, network, &timers.acks);
+                network.options.prefetch(packed);
             }
         }
         if let Some(packed) = third {
@@ -362,16 +372,19 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Handles the next timer.
+    /// Handles the next timer, which is due at `at`. A bound of delayed acknowledgements, none of which is due, is no
+    /// event: it depends on the order in which they were set.
     #[inline(never)]
-    fn wake(&mut self) {
-        let Engine { network, timers, ends, now, prefetches, .. } = self;
-        if timers.acks.next_time() <= *now {
-            if let Some(half) = timers.take_ack(*now) {
-                ends.wake_receiver(half, &mut SimContext { now: *now, network, timers });
+    fn wake(&mut self, at: Time) {
+        let Engine { network, timers, ends, now, prefetches, events, .. } = self;
+        if timers.acks.next_time() <= at {
+            if let Some(half) = timers.take_ack(at) {
+                (*now, *events) = (at, *events + 1);
+                ends.wake_receiver(half, &mut SimContext { now: at, network, timers });
             }
             return;
         }
+        (*now, *events) = (at, *events + 1);
         if timers.day_is_over() {
             timers.begin_day(|wake, at, after| {
                 if *prefetches {
@@ -414,8 +427,13 @@ impl<'a> Engine<'a> {
     }
 }
 
+mod in_sectors;
+
 #[cfg(test)]
 mod fast_path_tests;
+
+#[cfg(test)]
+mod sector_tests;
 
 #[cfg(test)]
 mod tests;

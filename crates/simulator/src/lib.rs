@@ -40,6 +40,7 @@ pub mod random;
 mod readings;
 mod reports;
 mod ring;
+mod sectors;
 mod series;
 mod stages;
 mod station;

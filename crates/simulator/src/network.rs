@@ -21,6 +21,7 @@ use crate::memory::prefetch;
 use crate::owner::Owner;
 use crate::packet::{OptionStore, PackedPacket, flags};
 use crate::reports::Reports;
+use crate::sectors::Sectors;
 use crate::stages::Stages;
 use crate::station::Release;
 use crate::topology::{Hop, NO_LINK, NextHop, PacketTrain};
@@ -111,6 +112,8 @@ pub struct Network<C = InPacket> {
     ahead: Ahead,
     /// Links whose packets are captured.
     pub capture: Option<Box<Capture>>,
+    /// Parts of the network that run ahead of each other, if it has several.
+    pub sectors: Option<Box<Sectors>>,
 }
 
 impl<C: Contents> Network<C> {

@@ -7,6 +7,8 @@ use core::fmt;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_ROUTE_STEPS, MAX_RUN};
 
+use crate::memory::prefetch;
+
 /// A packet as hosts see it.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Packet {
@@ -531,6 +533,19 @@ impl OptionStore {
         .wide()
     }
 
+    /// Prefetches the options of a packet.
+    #[inline(always)]
+    pub fn prefetch(&self, packed: &PackedPacket) {
+        if packed.has(flags::OPTIONS) {
+            let ticket = packed.payload();
+            match ticket & (OTHER | SINGLE) {
+                0 => self.blocks.prefetch(ticket),
+                SINGLE => self.single.prefetch(ticket & !SINGLE),
+                _ => self.others.prefetch(ticket & !OTHER),
+            }
+        }
+    }
+
     /// The options of a ticket, which stay.
     pub fn peek(&self, ticket: u32) -> Options {
         match ticket & (OTHER | SINGLE) {
@@ -601,6 +616,11 @@ impl<T: Copy> Slab<T> {
         }
         self.places.push(thing);
         (self.places.len() - 1) as u32
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: u32) {
+        self.places.get(place as usize).into_iter().for_each(prefetch);
     }
 
     #[inline]

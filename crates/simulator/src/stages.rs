@@ -194,6 +194,29 @@ impl Stages {
         self.all.is_empty()
     }
 
+    /// Returns the number of stages.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether each stage works by itself, and only when packets pass it: none reports, holds packets, observes drops,
+    /// ends tunnels, or hands users over.
+    pub fn stand_alone(&self) -> bool {
+        self.observers.is_empty()
+            && self.all.iter().all(|StageInstance { params, hands_over, .. }| {
+                let own = params.capabilities();
+                let reports = own.reports_to.is_some() || own.takes_reports;
+                !(reports || own.holds || *hands_over || params.tunnel_end().is_some())
+            })
+            && self.chains.iter().all(|chain| chain.passed_ahead.is_none())
+    }
+
+    /// Returns the stages of a chain, replicas included.
+    pub fn of_chain(&self, chain: u32) -> impl Iterator<Item = u32> {
+        let positions = self.chains.get(chain as usize).into_iter().flat_map(|own| &own.positions);
+        positions.flat_map(|position| &position.stages).copied()
+    }
+
     /// Whether tunnels end at any stage.
     pub fn end_tunnels(&self) -> bool {
         self.all.iter().any(|instance| instance.params.ends_tunnels())

@@ -7,13 +7,16 @@
 //!
 //! Simultaneous arrivals are ordered by the number of their link, after events of stations.
 
+use core::ops::Range;
+
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
 
 use crate::calendar::Calendar;
 use crate::packet::PackedPacket;
 use crate::ring::Ring;
-use crate::tournament::Tournament;
+use crate::sectors::SectorLanes;
+use crate::tournament::{GROUP, Tournament};
 
 /// All packets in transit, and the events of stations.
 pub struct Transit {
@@ -77,6 +80,18 @@ pub enum NextEvent {
 /// Upper limit of the packets that may be taken out of order.
 #[derive(Clone, Copy)]
 pub struct Before(u64);
+
+impl Before {
+    /// Returns the limit before a time, ns.
+    pub fn nanos(at_ns: u64) -> Self {
+        Before(arrival(Time::from_nanos(at_ns), 0))
+    }
+
+    /// Returns the limit before this one and before a time.
+    pub fn and(self, at: Time) -> Self {
+        Before(self.0.min(arrival(at, 0)))
+    }
+}
 
 /// Bits of the link's number. Time and number share a word, because comparisons dominate the queue. Keys are unique:
 /// packets of a link leave one after the other, and a transmission takes at least a nanosecond.
@@ -215,11 +230,76 @@ impl Transit {
         self.firsts.set(lane_number, first.map_or(u64::MAX, |first| first.arrival));
     }
 
-    /// Returns the packet `later` places after the next one in its lane.
+    /// Returns the key of the next event.
     #[inline]
-    pub fn coming(&self, later: usize) -> Option<&PackedPacket> {
-        let first = self.firsts.smallest();
-        if self.apart.first() < first {
+    pub fn next_key(&self) -> u64 {
+        self.first()
+    }
+
+    /// Whether the next event is the arrival of a packet queued apart.
+    #[inline]
+    pub fn next_is_apart(&self) -> bool {
+        self.apart.first() < self.firsts.smallest()
+    }
+
+    /// Returns the group of the lane whose packet arrives first of all.
+    pub fn first_group(&self) -> usize {
+        self.lane_of(self.firsts.smallest()) / GROUP
+    }
+
+    /// Returns the time of the first arrival in groups of lanes, which may be any late time if there is none.
+    #[inline]
+    pub fn first_time_in(&self, groups: Range<usize>) -> Time {
+        time_of(self.firsts.smallest_in(groups))
+    }
+
+    /// Returns the key of the first arrival in a sector if it comes before the limit, before all packets queued apart, and
+    /// not after `last`.
+    #[inline(always)]
+    pub fn first_in(&self, sector: &SectorLanes, limit: Before, last: Time) -> Option<u64> {
+        let first = match sector.only {
+            Some(lane) => {
+                self.lanes[lane as usize].packets.front().map_or(u64::MAX, |due| due.arrival)
+            }
+            None => self.firsts.smallest_in(sector.groups.clone()),
+        };
+        (first < limit.0.min(self.apart.first()) && time_of(first) <= last).then_some(first)
+    }
+
+    /// Takes the packet with this key, the first of its sector. [`Transit::settle_sector`] has to follow before anything
+    /// else is taken.
+    #[inline(always)]
+    pub fn take_in(&mut self, sector: &SectorLanes, key: u64) -> (Time, PackedPacket) {
+        if let Some(lane) = sector.only {
+            let due = self.lanes[lane as usize].packets.pop().expect("has a first");
+            return (time_of(due.arrival), due.packed);
+        }
+        let number = self.lane_of(key);
+        let lane = &mut self.lanes[number].packets;
+        let due = lane.pop().expect("has a first");
+        self.firsts.set_in_group(number, lane.front().map_or(u64::MAX, |first| first.arrival));
+        (time_of(due.arrival), due.packed)
+    }
+
+    /// Updates the tree after packets of a sector were taken.
+    pub fn settle_sector(&mut self, sector: &SectorLanes) {
+        if let Some(lane) = sector.only {
+            let first = self.lanes[lane as usize].packets.front();
+            return self.firsts.set(lane as usize, first.map_or(u64::MAX, |first| first.arrival));
+        }
+        sector.groups.clone().for_each(|group| self.firsts.settle(group));
+    }
+
+    /// The lane of a packet in transit.
+    #[inline(always)]
+    fn lane_of(&self, key: u64) -> usize {
+        self.lane_of_link[(key as usize & (MAX_LINKS - 1)) - self.stations] as usize
+    }
+
+    /// Returns the packet `later` places after the first one in the lane of this key.
+    #[inline]
+    pub fn coming(&self, first: u64, later: usize) -> Option<&PackedPacket> {
+        if self.apart.first() <= first {
             return self.apart.coming(later);
         }
         let link = (first as usize & (MAX_LINKS - 1)).checked_sub(self.stations)?;

@@ -8,6 +8,7 @@ the lab program's output, and the page ``docs/result-tables.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypedDict
 
 import pyarrow as pa
@@ -275,6 +276,7 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNIT_OF_ENDING.items() if name.endswith(end)), "")
 
 
+@lru_cache(4096)
 def field_of(name: str, data_type: pa.DataType) -> pa.Field:
     """Return a field with its unit in the metadata, for programs."""
     unit = unit_of(name)

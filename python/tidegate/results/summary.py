@@ -90,7 +90,8 @@ def measures(tables: Tables) -> list[Measure]:
         ("group", tables["groups"], "group", GROUP_METRICS),
         ("link", links, "name", LINK_METRICS),
     ):
-        known = {name: numbers(source, name) for name in metrics if name in source.column_names}
+        columns = set(source.column_names)
+        known = {name: numbers(source, name) for name in metrics if name in columns}
         for row, name in enumerate(source[key].cast(pa.string()).to_pylist()):
             found += [
                 Measure(kind, name, metric, float(values[row])) for metric, values in known.items()
@@ -159,9 +160,8 @@ def bottlenecks(links: pa.Table) -> pa.Table:
     """Return the monitored links, with the share of packets that each dropped."""
     monitored = links.filter(links["monitored"])
     # Results of before there were policers have no column for their drops.
-    ratio = drop_ratio(
-        lambda name: numbers(monitored, name) if name in monitored.column_names else None
-    )
+    columns = set(monitored.column_names)
+    ratio = drop_ratio(lambda name: numbers(monitored, name) if name in columns else None)
     return monitored.append_column(
         field_of("drop_ratio", pa.float64()), pa.array(ratio, from_pandas=True)
     )

@@ -97,15 +97,22 @@ def _with_blocks(run: Tables) -> list[int]:
 
 def numbers(source: pa.Table, column: str) -> NDArray[Any]:
     """Return a column as floats, NaN where a value is missing; names as their index."""
-    if column not in source.column_names:
+    chunks = column_of(source, column)
+    if chunks is None:
         raise ResultError(
             f"a table of the result has no column {column!r}: another version of tidegate "
             "wrote it, or changed it since; run the scenario again"
         )
-    array = source[column].combine_chunks()
+    array = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.indices
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=float)
+
+
+def column_of(source: pa.Table, column: str) -> pa.ChunkedArray | None:
+    """Return a column, None if there is none. A list of all names takes longer than the rest."""
+    position = source.schema.get_field_index(column)
+    return None if position < 0 else source.column(position)
 
 
 def _users(flows: dict[str, NDArray[Any]], user_group: NDArray[Any]) -> dict[str, NDArray[Any]]:

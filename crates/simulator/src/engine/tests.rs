@@ -143,3 +143,15 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     assert_eq!(engine.network.ledger.injected, sent);
     assert_eq!(engine.network.options.put(Options::default()), ticket, "its options are gone");
 }
+
+/// With losses, so that packets carry SACK blocks.
+#[test]
+fn prefetching_changes_nothing() {
+    let plan = plan(&[("bottleneck.buffer", "\"5 packets\""), ("users.one.count", "30")]);
+    let [with, without] = [true, false].map(|prefetches| {
+        let mut engine = Engine::new(&plan, 1, Receivers::AheadOfTime);
+        engine.prefetches = prefetches;
+        format!("{:?}", engine.run())
+    });
+    assert_eq!(with, without);
+}

@@ -18,6 +18,7 @@ use crate::memory::large_list;
 use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
+use crate::sectors::{Parts, Sectors};
 use crate::stages::Stages;
 use crate::topology::{EagerDelivery, Hop, Reacts, Receivers, TopologyAnalysis};
 use crate::transit::Transit;
@@ -39,7 +40,21 @@ impl Network {
             Receivers::AheadOfTime => EagerDelivery::of(plan, &topology, reacts),
             Receivers::OnArrival => EagerDelivery::of_none(plan),
         };
-        Network::build(plan, seed, InPacket, &topology, &early)
+        let (mut network, routes) = Network::build(plan, seed, InPacket, &topology, &early);
+        if receivers == Receivers::AheadOfTime {
+            network.find_sectors(plan, &topology, &routes);
+        }
+        (network, routes)
+    }
+
+    /// Divides the network into sectors, if it has several.
+    fn find_sectors(&mut self, plan: &Plan, topology: &TopologyAnalysis, routes: &[Routes]) {
+        let (Network { hops, chains, stages, .. }, lanes) = (&*self, &topology.lanes(plan)[..]);
+        let parts = Parts { plan, hops, chains, stages, routes, lanes };
+        if let Some((sectors, lanes)) = Sectors::of(&parts) {
+            self.transit = Transit::new(lanes, 0);
+            self.sectors = Some(Box::new(sectors));
+        }
     }
 }
 
@@ -103,6 +118,7 @@ impl<C: Contents> Network<C> {
             deferred: Vec::new(),
             ahead: Ahead::default(),
             capture: None,
+            sectors: None,
         };
         let mut known = HashMap::new();
         let host_of_link = network.add_hosts(plan, topology, seed);

@@ -1,0 +1,67 @@
+//! The event loop of a network with sectors.
+
+use tidegate_mechanisms::units::Time;
+
+use super::Engine;
+use crate::transit::NextEvent;
+
+impl Engine<'_> {
+    /// Processes all events before `end`, sector by sector, unless batches turn out to be short.
+    pub(super) fn run_in_sectors(&mut self, end: Time) {
+        let mut last = self.now;
+        loop {
+            let arrival = self.network.transit.next_time_in_run();
+            let timer = self.timers.next_time();
+            if arrival.min(timer) >= end {
+                break;
+            }
+            if arrival > timer {
+                self.wake(timer);
+                last = last.max(self.now);
+                continue;
+            }
+            self.now = arrival;
+            last = last.max(arrival);
+            if self.network.transit.next_is_apart() {
+                self.events += 1;
+                let NextEvent::Packet(at, packed) = self.network.transit.take_next() else {
+                    unreachable!("a network with stations has no sectors")
+                };
+                self.arrive(at, packed);
+            } else {
+                let events = self.events;
+                last = last.max(self.run_batch(end));
+                let Some(sectors) = &mut self.network.sectors else { break };
+                if !sectors.count(self.events - events) {
+                    self.network.sectors = None;
+                    break;
+                }
+            }
+        }
+        self.now = last;
+    }
+
+    /// Processes events of one sector, from the next of all on, while no other could interfere. Returns the time of the
+    /// last.
+    #[inline(never)]
+    fn run_batch(&mut self, end: Time) -> Time {
+        let network = &mut self.network;
+        let sectors = network.sectors.as_mut().expect("the network has sectors");
+        let (sector, limit) = sectors.next(&network.transit, &network.links);
+        let limit = limit.and(end);
+        let mut next = Some(network.transit.next_key());
+        let mut last = self.now;
+        while let Some(key) = next {
+            if self.prefetches {
+                self.prefetch(key);
+            }
+            self.events += 1;
+            let (at, packed) = self.network.transit.take_in(&sector, key);
+            last = at;
+            self.arrive(at, packed);
+            next = self.network.transit.first_in(&sector, limit, self.timers.next_time());
+        }
+        self.network.transit.settle_sector(&sector);
+        last
+    }
+}

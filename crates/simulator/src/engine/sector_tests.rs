@@ -1,0 +1,103 @@
+//! Networks simulated with and without sectors: all measurements are equal.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tidegate_mechanisms::bottleneck::AqmParams;
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::{Greedy, Traffic};
+
+use super::*;
+use crate::build::needs_departures;
+
+#[path = "../../tests/common/scenarios.rs"]
+#[allow(dead_code)]
+mod scenarios;
+
+/// Runs a plan with and without sectors. Returns the mean number of events in a batch, if the network has sectors.
+fn are_equal(plan: &Plan, seed: u64) -> Option<f64> {
+    let mut engine = Engine::new(plan, seed, Receivers::AheadOfTime);
+    engine.network.sectors.as_mut()?.accepts_short = true;
+    let measured = engine.measure();
+    let mean = engine.network.sectors.as_ref().map(|sectors| sectors.mean_events());
+    let in_sectors = engine.output(measured);
+    let mut engine = Engine::new(plan, seed, Receivers::AheadOfTime);
+    engine.network.sectors = None;
+    // NaN stands for values never measured and equals nothing but as text.
+    assert_eq!(format!("{in_sectors:?}"), format!("{:?}", engine.run()));
+    mean
+}
+
+/// Returns a plan of the same network with unlimited TCP flows in place of all others, and without what no network with
+/// sectors has; `None` if there is no TCP.
+fn simplified(mut plan: Plan) -> Option<Plan> {
+    let tcp = plan.flows.iter().find_map(|flow| flow.tcp.clone())?;
+    for flow in &mut plan.flows {
+        let kind = Arc::make_mut(&mut flow.kind);
+        kind.traffic = Traffic::Greedy(Greedy { lasts: None }).into();
+        kind.stop = None;
+        kind.tcp.get_or_insert_with(|| tcp.clone());
+        kind.packet_size = plan.links[0].packet_size;
+    }
+    for link in &mut plan.links {
+        let declared = &mut Arc::make_mut(&mut link.kind).declared;
+        declared.scheduler = SchedulerParams::Fifo;
+        declared.ingress.retain(stands_alone);
+        declared.egress.retain(stands_alone);
+        if needs_departures(link) {
+            Arc::make_mut(&mut link.kind).declared.aqm = AqmParams::DropTail;
+        }
+    }
+    let marker = Scenario::parse(SCENARIO, &[]).expect("a scenario").plan().stages[0].clone();
+    for stage in plan.stages.iter_mut().filter(|stage| !stands_alone(&stage.params)) {
+        stage.params = marker.params.clone();
+    }
+    plan.moves.clear();
+    Some(plan)
+}
+
+const SCENARIO: &str = r#"
+version = 1
+[bottleneck]
+rate = "10 Mb/s"
+[users.one]
+ingress = [{ kind = "random-marker", probability = 0.05 }]
+"#;
+
+fn stands_alone(params: &StageParams) -> bool {
+    let own = params.capabilities();
+    !(own.holds || own.takes_reports || own.reports_to.is_some() || params.observes_drops())
+        && params.tunnel_end().is_none()
+}
+
+proptest! {
+    #![proptest_config(scenarios::exact(1000))]
+
+    #[test]
+    fn sectors_change_nothing_in_any_scenario(text in scenarios::any_scenario(), seed in 0..1000u64) {
+        let plan = Scenario::parse(&text, &[]).expect("a scenario").plan();
+        are_equal(&plan, seed);
+        if let Some(plan) = simplified(plan) {
+            are_equal(&plan, seed);
+        }
+    }
+}
+
+/// Networks that are measured in `bench/`, for a shorter time.
+#[test]
+fn benchmarks_have_long_batches() {
+    let networks = [
+        (include_str!("../../../../scenarios/s1-dumbbell.toml"), "20 s"),
+        (include_str!("../../../../scenarios/s2-red-ecn.toml"), "5 s"),
+        (include_str!("../../../../scenarios/s3-parking-lot.toml"), "0.3 s"),
+        (include_str!("../../../../scenarios/s1-dumbbell-abc.toml"), "20 s"),
+    ];
+    for (text, duration) in networks {
+        let duration = ("duration".to_owned(), format!("{duration:?}"));
+        let plan = Scenario::parse(text, &[duration]).expect("a scenario").plan();
+        let events = are_equal(&plan, 1).expect("it has sectors");
+        assert!(events > 10.0, "{events} events in a batch of\n{text}");
+    }
+}

@@ -1,0 +1,332 @@
+//! Sectors: parts of a network, each of which runs ahead of the others for as long as nothing can arrive from them.
+//!
+//! A packet takes time from one link to the next, so the events of one link can be processed in a row, up to the time at
+//! which a packet of another could interfere. This is conservative look-ahead (K. M. Chandy and J. Misra, "Distributed
+//! simulation: a case study in design and verification of distributed programs", IEEE TSE 5(5), 1979) on one thread:
+//! a batch of similar events finds its code and data in caches, and needs no comparison with the rest of the network.
+//!
+//! Results are identical, because sectors share no state between events:
+//!
+//! - All lanes whose events enter the same link, or pass the same stage, belong to one sector. So do all lanes from which
+//!   acknowledgements reach senders, because retransmission timers fire in the order in which they are set.
+//! - A batch ends before the earliest time at which a packet could arrive from another sector, by any path, and with the
+//!   next timer. Timers, readings and samples therefore find every sector at their time.
+//! - Packets that are queued apart from their lanes are events of the whole network.
+//!
+//! Networks with other couplings have no sectors: stations, stages that report, hold or hand over, moves, and
+//! applications other than unlimited TCP flows, which act on what arrives.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tidegate_scenario::plan::{Greedy, Plan, Traffic};
+
+use crate::build::needs_departures;
+use crate::link::Link;
+use crate::network::Routes;
+use crate::stages::Stages;
+use crate::topology::{Hop, NO_LINK, NextHop};
+use crate::tournament::GROUP;
+use crate::transit::{Before, Transit};
+
+/// More sectors take longer than they gain.
+const MOST: usize = 16;
+/// Number of batches after which their mean size is checked.
+const TRIAL: u64 = 1 << 12;
+/// Least mean number of events in a batch; smaller batches take longer than they gain.
+const LEAST_EVENTS: u64 = 10;
+
+/// Sectors of a network.
+pub struct Sectors {
+    /// Lanes of each sector.
+    lanes: Vec<SectorLanes>,
+    /// Sector of each group.
+    sector_of_group: Vec<u32>,
+    /// Least times between sectors.
+    edges: Vec<Edge>,
+    /// The link that all events of a sector enter; [`NO_LINK`] if they enter several.
+    gates: Vec<u32>,
+    /// For each sector, when its gate is free, ns.
+    free_ns: Vec<u64>,
+    /// For each sector, the earliest time at which a packet could leave it, ns.
+    earliest_ns: Vec<u64>,
+    /// Number of batches, and of their events.
+    batches: u64,
+    events: u64,
+    /// Whether short batches are accepted, for tests.
+    pub accepts_short: bool,
+}
+
+/// Lanes of a sector.
+#[derive(Clone)]
+pub struct SectorLanes {
+    /// Groups of the tournament to which they belong.
+    pub groups: Range<usize>,
+    /// The lane, if there is only one.
+    pub only: Option<u32>,
+}
+
+/// A path from one sector to another without an event in between.
+#[derive(Clone, Copy)]
+struct Edge {
+    from: u32,
+    to: u32,
+    least_ns: u64,
+}
+
+/// A part of a route between two events: packets arrive over one lane, cross links, and wait in another lane.
+struct Leg {
+    from: u32,
+    to: u32,
+    /// First link that it crosses.
+    enters: u32,
+    least_ns: u64,
+}
+
+/// What the routes of a network are made of.
+pub struct Parts<'a> {
+    pub plan: &'a Plan,
+    pub hops: &'a [Hop],
+    pub chains: &'a [u32],
+    pub stages: &'a Stages,
+    pub routes: &'a [Routes],
+    /// Lane of each link.
+    pub lanes: &'a [u32],
+}
+
+impl Sectors {
+    /// Returns the sectors of a network and the lane of each link anew: the lanes of a sector have adjacent numbers.
+    /// `None` if there is only one, or if the network has couplings beyond links, stages and senders.
+    pub fn of(parts: &Parts) -> Option<(Self, Vec<u32>)> {
+        let Parts { plan, stages, lanes, .. } = *parts;
+        let unlimited = Traffic::Greedy(Greedy { lasts: None });
+        let is_simple = plan.moves.is_empty()
+            && !plan.links.iter().any(needs_departures)
+            && stages.stand_alone()
+            && (plan.flows.iter()).all(|flow| {
+                flow.tcp.is_some() && flow.stop.is_none() && *flow.traffic == unlimited
+            });
+        if !is_simple {
+            return None;
+        }
+        let mut map = Map::of(parts);
+        let (mut number_of, mut members) = (HashMap::new(), Vec::<Vec<u32>>::new());
+        for lane in 0..map.lanes as u32 {
+            let root = map.sets.root(lane);
+            let sector = *number_of.entry(root).or_insert(members.len() as u32);
+            match members.get_mut(sector as usize) {
+                Some(members) => members.push(lane),
+                None => members.push(vec![lane]),
+            }
+        }
+        let of_lane = |lane: u32| number_of[&map.sets.roots[lane as usize]];
+        let count = members.len();
+        if !(2..=MOST).contains(&count) {
+            return None;
+        }
+        let mut least = BTreeMap::new();
+        let mut gates = vec![None; count];
+        for leg in &map.legs {
+            let (from, to) = (of_lane(leg.from), of_lane(leg.to));
+            if from != to {
+                let least_ns = least.entry((from, to)).or_insert(leg.least_ns);
+                *least_ns = leg.least_ns.min(*least_ns);
+            }
+            let gate = gates[from as usize].get_or_insert(leg.enters);
+            *gate = if *gate == leg.enters { *gate } else { NO_LINK };
+        }
+        let edge = |((from, to), least_ns)| Edge { from, to, least_ns };
+        let edges = least.into_iter().map(edge).collect();
+        let (mut lanes_of, mut sector_of_group) = (Vec::new(), Vec::new());
+        let mut renumbered = vec![0; map.lanes];
+        for (sector, members) in members.iter().enumerate() {
+            let first = sector_of_group.len();
+            let more = members.len().div_ceil(GROUP);
+            sector_of_group.extend((0..more).map(|_| sector as u32));
+            let only = (members.len() == 1).then_some((first * GROUP) as u32);
+            lanes_of.push(SectorLanes { groups: first..first + more, only });
+            for (place, lane) in members.iter().enumerate() {
+                renumbered[*lane as usize] = (first * GROUP + place) as u32;
+            }
+        }
+        let sectors = Sectors {
+            lanes: lanes_of,
+            sector_of_group,
+            edges,
+            gates: gates.into_iter().map(|gate| gate.unwrap_or(NO_LINK)).collect(),
+            free_ns: vec![0; count],
+            earliest_ns: vec![0; count],
+            batches: 0,
+            events: 0,
+            accepts_short: false,
+        };
+        Some((sectors, lanes.iter().map(|lane| renumbered[*lane as usize]).collect()))
+    }
+
+    /// Returns the lanes of the sector of the next event, which is in one of them, and the time before which no packet
+    /// can arrive in them from other sectors.
+    #[inline(never)]
+    pub fn next(&mut self, transit: &Transit, links: &[Link]) -> (SectorLanes, Before) {
+        let Sectors { lanes, sector_of_group, edges, gates, free_ns, earliest_ns, .. } = self;
+        let own = sector_of_group[transit.first_group()];
+        for (sector, lanes) in lanes.iter().enumerate() {
+            let gate = links.get(gates[sector] as usize);
+            free_ns[sector] = gate.map_or(0, |gate| gate.last_departure().as_nanos());
+            let first_ns = transit.first_time_in(lanes.groups.clone()).as_nanos();
+            earliest_ns[sector] = first_ns.max(free_ns[sector]);
+        }
+        // A packet may cause others along a chain of sectors, each of which it visits once.
+        for _ in 1..lanes.len() {
+            let mut is_settled = true;
+            for &Edge { from, to, least_ns } in &*edges {
+                let leaves_ns = earliest_ns[from as usize].saturating_add(least_ns);
+                let leaves_ns = leaves_ns.max(free_ns[to as usize]);
+                if leaves_ns < earliest_ns[to as usize] {
+                    earliest_ns[to as usize] = leaves_ns;
+                    is_settled = false;
+                }
+            }
+            if is_settled {
+                break;
+            }
+        }
+        let into = edges.iter().filter(|edge| edge.to == own);
+        let limit_ns = into
+            .map(|edge| earliest_ns[edge.from as usize].saturating_add(edge.least_ns))
+            .fold(u64::MAX, u64::min);
+        (lanes[own as usize].clone(), Before::nanos(limit_ns))
+    }
+
+    /// Returns the mean number of events in a batch.
+    #[cfg(test)]
+    pub fn mean_events(&self) -> f64 {
+        self.events as f64 / self.batches as f64
+    }
+
+    /// Counts the events of a batch. Returns whether batches are long enough to be worth it.
+    #[inline]
+    pub fn count(&mut self, events: u64) -> bool {
+        self.batches += 1;
+        self.events += events;
+        self.batches != TRIAL || self.events >= TRIAL * LEAST_EVENTS || self.accepts_short
+    }
+}
+
+/// Sets of lanes, links and stages that belong together, and the legs between the lanes.
+struct Map {
+    /// Members: lanes, then links, stages, and the senders as one.
+    sets: Sets,
+    lanes: usize,
+    legs: Vec<Leg>,
+}
+
+impl Map {
+    fn of(parts: &Parts) -> Self {
+        let links = parts.plan.links.len();
+        let lanes = parts.lanes.iter().max().map_or(0, |last| *last as usize + 1);
+        let senders = (lanes + links + parts.stages.count()) as u32;
+        let mut map = Map { sets: Sets::of(senders + 1), lanes, legs: Vec::new() };
+        let mut known = HashSet::new();
+        for routes in parts.routes {
+            if !known.insert((routes.forward, routes.reverse)) {
+                continue;
+            }
+            let directions = [(routes.forward, routes.reverse), (routes.reverse, routes.forward)];
+            for (route, answers) in directions {
+                map.add(parts, route, answers);
+            }
+            let last = map.last_lane(parts, routes.reverse);
+            map.sets.unite(last, senders);
+        }
+        map.sets.flatten();
+        map.merge_legs();
+        map
+    }
+
+    /// Adds the legs from the events of a route; the last leads to the host, and on over the first links of the answer.
+    fn add(&mut self, parts: &Parts, route: u32, answers: u32) {
+        let (mut from, mut enters, mut least_ns) = (None, NO_LINK, 0);
+        for (route, is_answer) in [(route, false), (answers, true)] {
+            for (number, hop) in parts.hops.iter().enumerate().skip(route as usize) {
+                if let Some(from) = from {
+                    self.touch(parts, from, number);
+                }
+                if hop.link == NO_LINK {
+                    break;
+                }
+                least_ns += parts.plan.links[hop.link as usize].least_delay().as_nanos();
+                enters = if enters == NO_LINK { hop.link } else { enters };
+                if hop.then != NextHop::Event {
+                    continue;
+                }
+                let to = parts.lanes[hop.link as usize];
+                if let Some(from) = from {
+                    self.legs.push(Leg { from, to, enters, least_ns });
+                }
+                if is_answer {
+                    return;
+                }
+                (from, enters, least_ns) = (Some(to), NO_LINK, 0);
+            }
+        }
+    }
+
+    /// Unites a lane with what its packets touch at a hop.
+    fn touch(&mut self, parts: &Parts, lane: u32, number: usize) {
+        let hop = parts.hops[number];
+        if hop.link != NO_LINK {
+            self.sets.unite(lane, self.lanes as u32 + hop.link);
+        }
+        if hop.staged {
+            let first = (self.lanes + parts.plan.links.len()) as u32;
+            for stage in parts.stages.of_chain(parts.chains[number]) {
+                self.sets.unite(lane, first + stage);
+            }
+        }
+    }
+
+    /// The lane of the last event of a route.
+    fn last_lane(&self, parts: &Parts, route: u32) -> u32 {
+        let hops = parts.hops[route as usize..].iter().take_while(|hop| hop.link != NO_LINK);
+        let last = hops.filter(|hop| hop.then == NextHop::Event).last();
+        parts.lanes[last.expect("a route has an event").link as usize]
+    }
+
+    /// Keeps the shortest of the legs that are alike.
+    fn merge_legs(&mut self) {
+        self.legs.sort_unstable_by_key(|leg| (leg.from, leg.to, leg.enters, leg.least_ns));
+        self.legs.dedup_by_key(|leg| (leg.from, leg.to, leg.enters));
+    }
+}
+
+/// Disjoint sets.
+struct Sets {
+    roots: Vec<u32>,
+}
+
+impl Sets {
+    fn of(count: u32) -> Self {
+        Sets { roots: (0..count).collect() }
+    }
+
+    fn root(&mut self, mut member: u32) -> u32 {
+        while self.roots[member as usize] != member {
+            let next = self.roots[member as usize];
+            self.roots[member as usize] = self.roots[next as usize];
+            member = next;
+        }
+        member
+    }
+
+    fn unite(&mut self, one: u32, other: u32) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.roots[other as usize] = one;
+    }
+
+    /// Lets every member refer to the root of its set.
+    fn flatten(&mut self) {
+        for member in 0..self.roots.len() as u32 {
+            self.roots[member as usize] = self.root(member);
+        }
+    }
+}
