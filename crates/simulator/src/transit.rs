@@ -124,6 +124,11 @@ impl Transit {
         }
     }
 
+    /// Returns the lane of each link.
+    pub fn lanes(&self) -> &[u32] {
+        &self.lane_of_link
+    }
+
     /// Returns the time of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {

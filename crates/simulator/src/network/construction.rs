@@ -42,14 +42,14 @@ impl Network {
         };
         let (mut network, routes) = Network::build(plan, seed, InPacket, &topology, &early);
         if receivers == Receivers::AheadOfTime {
-            network.find_sectors(plan, &topology, &routes);
+            network.find_sectors(plan, &routes);
         }
         (network, routes)
     }
 
     /// Divides the network into sectors, if it has several.
-    fn find_sectors(&mut self, plan: &Plan, topology: &TopologyAnalysis, routes: &[Routes]) {
-        let (Network { hops, chains, stages, .. }, lanes) = (&*self, &topology.lanes(plan)[..]);
+    fn find_sectors(&mut self, plan: &Plan, routes: &[Routes]) {
+        let (Network { hops, chains, stages, .. }, lanes) = (&*self, self.transit.lanes());
         let parts = Parts { plan, hops, chains, stages, routes, lanes };
         if let Some((sectors, lanes)) = Sectors::of(&parts) {
             self.transit = Transit::new(lanes, 0);
