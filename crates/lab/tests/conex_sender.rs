@@ -41,7 +41,9 @@ impl Tally {
         if bytes.len() == IPV4_HEADER + tcp_header {
             return true;
         }
-        self.invalid_checksums += u64::from(header_sum(bytes) != 0xFFFF);
+        if header_sum(bytes) != 0xFFFF {
+            self.invalid_checksums += 1;
+        }
         match re_ecn::read(bytes).expect("IPv4") {
             ReEcnCodepoint::NotMarked => self.neutral += 1,
             ReEcnCodepoint::ReEcho => self.positive += 1,
