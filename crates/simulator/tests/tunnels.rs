@@ -335,7 +335,7 @@ fn a_moving_user_keeps_its_allowance_of_declared_congestion() {
     let output = run(&plan_with(&text, &set), 1);
     for user in 0..3 {
         let ingress = format!("downloads.{user}.ingress.0");
-        let taken = count(&output, user, &ingress, "tokens_taken_packets");
+        let taken = count(&output, user, &ingress, "tokens_taken_bytes") / 1500;
         // Inflow of 20 s, the depth and the floor of mild; with a bucket in each cell 60 more.
         assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
         assert!(count(&output, user, &ingress, "dropped: over allowance") > 0);
