@@ -88,8 +88,8 @@ test-guest: $(NATIVE) ## run the lab's tests as root in a stock kernel, without 
 		--config "target.'cfg(all())'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/in_guest.py']"
 
 test-python: $(TOOLS) $(NATIVE) $(BPF) $(GATEWAY)
-	@# One more than cores: tests of the gateway and the lab wait for time to pass.
-	$(BIN)/pytest -n $$(($(JOBS) + 1)) --dist loadgroup --hypothesis-seed=$(SEED)
+	@# Two more than cores: tests of the gateway and of the lab wait for time to pass.
+	$(BIN)/pytest -n $$(($(JOBS) + 2)) --dist loadgroup --hypothesis-seed=$(SEED)
 
 lint: $(TOOLS) $(NATIVE) ## check formatting, clippy, ruff, mypy, stubs and spelling
 	cargo fmt --all --check

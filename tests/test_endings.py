@@ -38,7 +38,6 @@ def started_with(command, code, *arguments):
     ("numpy", "simulate small.toml -q"),
     ("pyarrow", "simulate small.toml -q"),
     ("pyarrow.lib", "simulate small.toml -q"),
-    ("scipy.special", "simulate small.toml -q"),
     ("matplotlib.figure", "simulate small.toml -q --plot"),
     ("sqlite3", "sweep sweep.toml -q"),
     ("pyarrow.parquet", "sweep sweep.toml -q"),

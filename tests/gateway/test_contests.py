@@ -1,5 +1,7 @@
 """Customers with other senders, and with weights: the bars of `make gateway-bars`."""
 
+import os
+
 import pytest
 
 from gateway.bars import contests
@@ -8,6 +10,9 @@ from gateway.box import lacking
 LACKING = lacking()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
+    pytest.mark.skipif(
+        "TIDEGATE_BARS" not in os.environ, reason="takes a minute: TIDEGATE_BARS=1, or gateway-bars"
+    ),
     pytest.mark.xdist_group("gateway"),
 ]
 
