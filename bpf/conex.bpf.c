@@ -2,7 +2,7 @@
 /*
  * ConEx sender on a kernel that has none: at the egress of a host's device, writes what a TCP flow declares into the ECN
  * field and the RE bit of its IPv4 packets (conex.h). The kernel's own counters of the socket say what the flow met:
- * delivered_ce, total_retrans, and dsack_dups for retransmissions that were in vain.
+ * delivered_ce, total_retrans, and dsack_dups for spurious retransmissions.
  *
  * Packets without payload, of other protocols, of sockets of other hosts, and of connections without ECN stay as they
  * are.
@@ -26,9 +26,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile struct {
 	struct tg_conex_parameters parameters;
 	__u32 link_header_bytes;
-	/* Receivers echo congestion until they are told (RFC 3168): one mark for each round trip with an echo. */
+	/* Receivers echo congestion until CWR arrives (RFC 3168): one mark for each round trip with an echo. */
 	__u32 echo_per_round_trip;
-	/* Connections without ECN declare too: only where no queue marks, since nobody would hear of a mark. */
+	/* Connections without ECN declare too: only where no queue marks, since a mark would not be echoed. */
 	__u32 without_ecn;
 } set;
 

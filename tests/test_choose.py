@@ -85,6 +85,11 @@ def test_the_command_prints_numbers_and_a_scenario_with_variants(tidegate_comman
     assert "variants of these names: abc, cake, cap, conex, red" in refused.stderr
 
 
+def test_the_page_shows_what_the_command_prints(tidegate_command):
+    page = Path("docs/how-to/choose.md").read_text(encoding="utf-8")
+    assert f"```text\n{tidegate_command('choose', 'evening-peak').stdout}```" in page
+
+
 def test_the_cases_of_the_study_have_what_the_rule_gives():
     (series,) = tomllib.loads(CASES.read_text())["series"].values()
     key, cases = next(iter(series["factors"].items()))

@@ -23,6 +23,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import pytest
+
 from gateway.traffic import Contest, Stream, contest
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,12 @@ def lacking() -> list[str]:
     if not missing and not _has_token_bucket():
         missing.append("network namespaces with veth and tbf")
     return missing
+
+
+def needing(missing: list[str]) -> list[pytest.MarkDecorator]:
+    """Marks of tests that are skipped where something is missing, and run one after the other."""
+    reason = f"not here: {'; '.join(missing)}"
+    return [pytest.mark.skipif(bool(missing), reason=reason), pytest.mark.xdist_group("gateway")]
 
 
 def _has_token_bucket() -> bool:

@@ -2,8 +2,8 @@
 
 Ten CUBIC flows of a customer against one of another, uploads, on a stock Debian kernel in virtual
 time (`make kernels`), without root. The bottleneck is in a modem behind the box: 10 Mb/s that
-become 4 Mb/s, which nobody tells the box. A control, CAKE in the modem itself, which is told, has
-to give equal shares, or nothing counts.
+become 4 Mb/s, while the box's settings stay. A control, CAKE in the modem itself, set to each rate,
+has to give equal shares before the fall, or nothing counts.
 
     customers ── c1 ═ c0 ── box ── u0 ═ m0 ── modem ── m1 ═ s1 ── server
 """
@@ -92,7 +92,7 @@ ROWS = {
     "fq_codel": "fq_codel",
     "cake": "CAKE at 95 % of the rate",
     "gateway": "the gateway, signal `delay`",
-    "control": "CAKE in the modem, told of the fall",
+    "control": "CAKE in the modem, set to the new rate",
 }
 
 

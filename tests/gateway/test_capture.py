@@ -5,15 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from gateway.box import Box, lacking, needing
 
-from gateway.box import Box, lacking
-
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 
 def test_a_capture_is_a_scenario_without_addresses(

@@ -1,20 +1,9 @@
 """Customers with other senders, and with weights: the bars of `make gateway-bars`."""
 
-import os
-
-import pytest
-
 from gateway.bars import contests
-from gateway.box import lacking
+from gateway.box import lacking, needing
 
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.skipif(
-        "TIDEGATE_BARS" not in os.environ, reason="takes a minute: TIDEGATE_BARS=1, or gateway-bars"
-    ),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 
 def test_bbr_datagrams_and_weights_are_within_their_bars() -> None:

@@ -3,27 +3,16 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gateway.box import PROGRAM, SERVER, Box, lacking
+from gateway.box import PROGRAM, SERVER, Box, lacking, needing
 from gateway.traffic import Flood, Stream, flood
 
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 HEADER = "id,addresses,reference_rate,ceiling\n"
-
-
-@pytest.fixture
-def box() -> Iterator[Box]:
-    with Box() as box:
-        yield box
 
 
 def customers(count: int, more: str = "") -> str:

@@ -2,15 +2,9 @@
 
 import json
 
-import pytest
+from gateway.box import Box, lacking, needing
 
-from gateway.box import Box, lacking
-
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 
 def test_what_is_published_is_what_runs() -> None:

@@ -9,22 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from gateway.box import SERVER, Box, lacking
+from gateway.box import SERVER, Box, lacking, needing
 from gateway.traffic import flood
 
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
-
-
-@pytest.fixture
-def box() -> Iterator[Box]:
-    with Box() as box:
-        yield box
+pytestmark = needing(lacking())
 
 
 @contextmanager

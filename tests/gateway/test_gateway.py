@@ -6,26 +6,14 @@ import random
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
+from gateway.box import CUSTOMERS, PROGRAM, SERVER, Box, lacking, needing
 
-from gateway.box import CUSTOMERS, PROGRAM, SERVER, Box, lacking
-
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 DROPS = ("dropped", "marked", "would-drop", "would-mark")
-
-
-@pytest.fixture
-def box() -> Iterator[Box]:
-    with Box() as box:
-        yield box
 
 
 def verdicts(report: dict[str, Any], names: tuple[str, ...]) -> int:

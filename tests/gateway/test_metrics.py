@@ -4,17 +4,10 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
 
-import pytest
+from gateway.box import Box, lacking, needing
 
-from gateway.box import Box, lacking
-
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 GET = """
 import sys, urllib.error, urllib.request
@@ -27,12 +20,6 @@ except urllib.error.HTTPError as error:
     print(error.code, "")
 """
 SAMPLE = re.compile(r'^(\w+)(?:\{((?:\w+="[^"]*",?)*)\})? (\S+)$')
-
-
-@pytest.fixture
-def box() -> Iterator[Box]:
-    with Box() as box:
-        yield box
 
 
 def get(box: Box, path: str, method: str = "GET") -> tuple[int, str, str]:

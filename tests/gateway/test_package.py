@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.box import ROOT, Box, lacking
+from gateway.box import ROOT, Box, lacking, needing
 
 PACKAGES = sorted((ROOT / "target/debian").glob("tidegate-gateway_*.deb"))
 MINBASE = Path(os.environ.get("TIDEGATE_MINBASE", ROOT / "target/minbase"))
@@ -17,10 +17,7 @@ if not PACKAGES:
     LACKING.append("the package (make deb)")
 if not (MINBASE / "usr/bin/dpkg").exists():
     LACKING.append(f"debootstrap --variant=minbase bookworm {MINBASE}")
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"not here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(LACKING)
 RIGHTS = "-all,+bpf,+net_admin"
 
 

@@ -7,9 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from gateway.box import ROOT, Box, lacking
+from gateway.box import ROOT, Box, lacking, needing
 
 WEB = ROOT / "web"
 LACKING = lacking()
@@ -20,10 +18,7 @@ if not (WEB / "node_modules/playwright-core").is_dir():
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if not CHROMIUM:
     LACKING.append("chromium")
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no live page here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(LACKING)
 # TIDEGATE_SCREENSHOTS=FOLDER keeps what Chromium shows.
 SCREENSHOTS = os.environ.get("TIDEGATE_SCREENSHOTS", "-")
 LISTEN = ["--set", 'listen="127.0.0.1:9464"']

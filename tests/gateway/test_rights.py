@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.box import PROGRAM, Box, lacking
+from gateway.box import PROGRAM, Box, lacking, needing
 
 LACKING = lacking()
 if not shutil.which("setpriv"):
     LACKING.append("setpriv")
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(LACKING)
 NOBODY = 65534
 
 

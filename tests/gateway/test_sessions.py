@@ -4,25 +4,13 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from gateway.box import SERVER, Box, lacking
+from gateway.box import SERVER, Box, lacking, needing
 from gateway.traffic import flood
 
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
-
-
-@pytest.fixture
-def box() -> Iterator[Box]:
-    with Box() as box:
-        yield box
+pytestmark = needing(lacking())
 
 
 def lines_of(process: subprocess.Popen[str]) -> list[str]:

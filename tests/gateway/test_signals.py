@@ -2,15 +2,9 @@
 
 import time
 
-import pytest
+from gateway.box import SERVER, Box, lacking, needing
 
-from gateway.box import SERVER, Box, lacking
-
-LACKING = lacking()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"no gateway here: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("gateway"),
-]
+pytestmark = needing(lacking())
 
 
 def upload(kind: str, **parameters: str) -> list[str]:

@@ -34,7 +34,7 @@ check-declare
 keys of a device: netns=PATH (of its network namespace); unit=packets|bytes (a declaring packet for
 each mark or loss, or for the bytes on the wire that were marked or lost); losses=yes|no; credit=off|
 flight|half-flight; idle_ms=N (pause after which credit starts over); echo=each|round-trip (marks that
-the receiver reports: each, or congestion until it is told); share=0..1 (of what was met, 1 if honest);
+the receiver reports: each, or congestion until CWR); share=0..1 (of what was met, 1 if honest);
 link_header=BYTES (14, or 0 of a TUN device); without_ecn=leave|declare (connections without ECN stay
 as they are, or declare as well where no queue on the way marks)
 

@@ -156,7 +156,7 @@ impl History {
                     limited: since(now.limited, then.limited),
                 }
             });
-            // Counters that have begun anew are another customer's.
+            // Counters that start at zero again are another customer's.
             if now.usage[0].bytes < then.usage[0].bytes || now.usage[1].bytes < then.usage[1].bytes
             {
                 continue;

@@ -16,7 +16,7 @@ use crate::maps::Pins;
 
 /// Of the control loop.
 pub const LOOP: &str = "tidegate-gateway:";
-/// Of whoever changes what is in force: the beginning of a loop, a switch, a reload, `off`.
+/// Held by what changes the maps or programs: the beginning of a loop, a switch, a reload, `off`.
 pub const CHANGE: &str = "tidegate-gateway-change:";
 
 /// Time between two tries.
@@ -36,12 +36,12 @@ fn address(what: &str, pins: &Pins) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(name)
 }
 
-/// That nobody else writes words of the maps. The kernel gives it back when its process ends.
+/// Keeps other processes from writing words of the maps. The kernel gives it back when its process ends.
 #[derive(Debug)]
 pub struct WordsLock(#[allow(dead_code)] File);
 
 impl WordsLock {
-    /// Waits for a second at most: whoever has it then hangs, and is not waited for. So it is no error if it is not there.
+    /// Waits for a second at most: a process that holds it for longer hangs, and is not waited for. So it is no error if it is not there.
     pub fn wait(pins: &Pins) -> Option<WordsLock> {
         let folder = File::open(pins.folder()).ok()?;
         for _ in 0..WORDS_TRIES {

@@ -24,7 +24,7 @@ use tidegate_gateway::{folder, reload, saved_state, switching};
 /// Read if it is there and no other is named.
 const SETTINGS: &str = "/etc/tidegate/gateway.toml";
 
-/// Seconds between two lines of progress where nobody watches.
+/// Seconds between two lines of progress where standard error is no terminal.
 const PROGRESS_S: u64 = 60;
 
 fn main() -> ExitCode {
@@ -75,7 +75,7 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
             saved_state::save(&pins, Path::new(&settings(arguments)?.state_folder)).map(|()| 0)
         }
         Command::Off => {
-            // A broken file of settings keeps nobody from switching it off.
+            // `off` works with a broken file of settings, too.
             if let Ok(settings) = settings(arguments) {
                 saved_state::remove(Path::new(&settings.state_folder));
             }

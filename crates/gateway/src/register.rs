@@ -20,7 +20,7 @@ use crate::prefix::Prefix;
 pub struct Wanted {
     /// Of the file.
     pub records: Vec<Record>,
-    /// Whether an address that is nobody's is no customer, although there may be no records just now.
+    /// Whether an address without a record is no customer's, although there may be no records just now.
     pub is_listed: bool,
     /// Prefixes of the settings, whose addresses are a customer each.
     pub learned: Vec<Prefix>,

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 
 /// A larger share of customers is not changed without `--yes`.
 pub const MOST_CHANGED: f64 = 0.2;
-/// Looks take at most one of so many seconds of a CPU.
+/// The largest share of a CPU that looks at the folder take is 1 over this.
 const SESSIONS_MOST_SHARE: u32 = 10;
 /// Time between two looks at the folder of sessions.
 const SESSIONS_STEP: Duration = Duration::from_secs(1);

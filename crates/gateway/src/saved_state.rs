@@ -1,6 +1,6 @@
 //! What is known of customers and paths, on disk, so that a reboot or maps of another layout do not begin at nothing.
 //!
-//! A clock of the kernel begins anew with it. So activities are kept relative to the time of the copy, and that time by
+//! The kernel's clock starts at zero with each boot. So activities are kept relative to the time of the copy, and that time by
 //! the wall clock:
 //!
 //! ```text

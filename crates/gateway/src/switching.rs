@@ -50,7 +50,7 @@ pub fn switch(mode: Mode, settings: &Settings, pins: &Pins) -> Result<bool, Erro
 /// # Errors
 /// If the kernel refuses.
 pub fn off(pins: &Pins) -> Result<bool, Error> {
-    // It has to end whatever else does not: after a time nobody is waited for.
+    // It has to end in any case: after a time it waits for no other process.
     let _lock = Lock::wait(CHANGE, pins, OFF_WAITS)?;
     let runs = Lock::is_taken(LOOP, pins);
     let maps = match Maps::open(pins) {

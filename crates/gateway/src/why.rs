@@ -7,7 +7,7 @@ use crate::scenario_text::rate_text;
 /// A customer that loses more than this share of its packets is named.
 const MUCH: f64 = 0.01;
 
-/// Who lost what in a direction; `None` where nobody has sent.
+/// Who lost what in a direction; `None` where no customer has sent.
 pub fn summary(window: &Window, direction: Direction, enforces: bool) -> Option<String> {
     let tallies = window.customers.iter().map(|(_, tallies)| tallies[direction as usize]);
     let active: Vec<Tally> = tallies.filter(|tally| tally.packets > 0).collect();

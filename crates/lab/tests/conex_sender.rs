@@ -5,7 +5,6 @@ use crate::common::{self, HeldControls};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lab::LabError;
 use tidegate_lab::declare::Declaring;
 use tidegate_lab::host::IpVersion;
@@ -69,25 +68,8 @@ fn header_sum(bytes: &[u8]) -> u32 {
 }
 
 fn carry(hosts: &NetnsHosts, done: &AtomicBool, one_of: [u64; 2]) -> Tally {
-    let (user, server) = (&hosts.users[0], &hosts.server);
     let mut tally = Tally::default();
-    let mut buffer = vec![0; 65_536];
-    while !done.load(Ordering::Relaxed) {
-        let mut ready = [PollFd::new(user, PollFlags::IN), PollFd::new(server, PollFlags::IN)];
-        let tick = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-        poll(&mut ready, Some(&tick)).expect("poll");
-        let ready = ready.map(|one| one.revents().contains(PollFlags::IN));
-        if ready[0] {
-            let len = rustix::io::read(&user.device, &mut buffer).expect("a packet");
-            if tally.forward(&mut buffer[..len], one_of) {
-                let _ = rustix::io::write(&server.device, &buffer[..len]);
-            }
-        }
-        if ready[1] {
-            let len = rustix::io::read(&server.device, &mut buffer).expect("a packet");
-            let _ = rustix::io::write(&user.device, &buffer[..len]);
-        }
-    }
+    common::carry(hosts, done, |bytes| tally.forward(bytes, one_of), |_| ());
     tally
 }
 

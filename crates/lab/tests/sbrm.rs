@@ -2,11 +2,11 @@
 
 use crate::common::{self, HeldControls};
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tidegate_lab::host::{IpVersion, NetnsHost};
+use tidegate_lab::host::IpVersion;
 use tidegate_lab::hosts::NetnsHosts;
 use tidegate_lab::load::Generator;
 use tidegate_wire::packet;
@@ -75,26 +75,14 @@ fn payload(bytes: &[u8]) -> u32 {
 
 /// Carries packets in both directions, and marks.
 fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
-    let (user, server): (&NetnsHost, &NetnsHost) = (&hosts.users[0], &hosts.server);
-    let mut tally = Tally::default();
-    let mut buffer = vec![0; 65_536];
-    while !done.load(Ordering::Relaxed) {
-        let mut ready = [PollFd::new(user, PollFlags::IN), PollFd::new(server, PollFlags::IN)];
-        let tick = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-        poll(&mut ready, Some(&tick)).expect("poll");
-        let ready = ready.map(|one| one.revents().contains(PollFlags::IN));
-        if ready[0] {
-            let len = rustix::io::read(&user.device, &mut buffer).expect("a packet");
-            tally.forward(&mut buffer[..len], nth);
-            let _ = rustix::io::write(&server.device, &buffer[..len]);
-        }
-        if ready[1] {
-            let len = rustix::io::read(&server.device, &mut buffer).expect("a packet");
-            tally.reverse(&buffer[..len]);
-            let _ = rustix::io::write(&user.device, &buffer[..len]);
-        }
-    }
-    tally
+    // Both directions count in one tally.
+    let tally = RefCell::new(Tally::default());
+    let forward = |bytes: &mut [u8]| {
+        tally.borrow_mut().forward(bytes, nth);
+        true
+    };
+    common::carry(hosts, done, forward, |bytes| tally.borrow_mut().reverse(bytes));
+    tally.into_inner()
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub struct Parts<'a> {
 }
 
 impl Sectors {
-    /// Returns the sectors of a network and the lane of each link anew: the lanes of a sector have adjacent numbers.
+    /// Returns the sectors of a network and a new lane for each link: the lanes of a sector have adjacent numbers.
     /// `None` if there is only one, or if the network has couplings beyond links, stages and senders.
     pub fn of(parts: &Parts) -> Option<(Self, Vec<u32>)> {
         let Parts { plan, stages, lanes, .. } = *parts;

@@ -1,7 +1,7 @@
-"""Parameters to begin with: what an operator sets for a link, from what he knows of it.
+"""Parameters to begin with: what an operator sets for a link, from what is known of it.
 
-He knows the link's rate C, the N users that are active at once and how many flows they have on
-average, the round trip and what his queue adds to it. An equal share is ``x = C/N``. A flow with an
+Known are the link's rate C, the N users that are active at once and how many flows they have on
+average, the round trip and what the queue adds to it. An equal share is ``x = C/N``. A flow with an
 equal share of all flows has ``y = C/(N k)`` packets a second, a window of ``w = y RTT``, and by
 TCP's formula meets ``p = 1.5/w²`` of them marked or lost, at most a quarter where windows are of a
 packet or two::
@@ -10,8 +10,8 @@ packet or two::
     ABC    reference rate x/16; γ 3, or the largest that leaves a gain margin of 2
     cap    2 x
 
-So a light user in the worst case, where nobody is policed yet, causes a third of his allowance, and
-who has more than three times his flows exceeds it. Three, ten seconds and a quarter were chosen on
+So a light user causes a third of the allowance in the worst case, before anyone is policed, and a
+user with more than three times as many flows exceeds it. Three, ten seconds and a quarter were chosen on
 36 scenarios; studies/metering judges the rule on others.
 """
 

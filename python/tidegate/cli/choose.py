@@ -118,7 +118,7 @@ def _print(known: Known, choice: Choice, shape: Format) -> None:
     say(
         f"ConEx  fill rate {choice.conex_fill_bps / 1e3:.3g} kb/s, depth "
         f"{choice.conex_depth_bytes / 1e3:.3g} kB   (a user with {known.light_flows:g} "
-        f"{'flow' if known.light_flows == 1 else 'flows'} causes a third of it before anybody is "
+        f"{'flow' if known.light_flows == 1 else 'flows'} causes a third of it before anyone is "
         "policed)"
     )
     say(f"cap    {_mbps(choice.cap_bps)} for each user")

@@ -263,3 +263,32 @@ pub fn addresses(packet: &[u8]) -> (IpAddr, IpAddr) {
         version => panic!("IP version {version}"),
     }
 }
+
+/// A bottleneck without a queue: carries packets between the first user and the server until it is done. `forward` may
+/// change a packet of the user, and says whether it goes on; `reverse` sees those of the server.
+pub fn carry(
+    hosts: &NetnsHosts,
+    done: &AtomicBool,
+    mut forward: impl FnMut(&mut [u8]) -> bool,
+    mut reverse: impl FnMut(&[u8]),
+) {
+    let (user, server) = (&hosts.users[0], &hosts.server);
+    let mut buffer = vec![0; 65_536];
+    while !done.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(user, PollFlags::IN), PollFd::new(server, PollFlags::IN)];
+        let tick = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        poll(&mut ready, Some(&tick)).expect("poll");
+        let ready = ready.map(|one| one.revents().contains(PollFlags::IN));
+        if ready[0] {
+            let len = rustix::io::read(&user.device, &mut buffer).expect("a packet");
+            if forward(&mut buffer[..len]) {
+                let _ = rustix::io::write(&server.device, &buffer[..len]);
+            }
+        }
+        if ready[1] {
+            let len = rustix::io::read(&server.device, &mut buffer).expect("a packet");
+            reverse(&buffer[..len]);
+            let _ = rustix::io::write(&user.device, &buffer[..len]);
+        }
+    }
+}

@@ -52,8 +52,8 @@
 //! by the queue itself are visible, and count as marks.
 //!
 //! Flows are kept in slots, eight of which may hold a given flow. The number of slots grows with the number of flows,
-//! up to `memory`; then a new flow replaces the least recently seen of its eight. Whoever knows how slots are chosen, and
-//! may choose addresses and ports, can push other flows out; with a `secret` nobody knows it.
+//! up to `memory`; then a new flow replaces the least recently seen of its eight. A user who knows how slots are chosen, and
+//! may choose addresses and ports, can push other flows out; a `secret` prevents it.
 //!
 //! Packets outside ConEx, and acknowledgements, are ignored.
 

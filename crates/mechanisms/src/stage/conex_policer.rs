@@ -20,7 +20,7 @@
 //!
 //! p is the drop probability of this packet, after it has paid, or before (`judged`).
 //!
-//! *Marks on arrival.* Where users enter the network, nobody but the user's own host can have set CE, so that it is the
+//! *Marks on arrival.* Where users enter the network, only the user's own host can have set CE, so that it is the
 //! user's own and pays for nothing (`upstream = "ignore"`). Behind another network, congestion upstream of the policer
 //! is not the user's to pay here: with `upstream = "credit"` a CE mark on arrival pays for a mark declared later, so
 //! that the charge is the congestion of the rest of the path. At a user's ingress that would let a sender set CE on

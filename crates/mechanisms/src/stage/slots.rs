@@ -27,7 +27,7 @@ impl FlowKey {
         (self.0.get() >> 32) as u32 & !(1 << 31)
     }
 
-    /// Returns a hash over all bits, which nobody can compute without the secret, if there is one: whoever chooses the
+    /// Returns a hash over all bits, which cannot be computed without the secret, if there is one: a user who chooses the
     /// numbers of flows could otherwise let them share a set, and push others out of it.
     const fn hash(self, secret: Option<u32>) -> u64 {
         let mixed = match secret {

@@ -200,7 +200,7 @@ fn audits_too_early(stage: &StageParams, ahead: &[String], reader: &mut Reader) 
 /// Reports that a policer where users enter the network lets their own marks pay.
 fn first_hop(policer: &ConexPolicerParams, path: &[&str], reader: &mut Reader) {
     if policer.upstream == Upstream::Credit && matches!(path, ["users", _, "ingress", _]) {
-        let message = "nobody but the users stands upstream of their ingress, so that they set CE on their packets, \
+        let message = "only the users' own hosts are upstream of their ingress, so that they set CE on their packets, \
                        declare a mark on each, and pay nothing: leave it at \"ignore\"";
         reader.error_at("upstream", message);
     }
@@ -392,7 +392,7 @@ mod tests {
         check_messages(&lints(conex, "users.a.ingress", &policer), &[]);
         check_messages(
             &lints(conex, "users.a.ingress", &credits),
-            &["users.a.ingress.0.upstream: nobody but the users stands upstream"],
+            &["users.a.ingress.0.upstream: only the users' own hosts are upstream"],
         );
         check_messages(&lints(conex, "bottleneck.ingress", &credits), &[]);
     }

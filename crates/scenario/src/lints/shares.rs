@@ -45,7 +45,7 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-/// Reports a CAKE that tells the servers of a group apart and not its customers.
+/// Reports a CAKE that shares by the hosts of servers and not by those of a group's customers.
 fn by_servers(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let to_customers = matches!(user.hosts_in(file), Some((_, _, AtHosts::Receiving)));
     for link in shared_links(network, user, Direction::Forward) {

@@ -69,7 +69,7 @@ words! {
 words! {
     /// CE marks that packets have when they arrive at a policer.
     pub enum Upstream {
-        /// They pay for nothing: nobody but the user stands upstream, and could have set them.
+        /// They pay for nothing: upstream there is only the user's host, which could have set them.
         Ignore = "ignore",
         /// Each pays for a mark declared later: another network stands upstream.
         Credit = "credit",
