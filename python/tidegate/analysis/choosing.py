@@ -11,8 +11,8 @@ packet or two::
     cap    2 x
 
 So a light user causes a third of the allowance in the worst case, before anyone is policed, and a
-user with more than three times as many flows exceeds it. Three, ten seconds and a quarter were chosen on
-36 scenarios; studies/metering judges the rule on others.
+user with more than three times as many flows exceeds it. Three, ten seconds and a quarter were
+chosen on 36 scenarios; studies/metering judges the rule on others.
 """
 
 from __future__ import annotations
