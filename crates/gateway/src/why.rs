@@ -48,8 +48,8 @@ pub fn summary(window: &Window, direction: Direction, enforces: bool) -> Option<
             match (few, enforces) {
                 (1, true) => "The one".to_owned(),
                 (1, false) => "the one".to_owned(),
-                (few, true) => format!("All {few}"),
-                (few, false) => format!("all {few}"),
+                (few, true) => format!("Together the {few}"),
+                (few, false) => format!("together the {few}"),
             },
             lost(&active),
         ),
@@ -202,7 +202,10 @@ mod tests {
         let little = summary(&window(&[tally(1_000, 5, 0)]), Direction::Upload, true).expect("one");
         assert!(little.starts_with("None of 1 customer lost more than 1 %"), "{little}");
         let all = summary(&window(&[tally(5, 5, 0); 2]), Direction::Upload, false).expect("two");
-        assert!(all.starts_with("With ABC, all 2 customers would have lost 100 %"), "{all}");
+        assert!(
+            all.starts_with("With ABC, together the 2 customers would have lost 100 %"),
+            "{all}"
+        );
     }
 
     #[test]
