@@ -220,8 +220,8 @@ def test_a_widget_tells_its_notebook_what_is_chosen_and_what_comes_out(tmp_path)
     code.write_text(widget._esm)
     heard = json.loads(node(WEB / "visit_widget.mjs", chromium(), state, code))
     assert heard["errors"] == []
-    assert heard["told"].keys() == {"text", "against", "digests", "rows"}
-    widget.set_state(heard["told"])
+    assert heard["changed"].keys() == {"text", "against", "digests", "rows"}
+    widget.set_state(heard["changed"])
     plain = tidegate.load_scenario(widget.text, set={AGAINST: "none"})
     assert widget.digests == [digest(widget.text), digest(plain.to_toml())]
     shares = [row for row in widget.rows if row["metric"] == "share" and row["name"] == "heavy"]

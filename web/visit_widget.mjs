@@ -18,18 +18,18 @@ const errors = [];
 page.on("console", (message) => message.type() === "error" && !message.text().includes("404") && errors.push(message.text()));
 page.on("pageerror", (error) => errors.push(String(error)));
 await page.goto(`http://127.0.0.1:${server.address().port}/`);
-const told = await page.evaluate(async (state) => {
+const changed = await page.evaluate(async (state) => {
   const { default: widget } = await import("/widget.js");
   return new Promise((done) => {
-    const changed = {};
+    const values = {};
     const model = {
       get: (key) => state[key],
-      set: (key, value) => (changed[key] = value),
-      save_changes: () => done(changed),
+      set: (key, value) => (values[key] = value),
+      save_changes: () => done(values),
     };
     widget.render({ model, el: document.body });
   });
 }, JSON.parse(readFileSync(stateFile, "utf8")));
-console.log(JSON.stringify({ told, errors }));
+console.log(JSON.stringify({ changed, errors }));
 await browser.close();
 server.close();

@@ -2,7 +2,7 @@
 
 const EVERY_MS = 2000;
 const LENGTH_S = 600;
-const WAYS = ["upload", "download"];
+const DIRECTIONS = ["upload", "download"];
 const byId = (id) => document.getElementById(id);
 
 function el(name, attributes = {}, ...children) {
@@ -64,23 +64,23 @@ function figure(title, unit, times, lines, width) {
     el("figcaption", {}, title, el("span", {}, `${last} ${unit}`)), svg);
 }
 
-function way(word, state) {
-  const told = state[word];
+function direction(word, state) {
+  const now = state[word];
   const room = byId("ways").clientWidth;
   const width = Math.max(280, Math.round(room > 660 ? room / 2 - 12 : room));
   const title = word === "upload" ? "Uploads" : "Downloads";
-  const article = el("article", {}, el("h2", {}, title), el("p", { class: told.good ? "health" : "health bad" }, told.health));
-  const isQuiet = told.passed_mbps.every((value) => value === 0);
-  if (!told.passed_mbps.length) return article;
+  const article = el("article", {}, el("h2", {}, title), el("p", { class: now.good ? "health" : "health bad" }, now.health));
+  const isQuiet = now.passed_mbps.every((value) => value === 0);
+  if (!now.passed_mbps.length) return article;
   if (isQuiet) {
     article.append(el("p", { class: "hint" }, `No ${word} of a customer in this time.`));
     return article;
   }
-  const delay = figure("Delay of the queue", "ms", state.times_s, [{ name: "now", values: told.delays_ms, kind: "line-1" }], width);
-  const passed = [{ name: "passes", values: told.passed_mbps, kind: "line-0" }];
-  if (told.rates_mbps.some((value) => value > 0)) passed.push({ name: "the link", values: told.rates_mbps, kind: "limit" });
+  const delay = figure("Delay of the queue", "ms", state.times_s, [{ name: "now", values: now.delays_ms, kind: "line-1" }], width);
+  const passed = [{ name: "passes", values: now.passed_mbps, kind: "line-0" }];
+  if (now.rates_mbps.some((value) => value > 0)) passed.push({ name: "the link", values: now.rates_mbps, kind: "limit" });
   article.append(figure("Throughput", "Mb/s", state.times_s, passed, width));
-  if (told.delays_ms.some((value) => value > 0)) article.append(delay);
+  if (now.delays_ms.some((value) => value > 0)) article.append(delay);
   return article;
 }
 
@@ -104,12 +104,12 @@ function who(state) {
     ? state.active ? "Customers are not shown (shown_customers = 0)." : "No customer has sent or received anything yet."
     : `Means of the last ${minutes}: the ${shown.length} of ${state.active} customers with most bytes. ${state.active_now ?? 0} are active now.`;
   if (!shown.length) return;
-  const most = Math.max(...shown.flatMap((one) => WAYS.map((word) => one[word].rate_bps)));
+  const most = Math.max(...shown.flatMap((one) => DIRECTIONS.map((word) => one[word].rate_bps)));
   const head = el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "left" }, "customer"),
-    ...WAYS.flatMap((word) => [el("td", { class: "wide" }), el("th", { scope: "col" }, `${word === "upload" ? "up" : "down"} [Mb/s]`), el("th", { scope: "col" }, lost)])));
+    ...DIRECTIONS.flatMap((word) => [el("td", { class: "wide" }), el("th", { scope: "col" }, `${word === "upload" ? "up" : "down"} [Mb/s]`), el("th", { scope: "col" }, lost)])));
   const rows = shown.map((one) => el("tr", {},
     el("th", { scope: "row", class: "left" }, el("button", { type: "button", onclick: () => ask(one.customer) }, one.customer)),
-    ...WAYS.flatMap((word) => {
+    ...DIRECTIONS.flatMap((word) => {
       const got = one[word];
       const bar = el("progress", { max: most, value: got.rate_bps, "aria-hidden": "true" });
       return [el("td", { class: "wide" }, bar), el("td", {}, number(got.rate_bps / 1e6)), el("td", {}, percent(got.lost + got.limited))];
@@ -126,9 +126,9 @@ function show(state) {
   for (const id of ["sentences", "ways"]) byId(id).hidden = isOff;
   byId("where").textContent = isOff ? "" : `customers at ${state.interface}, uplink ${state.uplink}`;
   if (isOff) return;
-  const sentences = WAYS.map((word) => state[word].sentence).filter(Boolean);
+  const sentences = DIRECTIONS.map((word) => state[word].sentence).filter(Boolean);
   byId("sentences").replaceChildren(...sentences.map((text) => el("p", {}, text)));
-  byId("ways").replaceChildren(...WAYS.map((word) => way(word, state)));
+  byId("ways").replaceChildren(...DIRECTIONS.map((word) => direction(word, state)));
   who(state);
 }
 
@@ -138,12 +138,12 @@ async function ask(name) {
   try {
     const answer = await fetch(`why?customer=${encodeURIComponent(name)}`);
     if (!answer.ok) throw new Error(await answer.text());
-    const told = await answer.json();
-    if (!told.found) {
-      place.replaceChildren(el("p", {}, `${told.customer} has sent and received nothing in the last ten minutes. Names are those of the table above.`));
+    const reason = await answer.json();
+    if (!reason.found) {
+      place.replaceChildren(el("p", {}, `${reason.customer} has sent and received nothing in the last ten minutes. Names are those of the table above.`));
       return;
     }
-    place.replaceChildren(el("h3", {}, told.customer), ...WAYS.map((word) => el("p", {}, told[word].join(" "))));
+    place.replaceChildren(el("h3", {}, reason.customer), ...DIRECTIONS.map((word) => el("p", {}, reason[word].join(" "))));
   } catch (error) {
     place.replaceChildren(el("p", { class: "error" }, `No answer: ${error.message}`));
   }

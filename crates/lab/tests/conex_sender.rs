@@ -3,7 +3,7 @@
 use crate::common::{self, HeldControls};
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tidegate_lab::LabError;
 use tidegate_lab::declare::Declaring;
@@ -69,7 +69,7 @@ fn header_sum(bytes: &[u8]) -> u32 {
 
 fn carry(hosts: &NetnsHosts, done: &AtomicBool, one_of: [u64; 2]) -> Tally {
     let mut tally = Tally::default();
-    common::carry(hosts, done, |bytes| tally.forward(bytes, one_of), |_| ());
+    common::inspect(hosts, done, |bytes| tally.forward(bytes, one_of), |_| ());
     tally
 }
 

@@ -4,7 +4,7 @@ use crate::common::{self, HeldControls};
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tidegate_lab::host::IpVersion;
 use tidegate_lab::hosts::NetnsHosts;
@@ -81,7 +81,7 @@ fn carry(hosts: &NetnsHosts, done: &AtomicBool, nth: usize) -> Tally {
         tally.borrow_mut().forward(bytes, nth);
         true
     };
-    common::carry(hosts, done, forward, |bytes| tally.borrow_mut().reverse(bytes));
+    common::inspect(hosts, done, forward, |bytes| tally.borrow_mut().reverse(bytes));
     tally.into_inner()
 }
 

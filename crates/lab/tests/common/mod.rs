@@ -266,7 +266,7 @@ pub fn addresses(packet: &[u8]) -> (IpAddr, IpAddr) {
 
 /// A bottleneck without a queue: carries packets between the first user and the server until it is done. `forward` may
 /// change a packet of the user, and says whether it goes on; `reverse` sees those of the server.
-pub fn carry(
+pub fn inspect(
     hosts: &NetnsHosts,
     done: &AtomicBool,
     mut forward: impl FnMut(&mut [u8]) -> bool,
