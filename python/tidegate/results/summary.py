@@ -15,7 +15,7 @@ from tidegate.results.batch import group_table
 from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
 from tidegate.results.statistics import Estimate, estimate
-from tidegate.results.tables import numbers, table
+from tidegate.results.tables import array, numbers, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -193,9 +193,7 @@ def bottlenecks(links: pa.Table) -> pa.Table:
     # Results of before there were policers have no column for their drops.
     columns = set(monitored.column_names)
     ratio = drop_ratio(lambda name: numbers(monitored, name) if name in columns else None)
-    return monitored.append_column(
-        field_of("drop_ratio", pa.float64()), pa.array(ratio, from_pandas=True)
-    )
+    return monitored.append_column(field_of("drop_ratio", pa.float64()), array(ratio))
 
 
 def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
