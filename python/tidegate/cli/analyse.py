@@ -70,7 +70,7 @@ def analyse(
     How should it be shared (optimum), where does it settle (equilibrium), does it swing
     (stability, fluid), what do activity meters show, how many calls fit (blocking)?
 
-    **Examples**
+    For example:
 
     tidegate analyse scenarios/parking-lot.toml
 

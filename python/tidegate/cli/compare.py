@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Compare saved results, such as a simulation and real Linux, with the first of them.
 
-    **Examples**
+    For example:
 
     tidegate compare results/evening-peak-1a2b3c4d results/evening-peak-lab-5e6f7a8b
 

@@ -105,7 +105,7 @@ def lab(
     says, so that by default there are at most 5. Needs root; leaves nothing behind. With --kernel a
     stock kernel runs in virtual time, without root.
 
-    **Examples**
+    For example:
 
     sudo .venv/bin/tidegate lab scenarios/evening-peak.toml -r 2
 

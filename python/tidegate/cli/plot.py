@@ -65,7 +65,7 @@ def plot(
 ) -> None:
     """Draw a saved result (throughput by group, groups and queues over time) or a sweep.
 
-    **Examples**
+    For example:
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
 

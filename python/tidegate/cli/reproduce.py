@@ -108,7 +108,7 @@ def reproduce(
 
     One experiment is printed with every number of the paper beside ours; of more, the counts.
 
-    **Examples**
+    For example:
 
     tidegate reproduce abc/table2 --quick
 

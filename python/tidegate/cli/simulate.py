@@ -86,7 +86,7 @@ def simulate(
 ) -> None:
     """Simulate a scenario packet by packet and report throughput by group.
 
-    **Examples**
+    For example:
 
     tidegate simulate evening-peak --plot
 

@@ -89,7 +89,7 @@ def sweep(
 
     Each finished run is kept; the same command goes on where an interrupted one stopped.
 
-    **Examples**
+    For example:
 
     tidegate sweep sweeps/flows.toml --plot
 
