@@ -182,7 +182,8 @@ def contests(seconds: int) -> Iterator[Row]:
 def ceilings(seconds: int) -> Iterator[Row]:
     """A customer with a ceiling on a link that is faster."""
     for mbps in (1, 10, 50, 200):
-        for kind, frame in (("UDP", 1242 / 1200), ("TCP", 1514 / 1448)):
+        frame = 1514 / 1448
+        for kind in ("UDP", "TCP"):
             with Box() as box:
                 heavy = box.address("heavy", "ipv4")
                 path = box.file("customers.csv", f"{HEADER}heavy,{heavy},,{mbps} Mb/s\n")
@@ -191,12 +192,14 @@ def ceilings(seconds: int) -> Iterator[Row]:
                     box.control_loop("enforce", "--set", f'customer_file="{path}"'),
                     box.contest({"heavy": stream}, seconds + 3) as contest,
                 ):
-                    time.sleep(seconds / 2)
-                    offered = box.status(2)["customers"][0]["upload"]["rate_bps"] / 1e6
+                    # Without the first burst. A receiver may lose datagrams, and the link does not.
+                    time.sleep(2)
+                    offered, passed = box.carried(seconds - 1)
             if kind == "UDP" and offered < 1.05 * mbps:
                 sys.stderr.write(f"not measured: {offered:.0f} of {mbps} Mb/s are all it sends\n")
                 continue
-            share = contest.mean("heavy", 2, seconds + 2) * frame / mbps
+            tcp = contest.mean("heavy", 2, seconds + 2) * frame
+            share = (passed if kind == "UDP" else tcp) / mbps
             what = f"ceiling {mbps} Mb/s, {kind}: share of it"
             least, most = (0.98, 1.02) if kind == "UDP" else (0.85, 1.02)
             yield Row(what, share, f"{least}-{most}", least <= share <= most)
@@ -214,9 +217,11 @@ def continuity() -> Iterator[Row]:
                 time.sleep(1)
                 act()
                 time.sleep(1)
-            rate = flooded.sent / flooded.seconds / 1e3
+            rate = flooded.rate() / 1e3
             what = f"{what}, {rate:.0f} thousand packets/s: packets lost"
-            return at_most(what, flooded.sent - flooded.came, 0)
+            if flooded.machine_lost:
+                what += f" ({flooded.machine_lost} by a busy CPU)"
+            return at_most(what, flooded.lost(), 0)
 
         def reload() -> None:
             path.write_text(customers(100_000))

@@ -285,10 +285,23 @@ class Box:
         shown = self.inside(self._of(device), "tc", "-j", "-s", "qdisc", "show", "dev", device)
         return int(json.loads(shown)[0]["backlog"])
 
-    def packets(self, place: str, device: str, way: str) -> int:
-        """Packets that a device has received (rx) or sent (tx)."""
+    def octets(self, place: str, device: str, way: str) -> int:
+        """Bytes that a device has received (rx) or sent (tx)."""
         link = json.loads(self.inside(place, "ip", "-j", "-s", "link", "show", "dev", device))
-        return int(link[0]["stats64"][way]["packets"])
+        return int(link[0]["stats64"][way]["bytes"])
+
+    def carried(self, seconds: float) -> tuple[float, float]:
+        """Mb/s that customers send to the box and that the server's link brings, frames in whole."""
+
+        def read() -> tuple[int, int, float]:
+            sent, came = (self.octets(*where) for where in (("c", "c1", "tx"), ("s", "s1", "rx")))
+            return sent, came, time.monotonic()
+
+        before = read()
+        time.sleep(seconds)
+        after = read()
+        sent, came = ((after[n] - before[n]) * 8e-6 / (after[2] - before[2]) for n in (0, 1))
+        return sent, came
 
     def address(self, customer: str, family: str) -> str:
         """A customer's address."""
