@@ -3,15 +3,21 @@
 Ten CUBIC flows of a customer against one of another, uploads, on a stock Debian kernel in virtual
 time (`make kernels`), without root. The bottleneck is in a modem behind the box: 10 Mb/s that
 become 4 Mb/s, while the box's settings stay. A control, CAKE in the modem itself, set to each rate,
-has to give equal shares before the fall, or nothing counts.
+has to give equal shares before the fall, or nothing counts. Writes a table to standard output and
+the figure of the documentation.
 """
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib import rc_context
 
 from gateway.guests import mean, run
 from tidegate.errors import MissingError
+from tidegate.figures.look import COLOURS, STYLE, new_figure, plain_log_ticks, subtitle, write_light
 
+FIGURE = Path(__file__).parents[2] / "docs/images/gateway-fall"
 EXIT_CONTROL = 6
 EXIT_LACKING = 77
 BEFORE, AFTER = "10mbit", "4mbit"
@@ -77,8 +83,42 @@ def rows(printed: dict[str, str]) -> list[Row]:
     return found
 
 
+def draw(table: list[Row], stem: Path) -> Path:
+    """Draw both ratios of each row, on a logarithmic axis."""
+    with rc_context(STYLE):
+        figure, axes = new_figure(height=3.6)
+        axes.axvline(1, color="#888888", linewidth=1)
+        for place, row in enumerate(table):
+            axes.plot(row.ratios, (place, place), color="#bbbbbb", zorder=1)
+        for number, (label, marker) in enumerate((("before", "o"), ("after the fall", "s"))):
+            ratios = [row.ratios[number] for row in table]
+            axes.plot(
+                ratios, range(len(table)), marker, color=COLOURS[number], label=label, markersize=8
+            )
+            for place, ratio in enumerate(ratios):
+                axes.annotate(
+                    f"{ratio:.2g}" if ratio >= 1.995 else f"{ratio:.2f}", (ratio, place),
+                    (0, -13 if number else 8), textcoords="offset points", ha="center",
+                    color=COLOURS[number], fontsize=9,
+                )  # fmt: skip
+        axes.set_yticks(range(len(table)), [ROWS[row.name].replace("`", "") for row in table])
+        axes.set_ylim(len(table) - 0.5, -0.5)
+        axes.set_xscale("log")
+        axes.set_xlim(0.7, 20)
+        plain_log_ticks(axes.xaxis)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("throughput: customer with ten flows over customer with one (log)")
+        axes.legend(loc="lower right")
+        subtitle(
+            axes,
+            "Who gets what when the link falls unannounced",
+            "the bottleneck behind the box falls from 10 to 4 Mb/s; Linux in virtual time, one run",
+        )
+        return write_light(figure, stem)
+
+
 def main() -> int:
-    """Run it, and print a table."""
+    """Run it, print a table and draw it."""
     try:
         table = rows(run("auto", SCRIPT))
     except MissingError as error:
@@ -94,6 +134,7 @@ def main() -> int:
     if not CONTROL[0] <= control.ratios[0] <= CONTROL[1]:
         sys.stderr.write("the control does not give equal shares: nothing of this counts\n")
         return EXIT_CONTROL
+    sys.stderr.write(f"{draw(table, FIGURE)}\n")
     return 0
 
 

@@ -6,7 +6,6 @@ customers ── c1 ═ c0 ── box ── u0 ═ m0 ── modem ── m1 �
 import json
 import shutil
 import tempfile
-from pathlib import Path
 
 from gateway.box import PROGRAM
 from tidegate.errors import MissingError
@@ -96,8 +95,3 @@ def mean(report: str, window: tuple[int, int]) -> float:
     """Mb/s of an iperf3 report between two seconds."""
     values = rates(report)[window[0] : window[1]]
     return sum(values) / max(len(values), 1)
-
-
-def figures() -> Path:
-    """Where figures of the documentation are."""
-    return Path(__file__).parents[2] / "docs/images"

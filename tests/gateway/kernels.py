@@ -112,7 +112,8 @@ def main() -> int:
         return EXIT_LACKING
     missed = 0
     sys.stdout.write(
-        "| kernel | programs held by | observe | enforce | lost after kill -9 |\n|---|---|---|---|---|\n"
+        "| kernel | programs held by | observe | enforce | lost after kill -9 |\n"
+        "|---|---|---|---|---|\n"
     )
     for kernel in guest.kernels():
         row = outcome(kernel.series)
