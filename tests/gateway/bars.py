@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.box import SERVER, Box, lacking
+from gateway.far import falls as falls_far
 from gateway.traffic import Contest, Stream, flood
+from tidegate.errors import MissingError
 
 WARM_UP = 4
 FAIR = 1.6
@@ -32,7 +34,7 @@ SLOWEST_USED = 5.0
 PAYLOAD = {"ipv4": 1448 / 1514, "ipv6": 1428 / 1514}
 # Of weighted shares, and against other controllers.
 WEIGHTED = 1.8
-PARTS = ["duels", "falls", "contests", "ceilings", "continuity", "size", "frames", "cost"]
+PARTS = ["duels", "falls", "contests", "ceilings", "continuity", "size", "frames", "cost", "far"]
 HEADER = "id,addresses,reference_rate,ceiling\n"
 CONTROLLERS = "net.ipv4.tcp_available_congestion_control"
 EXIT_MISSED = 5
@@ -107,8 +109,8 @@ def one(
 def falls(seconds: int) -> Iterator[Row]:
     """The link falls to a third without telling anybody: its queue in the box, and beyond it."""
     for signal in ("own-queue", "delay"):
-        for base_ms in (0, 50):
-            for mbps in (5.0, 10.0, 20.0, 100.0):
+        for base_ms, rates in ((0, (5.0, 10.0, 20.0, 100.0)), (50, (5.0, 10.0, 20.0))):
+            for mbps in rates:
                 yield from fall(signal, mbps, base_ms, seconds)
 
 
@@ -281,6 +283,21 @@ def cost() -> Iterator[Row]:
         yield at_most(what, one["ratio"], 1.5)
 
 
+def far() -> Iterator[Row]:
+    """The link falls from 100 Mb/s to a third, with a base round trip of 50 ms."""
+    try:
+        found = falls_far()
+    except MissingError as error:
+        sys.stderr.write(f"not measured: {error}\n")
+        return
+    for signal, before, after, delay_ms, used in found:
+        what = f"{signal}, base 50 ms, 100 Mb/s that fall to a third"
+        yield at_most(f"{what}: heavy over light before", before, FAIR)
+        yield at_most(f"{what}: heavy over light from 3 s after", after, FAIR)
+        yield at_most(f"{what}: median delay, ms", delay_ms, 2 * TARGET_MS)
+        yield at_least(f"{what}: share of the link used", used, USED)
+
+
 def customers(count: int, second_byte: int = 64) -> str:
     """A customer file with an address for each."""
     lines = (
@@ -312,6 +329,7 @@ def main() -> int:
         "size": size(),
         "frames": frames(),
         "cost": cost(),
+        "far": far(),
     }
     missed = 0
     for name, rows in parts.items():

@@ -13,6 +13,8 @@ from tidegate.laboratory import guest
 from tidegate.laboratory.process import Children
 
 SEED = 1
+FAST_SHIFT = guest.FAST_ICOUNT_SHIFT
+"""For links above 50 Mb/s."""
 
 NETWORK = """
 # Its shell takes applets of its own name first.
@@ -64,7 +66,7 @@ def lacking() -> list[str]:
     return missing + [tool for tool in ("ip", "tc", "iperf3") if not shutil.which(tool)]
 
 
-def run(series: str, script: str) -> dict[str, str]:
+def run(series: str, script: str, shift: int = guest.ICOUNT_SHIFT) -> dict[str, str]:
     """Run a script after that of the network; returns what it printed, by the words after `===`."""
     if missing := lacking():
         raise MissingError("; ".join(missing))
@@ -74,7 +76,7 @@ def run(series: str, script: str) -> dict[str, str]:
         try:
             task = guest.Task(NETWORK + script, tuple(programs))
             code, said, _ = children.in_guest(
-                guest.chosen(series), task, SEED, output, lambda *_: None
+                guest.chosen(series), task, SEED, output, lambda *_: None, shift
             )
         finally:
             children.stop()

@@ -23,6 +23,7 @@ length={LENGTH_S} moment={LENGTH_S - 2}
 tc -n g qdisc add dev u0 root handle 1: tbf rate 10mbit burst 5k limit 375000
 status() {{ echo "=== $1"; gateway status --format json --total; }}
 start() {{
+    : >/tmp/gateway
     gateway $1 c0 --uplink u0 >/dev/null 2>/tmp/gateway & loop=$!
     until grep -q "customers at" /tmp/gateway; do sleep 0.1; done
 }}
@@ -39,11 +40,12 @@ play killed ""
 status after
 start enforce
 status restarted
-echo "=== programs"; /bin/busybox nsenter --net=/run/netns/g tc filter show dev c0 ingress
+echo "=== programs"; /bin/busybox nsenter --net=/run/netns/g /bin/tc filter show dev c0 ingress
 echo "=== off"; gateway off
 wait $loop
-echo "=== left"; /bin/busybox nsenter --net=/run/netns/g tc filter show dev c0 ingress
+echo "=== left"; /bin/busybox nsenter --net=/run/netns/g /bin/tc filter show dev c0 ingress
 ls /sys/fs/bpf/tidegate 2>/dev/null
+true
 """
 
 
