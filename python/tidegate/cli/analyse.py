@@ -81,7 +81,7 @@ def analyse(
     from tidegate.analysis.analyse import analyse_scenario
     from tidegate.scenarios.reading import parse
 
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=plot)
     plot = plot or output is not None
     read = parse(scenario, overrides(set_))
     if not quiet:

@@ -79,7 +79,7 @@ def plot(
     from tidegate.results.store import load
     from tidegate.runs.sweeps import load_sweep
 
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=True)
     if metric is None and (kind or by or of):
         raise UsageError("--kind, --by and --of go with --metric")
     sweep = read_manifest(result).get("kind") == "sweep"
