@@ -105,13 +105,13 @@ def measures(batch: Batch) -> list[Measures]:
     known: dict[object, tuple[Label, ...]] = {}
     found = []
     for run, (first, end) in enumerate(pairwise(link_ends)):
-        told = _of_applications(batch, run)
-        named = (*link_names[first:end],), (*(label for label, _ in told),)
+        applications = _of_applications(batch, run)
+        named = (*link_names[first:end],), (*(label for label, _ in applications),)
         labels = known.get(named)
         if labels is None:
             link_labels = (("link", name, metric) for name in named[0] for metric in link_metrics)
             labels = known[named] = (*group_labels, *link_labels, *named[1])
-        parts = of_groups[run], of_links[first:end].ravel(), [value for _, value in told]
+        parts = of_groups[run], of_links[first:end].ravel(), [value for _, value in applications]
         found.append(Measures(labels, np.concatenate(parts)))
     return found
 
