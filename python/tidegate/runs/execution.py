@@ -15,7 +15,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from operator import length_hint
 from threading import Event
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
@@ -174,29 +173,25 @@ def do_in_time(
 
 
 class Counted(Generic[Task]):
-    """Tasks of known number that are made when they are taken."""
+    """Tasks of known number, which may be made when they are taken."""
 
     def __init__(self, tasks: Iterable[Task], count: int) -> None:
-        self._tasks, self._count = tasks, count
+        self._tasks, self.count = tasks, count
 
     def __iter__(self) -> Iterator[Task]:
         """Make them."""
         return iter(self._tasks)
 
-    def __length_hint__(self) -> int:
-        """Return the number."""
-        return self._count
-
 
 class Queue(Generic[Task]):
     """Tasks that wait, handed out in groups that last about as long as they should.
 
-    With `shares`, tasks whose number is known are divided into as many equal groups, of which a
+    With `shares`, tasks that are `Counted` are divided into as many equal groups, of which a
     group that lasts too long gives back what it did not begin.
     """
 
     def __init__(self, tasks: Iterable[Task], shares: int | None = None) -> None:
-        count = length_hint(tasks)
+        count = tasks.count if isinstance(tasks, Counted) else 0
         self._most = max(1, min(-(-count // shares), MAX_GROUP)) if count and shares else MAX_GROUP
         self._size = self._most if count and shares else 1
         self._tasks = iter(tasks)

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
-from tidegate.runs.execution import MAX_REPLICATIONS, Threads
+from tidegate.runs.execution import MAX_REPLICATIONS, Counted, Threads
 from tidegate.scenarios.reading import load_scenario, overrides_of, toml_value
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ def _run_missing(
     tasks = [(*run, scenarios[run[0]]) for run in wanted if run not in known]
     count = len(known)
     tell(count, len(wanted))
-    with closing(executor.work_in_groups(tasks, _run_tasks)) as work:
+    together = Counted(tasks, len(tasks))
+    with closing(executor.work_in_groups(together, _run_tasks)) as work:
         for group, outcome in work:
             if isinstance(outcome, Exception):
                 raise outcome
