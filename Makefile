@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SEED ?= 1
 
 .PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	kernels oracle packetdrill test-guest gateway gateway-bars gateway-figure deb readme pages page report-page web-digests docs site lock \
+	kernels oracle packetdrill test-guest gateway gateway-bars gateway-figure gateway-kernels deb readme pages page report-page web-digests docs site lock \
 	sbom audit clean
 
 help: ## print this list
@@ -168,6 +168,9 @@ gateway-bars: $(TOOLS) $(GATEWAY) ## measure the gateway in network namespaces (
 gateway-figure: $(TOOLS) $(NATIVE) $(GATEWAY) ## the gateway beside fq_codel and CAKE when the link falls, on a stock kernel (make kernels; minutes)
 	PYTHONPATH=tests $(BIN)/python -m gateway.figure
 
+gateway-kernels: $(TOOLS) $(NATIVE) $(GATEWAY) ## the gateway on every stock kernel: observe, enforce, kill, off (make kernels; minutes)
+	PYTHONPATH=tests $(BIN)/python -m gateway.kernels
+
 readme: $(TOOLS) $(NATIVE) ## update README's numbers from the pages above
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
 
@@ -206,7 +209,7 @@ audit: $(AUDIT)/.installed ## check locked dependencies for known vulnerabilitie
 # The lock files carry names, versions and hashes, and no host: any mirror will do.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
-LOCK := $(COMPILE) pyproject.toml --extra dask --group build
+LOCK := $(COMPILE) pyproject.toml --extra analysis --extra figures --extra dask --group build
 
 lock: $(TOOLS) ## update the Python lock files to the newest versions that pyproject.toml allows
 	$(LOCK) --upgrade --output-file requirements.lock

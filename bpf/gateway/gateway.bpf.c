@@ -16,6 +16,18 @@
 #define TG_NOT_ECT 0
 /* So often a meter is tried again that another CPU has changed meanwhile. */
 #define TG_TRIES 4
+/* 2^64 over the golden ratio: its products' high bits depend on all bits. */
+#define TG_HASH 0x9e3779b97f4a7c15ULL
+
+/*
+ * Where no address that is exempt can be, so that the trie need not be asked: a bit for each value of a hash of the
+ * bits that all prefixes of a family have. Twin of crates/gateway/src/exempt.rs.
+ */
+struct exempt_filter {
+	__u64 bits;
+	__u64 ipv4_mask;	/* of an address' second half */
+	__u64 ipv6_masks[2];
+};
 
 /* All maps hold 64-bit words; crates/gateway/src/maps.rs has the same. */
 struct settings {
@@ -29,7 +41,7 @@ struct settings {
 	__u64 log2_coupling_q24;
 	__u64 ipv6_mask;		/* of the first eight bytes of a customer's address, as they lie in memory */
 	__u64 has_prefixes;		/* addresses in `prefixes` are customers' */
-	__u64 has_exempt;
+	struct exempt_filter exempt;
 	__u64 burst_bytes;		/* B of the meter */
 	__u64 has_file;			/* addresses in `addresses` are customers' */
 	__u64 ceiling_burst_ns;		/* depth of the ceilings' buckets */
@@ -41,11 +53,14 @@ struct signal {
 	__u64 deadline_ns;	/* later, the probability does not count */
 	__u64 notes[6];		/* the control loop's own */
 	__u64 alive_ns;		/* later, ceilings do not count */
-	__u64 more_notes[3];
+	__u64 more_notes[2];
+	__u64 average_q36;	/* A_avg of all CPUs when they were last merged */
 };
 
+/* What a CPU has seen of a direction. */
 struct link {
-	__u64 average_q36;	/* A_avg */
+	__u64 average_q36;	/* A_avg, which continues from the merged one */
+	__u64 packets;		/* since they were merged */
 };
 
 /* By direction. 64 bytes: a cache line. The 32-bit counters wrap. */
@@ -83,7 +98,7 @@ struct count {
 
 struct prefix {
 	__u32 bits;
-	struct tg_address address;
+	__u32 words[TG_ADDRESS_BYTES / 4];
 };
 
 struct {
@@ -101,11 +116,11 @@ struct {
 } signals SEC(".maps");
 
 /*
- * One average for all CPUs, read and written without a lock: an update that is lost leaves out one packet of a
- * hundred that count.
+ * An average for each CPU, so that they do not fight for a cache line. The control loop merges them with each
+ * update of the probability; without a loop no packet is judged.
  */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, TG_DIRECTIONS);
 	__type(key, __u32);
 	__type(value, struct link);
@@ -178,9 +193,24 @@ struct {
 
 static TG_INLINE void *longest(void *trie, const struct tg_address *address)
 {
-	struct prefix prefix = { .bits = 8 * TG_ADDRESS_BYTES, .address = *address };
+	struct prefix prefix = { .bits = 8 * TG_ADDRESS_BYTES };
+	int i;
 
+	for (i = 0; i < TG_ADDRESS_BYTES / 4; i++)
+		prefix.words[i] = address->words[i];
 	return bpf_map_lookup_elem(trie, &prefix);
+}
+
+static TG_INLINE int is_exempt(const struct exempt_filter *filter, const struct tg_packet *packet,
+			       const struct tg_address *address)
+{
+	__u64 hash = address->halves[1] & filter->ipv4_mask;
+
+	if (packet->version == 6)
+		hash = (address->halves[0] & filter->ipv6_masks[0]) ^
+		       (address->halves[1] & filter->ipv6_masks[1]);
+	hash = (hash * TG_HASH) >> 58;
+	return (filter->bits >> hash & 1) && longest(&exempt, address);
 }
 
 static TG_INLINE struct customer *learned(const struct tg_address *key)
@@ -269,8 +299,8 @@ static TG_INLINE __u64 find(const struct settings *by, const struct tg_packet *p
 	const struct terms *terms = 0;
 
 	if (packet->version == 6) {
-		*(__u64 *)key.bytes &= by->ipv6_mask;
-		*(__u64 *)(key.bytes + 8) = 0;
+		key.halves[0] &= by->ipv6_mask;
+		key.halves[1] = 0;
 	}
 	if (by->has_file)
 		terms = bpf_map_lookup_elem(&addresses, &key);
@@ -278,7 +308,8 @@ static TG_INLINE __u64 find(const struct settings *by, const struct tg_packet *p
 		terms = longest(&prefixes, address);
 	if (!terms && (by->has_file || by->has_prefixes))
 		return TG_NO_CUSTOMER;
-	if (by->has_exempt && (longest(&exempt, &packet->from) || longest(&exempt, &packet->to)))
+	if (is_exempt(&by->exempt, packet, &packet->from) ||
+	    is_exempt(&by->exempt, packet, &packet->to))
 		return TG_EXEMPT;
 	if (!terms || terms->slot == TG_LEARNED) {
 		owner->ns_per_byte_q16 = by->meter.ns_per_byte_q16;
@@ -303,14 +334,13 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	const struct signal *signal;
 	struct tg_meter terms;
 	struct link *link;
-	__u64 now_ns, activity_q24, average_q36, minus_log2_q24;
+	__u64 now_ns, activity_q24, minus_log2_q24;
 
 	outcome->packets = 1;
 	outcome->bytes = skb->len;
 	by = tg_element(&settings, 0);
-	link = tg_element(&links, direction);
 	signal = tg_element(&signals, direction);
-	if (!by || !by->ready || !link || !signal) {
+	if (!by || !by->ready || !signal) {
 		outcome->reason = TG_NOT_READY;
 		return;
 	}
@@ -342,9 +372,11 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 	terms.ns_per_byte_q16 = owner.ns_per_byte_q16;
 	terms.burst_ns = (by->burst_bytes * terms.ns_per_byte_q16) >> 16;
 	activity_q24 = meter(&terms, &owner.customer->zero_ns[direction], now_ns, outcome->bytes);
-	average_q36 = tg_observed(&by->abc, *(volatile __u64 *)&link->average_q36, activity_q24);
-	*(volatile __u64 *)&link->average_q36 = average_q36;
-
+	link = tg_element(&links, direction);
+	if (link) {
+		link->average_q36 = tg_observed(&by->abc, link->average_q36, activity_q24);
+		link->packets++;
+	}
 	if (now_ns > signal->deadline_ns) {
 		outcome->reason = TG_NO_SIGNAL;
 		return;
@@ -353,7 +385,7 @@ static TG_INLINE void handle(struct __sk_buff *skb, __u32 direction, struct outc
 		outcome->reason = TG_CLEAR;
 		return;
 	}
-	minus_log2_q24 = tg_bent(&by->abc, signal->minus_log2_p_q24, activity_q24, average_q36);
+	minus_log2_q24 = tg_bent(&by->abc, signal->minus_log2_p_q24, activity_q24, signal->average_q36);
 	outcome->reason = judge(by, &packet, minus_log2_q24);
 	if (outcome->reason == TG_MARKED && by->enforce && tg_mark(skb, &packet))
 		outcome->reason = TG_NOT_UNDERSTOOD;

@@ -49,4 +49,13 @@ static TG_INLINE __u16 tg_be16(const __u8 *p)
 	return (__u16)(p[0] << 8 | p[1]);
 }
 
+static TG_INLINE __u32 tg_be32(__u32 word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return __builtin_bswap32(word);
+#else
+	return word;
+#endif
+}
+
 #endif

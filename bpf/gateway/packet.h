@@ -49,8 +49,13 @@ enum tg_direction {
 /* TCP with time stamps, which each segment of a super-packet repeats. */
 #define TG_TCP_BYTES 32
 
-struct tg_address {	/* IPv4 as ::ffff:a.b.c.d */
-	__u8 bytes[TG_ADDRESS_BYTES];
+/* IPv4 as ::ffff:a.b.c.d. In memory as in a packet. */
+struct tg_address {
+	union {
+		__u8 bytes[TG_ADDRESS_BYTES];
+		__u32 words[4];
+		__u64 halves[2];
+	};
 };
 
 struct tg_packet {
@@ -69,91 +74,98 @@ static TG_INLINE int tg_is_tag(__u16 type)
 }
 
 /* This host, this network, loopback, link-local, multicast, reserved and broadcast. */
-static TG_INLINE int tg_ipv4_is_local(const __u8 *address)
+static TG_INLINE int tg_ipv4_is_local(__u32 address)
 {
-	return address[0] == 0 || address[0] == 127 || address[0] >= 224 ||
-	       (address[0] == 169 && address[1] == 254);
+	__u32 first = address >> 24;
+
+	return first == 0 || first == 127 || first >= 224 || address >> 16 == 0xa9fe;
 }
 
 /* Unspecified and loopback (in ::/64), link-local, multicast. */
-static TG_INLINE int tg_ipv6_is_local(const __u8 *address)
+static TG_INLINE int tg_ipv6_is_local(const struct tg_address *address)
 {
-	__u8 any = 0;
-	int i;
+	__u32 first = tg_be32(address->words[0]);
 
-	for (i = 0; i < 8; i++)
-		any |= address[i];
-	return any == 0 || address[0] == 0xff || (address[0] == 0xfe && (address[1] & 0xc0) == 0x80);
+	return address->halves[0] == 0 || first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
 }
 
-static TG_INLINE __u64 tg_read_ipv4(struct __sk_buff *skb, struct tg_packet *packet)
+static TG_INLINE void tg_map_ipv4(struct tg_address *address, __u32 word)
 {
-	__u8 header[TG_IPV4_BYTES];
-	__u32 header_bytes, total_bytes;
-	int i;
+	address->halves[0] = 0;
+	address->words[2] = tg_be32(0xffff);
+	address->words[3] = word;
+}
 
-	if (bpf_skb_load_bytes(skb, packet->offset, header, sizeof(header)))
-		return TG_NOT_UNDERSTOOD;
-	header_bytes = (header[0] & 0xfU) * 4;
-	total_bytes = tg_be16(header + 2);
+/* Reads a header of TG_IPV4_BYTES, in the packet or in a copy. */
+static TG_INLINE __u64 tg_read_ipv4(const __u8 *header, __u32 skb_bytes, struct tg_packet *packet)
+{
+	__u32 header_bytes = (header[0] & 0xfU) * 4, total_bytes = tg_be16(header + 2);
+	__u32 from = *(const __u32 *)(header + 12), to = *(const __u32 *)(header + 16);
+
 	/* A super-packet of more than 64 KiB has a length of 0. */
 	if (header[0] >> 4 != 4 || header_bytes < TG_IPV4_BYTES ||
 	    (total_bytes != 0 && total_bytes < header_bytes) ||
-	    packet->offset + header_bytes > skb->len)
+	    packet->offset + header_bytes > skb_bytes)
 		return TG_NOT_UNDERSTOOD;
-	packet->from.bytes[10] = packet->from.bytes[11] = 0xff;
-	packet->to.bytes[10] = packet->to.bytes[11] = 0xff;
-	for (i = 0; i < 4; i++) {
-		packet->from.bytes[12 + i] = header[12 + i];
-		packet->to.bytes[12 + i] = header[16 + i];
-	}
+	tg_map_ipv4(&packet->from, from);
+	tg_map_ipv4(&packet->to, to);
 	packet->version = 4;
 	packet->ecn = header[1] & 3;
 	packet->start[0] = header[0];
 	packet->start[1] = header[1];
 	packet->header_bytes = packet->offset + header_bytes + TG_TCP_BYTES;
-	if (tg_ipv4_is_local(header + 12) || tg_ipv4_is_local(header + 16))
+	if (tg_ipv4_is_local(tg_be32(from)) || tg_ipv4_is_local(tg_be32(to)))
 		return TG_LOCAL;
 	return TG_PASSED;
 }
 
-static TG_INLINE __u64 tg_read_ipv6(struct __sk_buff *skb, struct tg_packet *packet)
+/* The same for TG_IPV6_BYTES. */
+static TG_INLINE __u64 tg_read_ipv6(const __u8 *header, struct tg_packet *packet)
 {
-	__u8 header[TG_IPV6_BYTES];
+	const __u32 *words = (const __u32 *)(header + 8);
 	int i;
 
-	if (bpf_skb_load_bytes(skb, packet->offset, header, sizeof(header)))
-		return TG_NOT_UNDERSTOOD;
 	if (header[0] >> 4 != 6)
 		return TG_NOT_UNDERSTOOD;
-	for (i = 0; i < TG_ADDRESS_BYTES; i++) {
-		packet->from.bytes[i] = header[8 + i];
-		packet->to.bytes[i] = header[24 + i];
+	for (i = 0; i < 4; i++) {
+		packet->from.words[i] = words[i];
+		packet->to.words[i] = words[4 + i];
 	}
 	packet->version = 6;
 	packet->ecn = header[1] >> 4 & 3;
 	packet->start[0] = header[0];
 	packet->start[1] = header[1];
 	packet->header_bytes = packet->offset + TG_IPV6_BYTES + TG_TCP_BYTES;
-	if (tg_ipv6_is_local(header + 8) || tg_ipv6_is_local(header + 24))
+	if (tg_ipv6_is_local(&packet->from) || tg_ipv6_is_local(&packet->to))
 		return TG_LOCAL;
 	return TG_PASSED;
 }
 
-/* TG_PASSED if the addresses are known, else why not. The packet is all zero before. */
-static TG_INLINE __u64 tg_read(struct __sk_buff *skb, __u32 link_header_bytes,
-					      struct tg_packet *packet)
+/* Reads what stands at packet->offset, and is of this type. */
+static TG_INLINE __u64 tg_read_ip(struct __sk_buff *skb, __u16 type, struct tg_packet *packet)
 {
-	__u8 tag[TG_VLAN_BYTES], session[TG_PPPOE_BYTES], type_bytes[2];
-	__u16 type = tg_be16((const __u8 *)&(__u16){ (__u16)skb->protocol });
+	__u32 header[TG_IPV6_BYTES / 4];
+
+	if (type == ETH_P_IP) {
+		if (bpf_skb_load_bytes(skb, packet->offset, header, TG_IPV4_BYTES))
+			return TG_NOT_UNDERSTOOD;
+		return tg_read_ipv4((const __u8 *)header, skb->len, packet);
+	}
+	if (type == ETH_P_IPV6) {
+		if (bpf_skb_load_bytes(skb, packet->offset, header, TG_IPV6_BYTES))
+			return TG_NOT_UNDERSTOOD;
+		return tg_read_ipv6((const __u8 *)header, packet);
+	}
+	return TG_NOT_IP;
+}
+
+/* Reads past tags and the header of a session. */
+static TG_INLINE __u64 tg_read_encapsulated(struct __sk_buff *skb, __u16 type,
+					    struct tg_packet *packet)
+{
+	__u8 tag[TG_VLAN_BYTES], session[TG_PPPOE_BYTES];
 	int i;
 
-	if (link_header_bytes == ETH_HLEN) {
-		if (bpf_skb_load_bytes(skb, ETH_HLEN - 2, type_bytes, sizeof(type_bytes)))
-			return TG_NOT_UNDERSTOOD;
-		type = tg_be16(type_bytes);
-		packet->offset = ETH_HLEN;
-	}
 #pragma clang loop unroll(full)
 	for (i = 0; i < 2; i++) {
 		if (!tg_is_tag(type))
@@ -181,11 +193,33 @@ static TG_INLINE __u64 tg_read(struct __sk_buff *skb, __u32 link_header_bytes,
 		}
 		packet->offset += TG_PPPOE_BYTES;
 	}
-	if (type == ETH_P_IP)
-		return tg_read_ipv4(skb, packet);
-	if (type == ETH_P_IPV6)
-		return tg_read_ipv6(skb, packet);
-	return TG_NOT_IP;
+	return tg_read_ip(skb, type, packet);
+}
+
+/* TG_PASSED if the addresses are known, else why not. The packet is all zero before. */
+static TG_INLINE __u64 tg_read(struct __sk_buff *skb, __u32 link_header_bytes,
+			       struct tg_packet *packet)
+{
+	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end;
+	__u16 type = tg_be16((const __u8 *)&(__u16){ (__u16)skb->protocol });
+	__u8 type_bytes[2];
+
+	if (link_header_bytes == ETH_HLEN) {
+		packet->offset = ETH_HLEN;
+		/* Most packets: without a copy. The offsets are constants, or CAP_BPF would not do. */
+		if (data + ETH_HLEN + TG_IPV4_BYTES <= end) {
+			type = tg_be16(data + ETH_HLEN - 2);
+			if (type == ETH_P_IP)
+				return tg_read_ipv4(data + ETH_HLEN, skb->len, packet);
+			if (type == ETH_P_IPV6 && data + ETH_HLEN + TG_IPV6_BYTES <= end)
+				return tg_read_ipv6(data + ETH_HLEN, packet);
+		} else {
+			if (bpf_skb_load_bytes(skb, ETH_HLEN - 2, type_bytes, sizeof(type_bytes)))
+				return TG_NOT_UNDERSTOOD;
+			type = tg_be16(type_bytes);
+		}
+	}
+	return tg_read_encapsulated(skb, type, packet);
 }
 
 /* Sets the ECN field to CE. */

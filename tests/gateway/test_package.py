@@ -97,6 +97,27 @@ def test_the_package_installs_runs_upgrades_and_purges(root: Path, tmp_path: Pat
     assert "tidegate" not in (root / "etc/passwd").read_text()
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze")
+def test_systemd_takes_the_unit_and_rates_it_as_hardened(tmp_path: Path) -> None:
+    subprocess.run(["dpkg-deb", "-x", PACKAGES[-1], tmp_path], check=True)
+    [unit] = tmp_path.rglob("tidegate-gateway.service")
+    # Programs have to be where a unit says, and those of the package are not on this machine.
+    program = "/usr/bin/tidegate-gateway"
+    unit.write_text(unit.read_text().replace(program, f"{tmp_path}{program}"))
+
+    def analysed(*words: str) -> str:
+        command = ["systemd-analyze", *words, str(unit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return done.stderr
+
+    # A kernel that lacks something is no fault of the unit.
+    own = [line for line in analysed("verify", "--man=no").splitlines() if unit.name in line]
+    assert own == []
+    # From 0 to 100; "OK" ends at 50.
+    analysed("security", "--offline=true", "--threshold=25")
+
+
 def test_the_package_depends_on_nothing_and_the_unit_is_hardened(tmp_path: Path) -> None:
     package = PACKAGES[-1]
     depends = subprocess.run(

@@ -228,6 +228,8 @@ impl Control {
             options,
         };
         control.exempt_own_addresses()?;
+        let filter = word::EXEMPT..word::EXEMPT + 4;
+        words[filter.clone()].copy_from_slice(&control.maps.settings()[filter]);
         control.maps.set_settings(words)?;
         control.resume()?;
         control.attach(&mut object)?;
@@ -320,8 +322,10 @@ impl Control {
             self.update(place)?;
         }
         for direction in Direction::ALL {
+            let merged = self.maps.merge_averages(direction)?;
             let mut words = self.maps.signal(direction);
             words[signal_word::ALIVE] = now + DEADLINE_NS;
+            words[signal_word::AVERAGE] = merged.unwrap_or(words[signal_word::AVERAGE]);
             self.maps.set_signal(direction, words)?;
         }
         if now >= self.report_ns {
@@ -435,8 +439,6 @@ fn words(
     words[word::READY] = LAYOUT;
     words[word::ENFORCE] = u64::from(options.mode == Mode::Enforce);
     words[word::LINK_HEADER] = at.link_header;
-    // The box's own addresses, at least.
-    words[word::HAS_EXEMPT] = 1;
     words[word::INTERFACE] = at.index.into();
     words[word::UPLINK] = towards.index.into();
     words[word::GENERATION] = before.map_or(0, |before| before[word::GENERATION]);

@@ -13,6 +13,7 @@
 //! a deadline. Whatever is missing or late means that packets pass.
 
 pub mod arguments;
+pub mod average;
 pub mod capture;
 pub mod check;
 pub mod control;
@@ -20,6 +21,7 @@ pub mod customer;
 pub mod customer_file;
 pub mod delay;
 pub mod error;
+pub mod exempt;
 pub mod explain;
 pub mod folder;
 pub mod history;

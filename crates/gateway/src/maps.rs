@@ -9,19 +9,21 @@ use std::time::Duration;
 
 use aya::Pod;
 use aya::maps::lpm_trie::{Key, LpmTrie};
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuValues};
 
+use crate::average::{self, Own};
 use crate::customer::{
     CEILING_WORDS, CUSTOMER_WORDS, Customer, LEARNED, NAME_BYTES, TERMS_WORDS, Terms,
 };
 use crate::error::Error;
+use crate::exempt::ExemptFilter;
 use crate::lock::WordsLock;
 use crate::prefix::Prefix;
 
 /// Version of the layout.
-pub const LAYOUT: u64 = 2;
+pub const LAYOUT: u64 = 3;
 /// Words of the settings.
-pub const SETTINGS_WORDS: usize = 22;
+pub const SETTINGS_WORDS: usize = 25;
 /// Words of a signal.
 pub const SIGNAL_WORDS: usize = 12;
 
@@ -88,22 +90,22 @@ pub mod word {
     pub const IPV6_MASK: usize = 12;
     /// Whether there are prefixes of customers.
     pub const HAS_PREFIXES: usize = 13;
-    /// Whether there are prefixes that are exempt.
-    pub const HAS_EXEMPT: usize = 14;
+    /// Four of the [filter](crate::exempt::ExemptFilter) of prefixes that are exempt.
+    pub const EXEMPT: usize = 14;
     /// B of the meter, bytes.
-    pub const BURST: usize = 15;
+    pub const BURST: usize = 18;
     /// Whether there are customers of a file.
-    pub const HAS_FILE: usize = 16;
+    pub const HAS_FILE: usize = 19;
     /// Depth of the ceilings' buckets, ns.
-    pub const CEILING_BURST: usize = 17;
+    pub const CEILING_BURST: usize = 20;
     /// Index of the customers' interface.
-    pub const INTERFACE: usize = 18;
+    pub const INTERFACE: usize = 21;
     /// Index of the uplink.
-    pub const UPLINK: usize = 19;
+    pub const UPLINK: usize = 22;
     /// 1 where the clsact qdisc is ours.
-    pub const OWN_CLSACT: usize = 20;
+    pub const OWN_CLSACT: usize = 23;
     /// Counts how often maps were replaced by larger ones.
-    pub const GENERATION: usize = 21;
+    pub const GENERATION: usize = 24;
 }
 
 /// Where the words of a signal are.
@@ -130,6 +132,8 @@ pub mod signal_word {
     pub const TARGET: usize = 9;
     /// Which signal, as an index of [`KINDS`](crate::source::KINDS).
     pub const KIND: usize = 10;
+    /// A_avg of all CPUs when they were last merged, in 2⁻³⁶.
+    pub const AVERAGE: usize = 11;
 }
 
 /// Packets and bytes.
@@ -171,7 +175,7 @@ pub const GROWING: [&str; 4] = ["listed", "ceilings", "names", "addresses"];
 const LAYOUTS: [(&str, usize, Option<u32>); 11] = [
     ("settings", 8 * SETTINGS_WORDS, Some(1)),
     ("signals", 8 * SIGNAL_WORDS, Some(2)),
-    ("links", 8, Some(2)),
+    ("links", 16, Some(2)),
     ("customers", 8 * CUSTOMER_WORDS, None),
     ("counts", 16, Some(2 * REASONS.len() as u32)),
     ("listed", 8 * CUSTOMER_WORDS, None),
@@ -263,7 +267,7 @@ pub struct Maps {
     pins: Pins,
     settings: Array<MapData, [u64; SETTINGS_WORDS]>,
     signals: Array<MapData, [u64; SIGNAL_WORDS]>,
-    links: Array<MapData, [u64; 1]>,
+    links: PerCpuArray<MapData, [u64; 2]>,
     customers: HashMap<MapData, [u8; 16], [u64; CUSTOMER_WORDS]>,
     counts: PerCpuArray<MapData, [u64; 2]>,
     /// Customers of the file, by slot.
@@ -312,7 +316,7 @@ impl Maps {
             pins: pins.clone(),
             settings: open!(Array, "settings"),
             signals: open!(Array, "signals"),
-            links: open!(Array, "links"),
+            links: open!(PerCpuArray, "links"),
             customers: open!(LruHashMap, "customers"),
             counts: open!(PerCpuArray, "counts"),
             listed: open!(Array, "listed"),
@@ -367,15 +371,41 @@ impl Maps {
         set.map_err(|error| Error::of("signals", &error))
     }
 
-    /// A_avg of a direction.
+    /// A_avg of a direction, when the CPUs were last merged.
     pub fn average_activity(&self, direction: Direction) -> f64 {
         self.average_q36(direction) as f64 / (1u64 << 36) as f64
     }
 
     /// The same in 2⁻³⁶.
     pub fn average_q36(&self, direction: Direction) -> u64 {
-        let [average_q36] = self.links.get(&(direction as u32), 0).unwrap_or([0]);
-        average_q36
+        self.signal(direction)[signal_word::AVERAGE]
+    }
+
+    /// What all CPUs have seen of a direction since the last merger.
+    fn own_averages(&self, direction: Direction) -> Vec<Own> {
+        let by_cpu = self.links.get(&(direction as u32), 0);
+        by_cpu.map(|all| all.iter().copied().map(Own::from_words).collect()).unwrap_or_default()
+    }
+
+    /// Makes all CPUs continue from one A_avg, which is returned; `None` if no packet came. A packet that comes
+    /// meanwhile may be left out.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn merge_averages(&mut self, direction: Direction) -> Result<Option<u64>, Error> {
+        let merged = average::merged(self.own_averages(direction));
+        if let Some(average_q36) = merged {
+            self.set_own_averages(direction, average_q36)?;
+        }
+        Ok(merged)
+    }
+
+    fn set_own_averages(&mut self, direction: Direction, average_q36: u64) -> Result<(), Error> {
+        let cpus = aya::util::nr_cpus().map_err(|(_, error)| Error::of("links", &error))?;
+        let all = PerCpuValues::try_from(vec![[average_q36, 0]; cpus]);
+        let all = all.map_err(|error| Error::of("links", &error))?;
+        let set = self.links.set(direction as u32, all, 0);
+        set.map_err(|error| Error::of("links", &error))
     }
 
     /// Sets A_avg of a direction, in 2⁻³⁶.
@@ -383,8 +413,10 @@ impl Maps {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_average(&mut self, direction: Direction, average_q36: u64) -> Result<(), Error> {
-        let set = self.links.set(direction as u32, [average_q36], 0);
-        set.map_err(|error| Error::of("links", &error))
+        let mut words = self.signal(direction);
+        words[signal_word::AVERAGE] = average_q36;
+        self.set_signal(direction, words)?;
+        self.set_own_averages(direction, average_q36)
     }
 
     /// All customers that are learned and remembered.
@@ -471,8 +503,27 @@ impl Maps {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_exempt(&mut self, wanted: &[Prefix]) -> Result<(), Error> {
+        let filter = ExemptFilter::of(wanted);
         let wanted: Vec<_> = wanted.iter().map(|prefix| (*prefix, 1)).collect();
-        replace(&mut self.exempt, &wanted)
+        // While all bits are set the trie is asked for every packet, whatever the masks are.
+        self.set_exempt_filter(ExemptFilter { bits: u64::MAX, ..self.exempt_filter() })?;
+        replace(&mut self.exempt, &wanted)?;
+        self.set_exempt_filter(ExemptFilter { bits: u64::MAX, ..filter })?;
+        self.set_exempt_filter(filter)
+    }
+
+    fn exempt_filter(&self) -> ExemptFilter {
+        let words = self.settings();
+        let [bits, ipv4_mask, first, second] =
+            [0, 1, 2, 3].map(|place| words[word::EXEMPT + place]);
+        ExemptFilter { bits, ipv4_mask, ipv6_masks: [first, second] }
+    }
+
+    fn set_exempt_filter(&mut self, filter: ExemptFilter) -> Result<(), Error> {
+        let _lock = WordsLock::wait(&self.pins);
+        let mut words = self.settings();
+        words[word::EXEMPT..word::EXEMPT + 4].copy_from_slice(&filter.words());
+        self.set_settings(words)
     }
 }
 

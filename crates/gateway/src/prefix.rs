@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bits before an IPv4 address.
-const MAPPED_BITS: u32 = 96;
+pub const MAPPED_BITS: u32 = 96;
 
 /// A prefix of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

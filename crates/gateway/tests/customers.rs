@@ -244,6 +244,8 @@ fn activities_go_on_in_new_maps_where_they_would_be_by_now() {
         before.run(Direction::Upload, &from_ipv4([10, 0, 0, 1]));
         before.run(Direction::Upload, &from_ipv4([10, 7, 0, 1]));
     }
+    let merged = before.maps.merge_averages(Direction::Upload).expect("the map takes it");
+    before.maps.set_average(Direction::Upload, merged.expect("packets came")).expect("the same");
     let saved = SavedState::take(&before.maps, now_ns(), 1_000.0, Default::default());
     assert_eq!((saved.learned.len(), saved.listed.len()), (1, 1));
     let average = saved.averages_q36[0];

@@ -273,7 +273,8 @@ fn each_customer_is_metered_by_its_address() {
         .sum();
     assert_eq!(sender.usage[0].bytes, bytes as u64);
     assert!(sender.usage[0].zero_ns > 0 && sender.usage[1].zero_ns == 0);
-    let average = loaded.maps.average_activity(Direction::Upload);
+    let merged = loaded.maps.merge_averages(Direction::Upload).expect("the map takes it");
+    let average = merged.expect("packets came") as f64 / (1u64 << 36) as f64;
     assert!(average > 0.0 && average < 5.0, "{average}");
 }
 
@@ -300,8 +301,6 @@ fn what_is_missing_means_pass() {
     loaded.set_signal(0, HOUR_NS);
     let host = Prefix::host("192.0.2.9".parse().expect("an address"));
     loaded.maps.set_exempt(&[host]).expect("the map takes it");
-    assert_eq!(reason(&mut loaded, DROP), "dropped");
-    loaded.maps.set_word(word::HAS_EXEMPT, 1).expect("the map takes it");
     assert_eq!(reason(&mut loaded, PASS), "exempt");
     loaded.maps.set_exempt(&[]).expect("the map takes it");
     assert_eq!(reason(&mut loaded, DROP), "dropped");
