@@ -209,7 +209,7 @@ audit: $(AUDIT)/.installed ## check locked dependencies for known vulnerabilitie
 # The lock files carry names, versions and hashes, and no host: any mirror will do.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
-LOCK := $(COMPILE) pyproject.toml --extra dask --group build
+LOCK := $(COMPILE) pyproject.toml --extra analysis --extra figures --extra dask --group build
 
 lock: $(TOOLS) ## update the Python lock files to the newest versions that pyproject.toml allows
 	$(LOCK) --upgrade --output-file requirements.lock

@@ -1,6 +1,6 @@
 """How fast the simulator is, beside ns-2 where that is installed.
 
-    python3 bench/run.py [--scenario S1]... [--repetitions 5] [--quick]
+    python3 bench/run.py [--scenario S1]... [--repetitions 5] [--quick] [--htsim DIR]
 
 Prints a table and writes target/bench.json. Speed is packets that leave the bottleneck queues per
 second of CPU (user and system time of the process). Net: without the set-up, which a run of 1 ms
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import child
 import ns2
+from others import Other, others
 from table import Measurement, Row, Work, render
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,12 +126,13 @@ def run_tidegate(case: Case, time_s: float) -> child.Outcome:
     return child.Outcome(outcome.cpu_s, outcome.result["peak_rss_mib"], outcome.result)
 
 
-def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
-    """Measure one scenario; its runs alternate with those of `relative_to` and of ns-2."""
+def measure(case: Case, repetitions: int, with_ns2: bool, beside_s1: list[Other]) -> Row:
+    """Measure one scenario; its runs alternate with those of `relative_to` and of the others."""
     ours, theirs = Measurement(), Measurement()
     other = CASES[case.relative_to]
     beside = ours if case is other else Measurement()
     with_ns2 = with_ns2 and case.in_ns2
+    also = {one: Measurement() for one in beside_s1} if case is S1 else {}
     if with_ns2:
         # Queue monitors cost a little, so this run only counts; the timed ones are its equals.
         say(f"{case.name}: ns-2, counting packets")
@@ -147,6 +149,10 @@ def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
             beside.add(outcome, run_tidegate(other, SETUP_S).cpu_s)
         if with_ns2:
             theirs.add(ns2.run(case.name, time=case.time_s), ns2.run(case.name, time=SETUP_S).cpu_s)
+        for one, measured in also.items():
+            outcome = one.run(case.time_s)
+            measured.packets = outcome.result["packets"]
+            measured.add(outcome, one.run(SETUP_S).cpu_s)
     first = results[0]
     if any(result["digest"] != first["digest"] for result in results):
         raise child.ChildFailedError(f"{case.name}: the same seed gave different digests")
@@ -154,7 +160,8 @@ def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
     if ours.packets == 0:
         raise child.ChildFailedError(f"{case.name}: no packet left a bottleneck queue")
     work = Work(case.time_s, first["flows"], first["hops"], first["events"])
-    return Row(case.name, work, ours, beside, theirs if with_ns2 else None, case.relative_to)
+    named = {one.name: measured for one, measured in also.items()}
+    return Row(case.name, work, ours, beside, theirs if with_ns2 else None, case.relative_to, named)
 
 
 def build() -> None:
@@ -170,6 +177,7 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=5, metavar="N")
     parser.add_argument("--quick", action="store_true", help="one repetition: a look, no more")
     parser.add_argument("--without-ns2", action="store_true", help="even where it is installed")
+    parser.add_argument("--htsim", type=Path, metavar="DIR", help="htsim's source, beside S1")
     options = parser.parse_args()
     if options.repetitions < 1:
         parser.error("--repetitions: 1 or more")
@@ -180,10 +188,10 @@ def main() -> int:
     say(f"load of the machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     try:
         build()
-        rows = [
-            measure(CASES[name], 1 if options.quick else options.repetitions, with_ns2)
-            for name in options.scenario or CASES
-        ]
+        names = options.scenario or CASES
+        beside_s1 = list(others(options.htsim, ROOT / S1.file, say)) if "S1" in names else []
+        repetitions = 1 if options.quick else options.repetitions
+        rows = [measure(CASES[name], repetitions, with_ns2, beside_s1) for name in names]
     except (child.ChildFailedError, subprocess.CalledProcessError) as error:
         say(f"bench: {error}")
         return 1

@@ -86,6 +86,8 @@ class Row:
     ns2: Measurement | None
     relative_to: str = "S1"
     """Which that is."""
+    others: dict[str, Measurement] = field(default_factory=dict)
+    """Other programs that ran the same, by name."""
 
     @property
     def ns_per_hop(self) -> float:
@@ -155,6 +157,9 @@ class Row:
             "ns2_packets": ns2 and ns2.packets,
             "ns2_cpu_s": ns2 and ns2.cpu_s,
             "ns2_setup_cpu_s": ns2 and ns2.setup_cpu_s,
+            "others_packets_per_cpu_s": {
+                name: one.packets_per_cpu_s for name, one in self.others.items()
+            },
         }
 
 
@@ -186,9 +191,14 @@ def lines_of(row: Row) -> list[tuple[str, ...]]:
         "-" if bar_of_other is None else f"{bar_of_other:.2f}",
         *(ratio, runs, bar),
     )
-    if row.ns2 is None:
-        return [ours]
-    return [ours, ("", "ns-2", *speed(row.ns2), *[""] * (len(TITLES) - 7))]
+    empty = [""] * (len(TITLES) - 7)
+    lines = [ours]
+    if row.ns2 is not None:
+        lines.append(("", "ns-2", *speed(row.ns2), *empty))
+    for name, other in row.others.items():
+        times = row.ours.packets_per_cpu_s / other.packets_per_cpu_s
+        lines.append(("", name, *speed(other), *empty[:5], f"{times:.2f}", *empty[6:]))
+    return lines
 
 
 def speed(measured: Measurement) -> tuple[str, ...]:

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * ConEx sender: what a TCP flow declares of the congestion it met, packet by packet.
- * Codepoints of table I of A. Sanhaji et al., 2015, in the ECN field and the RE bit of IPv4; gauges as in RFC 7786 and
- * in crates/simulator/src/tcp/sender/conex, to which a test compares them packet by packet.
+ * Gauges as in RFC 7786 and in crates/simulator/src/tcp/sender/conex, to which a test compares them packet by packet.
  *
  *	a mark or loss was met:	gauge += its amount
- *	a packet leaves:	positive while a gauge is above 0, gauge -= its amount; else credit, else neutral
+ *	a packet leaves:	declares what is above 0, gauge -= its amount; and credit, while it does not cover the flight
  *
- * Amounts are packets ("per-signal": a packet for each loss, then for each mark) or bytes on the wire ("re-ecn": one
- * gauge for both). Gauges are signed: an excess declaration offsets later congestion.
+ * Amounts are packets ("per-signal": a packet for each loss, then for each mark), bytes on the wire ("re-ecn": one gauge
+ * for both, and no credit on a packet that declares) or bytes of payload ("rfc7786"). Gauges are signed: an excess
+ * declaration offsets later congestion.
+ *
+ * IPv6 has an option with a bit for each signal (RFC 7837); in IPv4 the ECN field and the RE bit have one codepoint for
+ * losses and marks (table I of A. Sanhaji et al., 2015).
  *
  * Pure functions of integers: no kernel, no clock, so that a test can drive them on a host.
  */
@@ -23,8 +26,15 @@
 /* Unit of amounts. */
 #define TG_CONEX_PACKETS 0
 #define TG_CONEX_WIRE_BYTES 1
+#define TG_CONEX_PAYLOAD_BYTES 2
 
-/* Meaning of a packet. */
+/* Signals of a packet, at their places in the option of RFC 7837. */
+#define TG_CONEX_X 0x80
+#define TG_CONEX_L 0x40
+#define TG_CONEX_E 0x20
+#define TG_CONEX_C 0x10
+
+/* Meaning of a packet in IPv4. */
 #define TG_CONEX_NEUTRAL 0
 #define TG_CONEX_POSITIVE 1
 #define TG_CONEX_CREDIT 2
@@ -42,6 +52,7 @@ struct tg_conex {
 	__s64 rest_loss_q20, rest_mark_q20;	/* less than one, of what a share leaves */
 	__s64 credit;			/* payload bytes of credit given */
 	__u64 last_ns;			/* when the last packet left */
+	__u64 lossy_since_ns;		/* start of the last round trip with losses; 0: none */
 };
 
 /* Returns the whole part of a share of an amount, rounded down; the rest is kept. */
@@ -63,12 +74,46 @@ TG_CONEX_INLINE void tg_conex_meet(struct tg_conex *c, const struct tg_conex_par
 		mark += loss;
 		loss = 0;
 	}
+	if (p->unit == TG_CONEX_PAYLOAD_BYTES && loss + mark > 0)
+		c->credit = c->credit > loss + mark ? c->credit - loss - mark : 0;
 	c->loss += tg_conex_part(loss, p->share_q20, &c->rest_loss_q20);
 	c->mark += tg_conex_part(mark, p->share_q20, &c->rest_mark_q20);
 }
 
 /*
- * Returns the meaning of a packet of this amount and payload that leaves now, with payload bytes in flight, this packet
+ * Notes a loss (RFC 7786, section 4.2): after losses in successive round trips an auditor may have lost its state, so
+ * that credit starts over.
+ */
+TG_CONEX_INLINE void tg_conex_note_loss(struct tg_conex *c, const struct tg_conex_parameters *p, __u64 now_ns,
+				      __u64 srtt_ns)
+{
+	__u64 since_ns = now_ns - c->lossy_since_ns;
+
+	if (p->unit != TG_CONEX_PAYLOAD_BYTES || !srtt_ns)
+		return;
+	if (c->lossy_since_ns && since_ns < srtt_ns)
+		return;
+	if (c->lossy_since_ns && since_ns < 2 * srtt_ns)
+		c->credit = 0;
+	c->lossy_since_ns = now_ns;
+}
+
+/* Returns the losses and marks that a packet of this amount declares, and takes them from the gauges. */
+TG_CONEX_INLINE int tg_conex_due(struct tg_conex *c, const struct tg_conex_parameters *p, __s64 amount)
+{
+	int signals = c->loss > 0 ? TG_CONEX_L : 0;
+
+	if (c->mark > 0 && !(signals && p->unit == TG_CONEX_PACKETS))
+		signals |= TG_CONEX_E;
+	if (signals & TG_CONEX_L)
+		c->loss -= amount;
+	if (signals & TG_CONEX_E)
+		c->mark -= amount;
+	return signals;
+}
+
+/*
+ * Returns the signals of a packet of this amount and payload that leaves now, with payload bytes in flight, this packet
  * included.
  */
 TG_CONEX_INLINE int tg_conex_declare(struct tg_conex *c, const struct tg_conex_parameters *p, __s64 amount,
@@ -76,22 +121,26 @@ TG_CONEX_INLINE int tg_conex_declare(struct tg_conex *c, const struct tg_conex_p
 {
 	__u64 pause_ns = now_ns - c->last_ns;
 
+	int signals = tg_conex_due(c, p, amount);
+
 	c->last_ns = now_ns;
 	if (p->idle_ns && pause_ns >= p->idle_ns)
 		c->credit = 0;
-	if (c->loss > 0) {
-		c->loss -= amount;
-		return TG_CONEX_POSITIVE;
-	}
-	if (c->mark > 0) {
-		c->mark -= amount;
-		return TG_CONEX_POSITIVE;
-	}
+	if (signals && p->unit != TG_CONEX_PAYLOAD_BYTES)
+		return signals;
 	if (p->flight_per_credit && (__s64)p->flight_per_credit * c->credit < in_flight_bytes) {
 		c->credit += payload_bytes;
-		return TG_CONEX_CREDIT;
+		signals |= TG_CONEX_C;
 	}
-	return TG_CONEX_NEUTRAL;
+	return signals;
+}
+
+/* Returns the meaning of these signals in IPv4. */
+static inline int tg_conex_meaning(int signals)
+{
+	if (signals & (TG_CONEX_L | TG_CONEX_E))
+		return TG_CONEX_POSITIVE;
+	return signals & TG_CONEX_C ? TG_CONEX_CREDIT : TG_CONEX_NEUTRAL;
 }
 
 /* Returns the ECN field of a meaning: ECT(1), or Not-ECT for credit. */

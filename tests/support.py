@@ -76,7 +76,7 @@ def held(do):
         return do(*asked)
     return wait_and_do
 
-sweep_work.run_once, running._do = held(sweep_work.run_once), held(running._do)
+sweep_work.run_batch, running._do = held(sweep_work.run_batch), held(running._do)
 """
 
 

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tidegate
+from tidegate.results.batch import Batch
 from tidegate.results.show import grids
 from tidegate.results.summary import measures, rows
 
@@ -47,13 +49,12 @@ def test_a_summary_has_the_mean_of_a_groups_applications(result):
     assert reported(result, "finished").name == "clicker"
 
 
-def test_a_single_run_has_the_same(result):
-    first = {
-        name: table.filter(table["replication"].to_numpy() == 0)
-        for name, table in result.tables.items()
-    }
-    names = [(one.kind, one.name, one.metric) for one in measures(first)]
-    assert names == [(row.kind, row.name, row.metric) for row in rows(result.tables)]
+def test_a_single_run_has_the_same():
+    first = tidegate.simulate(SCENARIO, replications=1)
+    (own,) = measures(Batch.of_runs([first.tables], [first.scenario]))
+    summed = list(rows(first.tables))
+    assert own.labels == tuple((row.kind, row.name, row.metric) for row in summed)
+    np.testing.assert_array_equal(own.values, [row.mean for row in summed])
 
 
 def test_the_screen_has_a_table_of_applications_where_there_are_some(result):

@@ -11,7 +11,7 @@ import pytest
 
 from tidegate import load_scenario
 
-MODULES = ("child", "ns2", "peers", "run", "table")
+MODULES = ("child", "ns2", "others", "peers", "run", "table")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -127,3 +127,20 @@ def test_table_of_peers_is_complete():
         metrics = {row["metric"] for row in rows if row["scenario"] == scenario}
         assert metrics >= {"ratio", "goodput_mbps", "mean_queue_packets", "loss_percent"}
         assert any(int(row["runs"]) >= 20 for row in rows if row["scenario"] == scenario)
+
+
+def test_another_program_has_a_line_below_with_how_many_times_as_fast_ours_is(bench, row):
+    table = bench["table"]
+    other = table.Measurement(packets=1000)
+    other.add(bench["child"].Outcome(0.7, peak_rss_mib=3.0, result={}), setup_cpu_s=0.1)
+    *_, line = table.lines_of(dataclasses.replace(row, others={"htsim": other}))
+    assert line[1] == "htsim"
+    assert dict(zip(table.TITLES, line, strict=True))["ratio"] == "3.00"
+
+
+def test_what_lacks_for_a_program_beside_s1_is_said(bench, monkeypatch):
+    said = []
+    monkeypatch.setattr(bench["others"].shutil, "which", lambda _: None)
+    assert list(bench["others"].others(None, Path("s1.toml"), said.append)) == []
+    assert "--htsim DIR" in said[0]
+    assert "node" in said[1]

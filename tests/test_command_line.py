@@ -11,7 +11,10 @@ import sys
 import tomllib
 
 import pytest
+import typer
 from support import COMMAND, PATIENCE_S, ROOT, SMALL
+
+from tidegate.cli import app, commands
 
 COMMANDS = (
     "simulate",
@@ -52,7 +55,12 @@ def test_help_loads_no_heavy_library():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert {"typer", "tidegate"} <= loaded
-    assert not loaded & {"numpy", "pyarrow", "scipy", "matplotlib", "pandas", "duckdb"}
+    assert not loaded & {"numpy", "pyarrow", "scipy", "matplotlib", "pandas", "duckdb", "rich"}
+
+
+def test_the_list_of_commands_has_the_first_line_of_each_help():
+    for name, command in typer.main.get_command(app).commands.items():
+        assert command.help.partition("\n")[0] == commands.COMMANDS[name].summary
 
 
 def test_version(tidegate_command):

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from support import ROOT, SMALL, SWEEP
 
 import tidegate
+from tidegate.results.batch import Batch
 from tidegate.results.columns import unit_of
+from tidegate.runs import batches
 from tidegate.scenarios.reading import content_hash, toml_value
 
 
@@ -227,20 +229,13 @@ def test_variants_are_named_by_a_dictionary_or_by_pairs():
         tidegate.compare(SMALL, against={})
 
 
-def test_a_broken_invariant_is_an_error_of_the_run():
-    class Broken:
-        name, seed, replications, groups, user_groups = "broken", 1, 1, [], []
+def test_a_broken_invariant_is_an_error_of_the_run(monkeypatch):
+    def broken(runs):
+        return Batch({}, {}, []), {0: tidegate.RunError(runs[0][1], "a packet is unaccounted for")}
 
-        def check_simulator(self):
-            pass
-
-        def run(self, seed):
-            raise tidegate.RunError(seed, "a packet is unaccounted for")
-
-    from tidegate.runs.simulation import simulate_all
-
-    with pytest.raises(tidegate.RunError, match="seed 1 failed: a packet"):
-        simulate_all({"": Broken()})
+    monkeypatch.setattr(batches, "run_batch", broken)
+    with pytest.raises(tidegate.RunError, match="seed 5 failed: a packet"):
+        tidegate.simulate(SMALL, replications=2)
 
 
 def test_mechanisms_and_schema_are_there():

@@ -258,14 +258,19 @@ def test_a_point_that_cannot_be_is_refused_before_anything_runs(tidegate_command
 
 def test_a_failed_run_costs_its_point_only(tmp_path, monkeypatch):
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    real = sweep_work.run_once
+    real = sweep_work.run_batch
 
-    def sometimes(scenario, seed):
-        if seed == 6 and len(scenario.groups) and "flows = 4" in scenario.to_toml():
-            raise RunError(seed, "a packet is unaccounted for")
-        return real(scenario, seed)
+    def sometimes(runs):
+        broken = [
+            number
+            for number, (scenario, seed) in enumerate(runs)
+            if seed == 6 and "flows = 4" in scenario.to_toml()
+        ]
+        others = [run for number, run in enumerate(runs) if number not in broken]
+        batch, _ = real(others)
+        return batch, {number: RunError(6, "a packet is unaccounted for") for number in broken}
 
-    monkeypatch.setattr(sweep_work, "run_once", sometimes)
+    monkeypatch.setattr(sweep_work, "run_batch", sometimes)
     arguments = ["sweep", str(tmp_path / "sweep.toml"), "--out", str(tmp_path / "kept")]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 4
@@ -276,7 +281,7 @@ def test_a_failed_run_costs_its_point_only(tmp_path, monkeypatch):
     assert [result.replications for _, result in kept.results()] == [3, 3, 2, 2]
     assert len(kept.failed) == 2
 
-    monkeypatch.setattr(sweep_work, "run_once", real)
+    monkeypatch.setattr(sweep_work, "run_batch", real)
     assert CliRunner().invoke(app, arguments).exit_code == 0, "the same command repairs it"
 
 

@@ -9,9 +9,12 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from email import message_from_string
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 # The first test waits for the wheel, which cargo may have to compile; one process builds it.
@@ -28,7 +31,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tidegate(wheel):
-    """Run the installed command in a folder; what it depends on is that of these tests."""
+    """Run the installed command in a folder; without extras, it uses the libraries of here."""
     folder = wheel.parent
     place = folder / "environment"
     venv.create(place, with_pip=False)
@@ -44,7 +47,11 @@ def tidegate(wheel):
     ]
     run([*pip, "install", "--no-deps", "--no-index", wheel], cwd=folder)
     (site,) = place.glob("lib/*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    for name in dependencies(wheel):
+        for file in distribution(name).files or ():
+            top = site / file.parts[0]
+            if ".." not in file.parts and not top.exists():
+                top.symlink_to(Path(sysconfig.get_path("purelib")) / file.parts[0])
 
     def command(cwd, *arguments, fails=False):
         return run(
@@ -54,6 +61,21 @@ def tidegate(wheel):
     where = run([python, "-c", "import tidegate; print(tidegate.__file__)"], cwd=folder).stdout
     assert Path(where.strip()).is_relative_to(site)
     return command
+
+
+def dependencies(wheel):
+    """Names of what a plain installation brings, each after who needs it."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        text = archive.read(metadata).decode()
+    waiting = [Requirement(one) for one in message_from_string(text).get_all("Requires-Dist")]
+    names = []
+    for needed in waiting:
+        if needed.name in names or (needed.marker and not needed.marker.evaluate({"extra": ""})):
+            continue
+        names.append(needed.name)
+        waiting.extend(map(Requirement, distribution(needed.name).requires or ()))
+    return names
 
 
 def run(command, *, cwd, fails=False, **variables):
@@ -75,6 +97,30 @@ def test_a_scenario_that_comes_along_is_simulated(tidegate, tmp_path):
     done = tidegate(tmp_path, "simulate", scenario, *short)
     folder = Path(json.loads(done.stdout)["folder"])
     assert (tmp_path / folder / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "library", "extra"),
+    [
+        (["simulate", "evening-peak", "--plot"], "matplotlib", "figures"),
+        (["choose", "evening-peak"], "scipy", "analysis"),
+    ],
+)
+def test_what_an_extra_brings_is_named(tidegate, tmp_path, command, library, extra):
+    done = tidegate(tmp_path, *command, fails=True)
+    assert done.stderr.splitlines()[-1] == (
+        f"tidegate: {library} is not installed: pip install 'tidegate[{extra}]'"
+    )
+    assert not list(tmp_path.iterdir()), "before any work"
+
+
+def test_results_are_compared_without_a_figure(tidegate, tmp_path):
+    short = ["--set", "warm_up=0 s", "--set", "duration=1 s", "-r", "2", "--format", "json"]
+    for variant in ("a", "b"):
+        tidegate(tmp_path, "simulate", "evening-peak", *short, "--out", variant)
+    done = tidegate(tmp_path, "compare", "a", "b")
+    assert "no figure: matplotlib is not installed" in done.stderr
+    assert "95 % confidence" in done.stdout
 
 
 def test_an_experiment_is_reproduced(tidegate, tmp_path):

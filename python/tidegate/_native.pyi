@@ -14,7 +14,7 @@ from tidegate.scenarios.traces import ReadTrace
 
 __all__ = [
     "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema",
-    "read_trace", "schema", "toml_key", "toml_value", "traffic", "version",
+    "read_trace", "run_batch", "schema", "toml_key", "toml_value", "traffic", "version",
 ]  # fmt: skip
 
 MAX_FILE_BYTES: int
@@ -126,3 +126,12 @@ class Scenario:
     def duration_s(self) -> float: ...
     @property
     def warm_up_s(self) -> float: ...
+
+def run_batch(
+    runs: Sequence[tuple[Scenario, int]],
+    report: Callable[[float, float, int], object] | None = None,
+) -> tuple[
+    dict[str, dict[str, NDArray[np.generic] | list[str]]],
+    dict[str, list[int]],
+    list[tuple[int, str]],
+]: ...

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tidegate.runs.execution import MAX_GROUP, Done, Queue, Threads
+from tidegate.runs.execution import MAX_GROUP, Counted, Done, Queue, Threads
 
 
 def square(number):
@@ -54,7 +54,8 @@ def test_when_the_work_is_left_a_group_under_way_begins_no_other_task():
         ended.set()
 
     ended = threading.Event()
-    with closing(Threads(1).work_in_groups(range(100), do)) as work:
+    unknown = (number for number in range(100))
+    with closing(Threads(1).work_in_groups(unknown, do)) as work:
         next(work)
         # The second group has several tasks, and is at its first or not begun.
         ended.clear()
@@ -73,6 +74,14 @@ def test_groups_grow_until_they_last_long_enough():
         sizes.append(len(group))
         queue.finished(group, Done(None, len(group), 1e-6))
     assert sizes == [1, 4, 16, 64, 256, MAX_GROUP, MAX_GROUP, MAX_GROUP]
+
+
+def test_tasks_of_known_number_go_out_in_equal_groups():
+    queue = Queue(Counted(iter(range(10)), 10), 4)
+    groups = [queue.next_group() for _ in range(5)]
+    assert groups == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9], []]
+    queue.finished(groups[0], Done(None, 1, 3600.0))
+    assert queue.next_group() == [1], "one by one where a task takes long"
 
 
 def test_a_group_that_lasts_too_long_gives_the_rest_back():

@@ -24,10 +24,18 @@ pub struct Target {
     rule: Rule,
 }
 
+/// Unit of what a flow declares, by the numbers of bpf/conex.h.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Packets = 0,
+    WireBytes = 1,
+    PayloadBytes = 2,
+}
+
 /// What a flow declares; the members of `struct tg_conex_parameters` in bpf/conex.h and two constants.
 #[derive(Clone, Debug, PartialEq)]
 struct Rule {
-    in_wire_bytes: bool,
+    unit: Unit,
     losses: bool,
     flight_per_credit: u32,
     share_q20: u32,
@@ -44,7 +52,7 @@ impl Target {
         let device = words.next().unwrap_or_default().to_owned();
         let mut namespace = None;
         let mut rule = Rule {
-            in_wire_bytes: false,
+            unit: Unit::Packets,
             losses: true,
             flight_per_credit: 0,
             share_q20: 1 << 20,
@@ -58,8 +66,9 @@ impl Target {
             let (key, value) = word.split_once('=').ok_or_else(invalid)?;
             match (key, value) {
                 ("netns", path) => namespace = Some(path.to_owned()),
-                ("unit", "packets") => rule.in_wire_bytes = false,
-                ("unit", "bytes") => rule.in_wire_bytes = true,
+                ("unit", "packets") => rule.unit = Unit::Packets,
+                ("unit", "bytes") => rule.unit = Unit::WireBytes,
+                ("unit", "payload") => rule.unit = Unit::PayloadBytes,
                 ("losses", "yes" | "no") => rule.losses = value == "yes",
                 ("credit", "off") => rule.flight_per_credit = 0,
                 ("credit", "flight") => rule.flight_per_credit = 1,
@@ -93,7 +102,7 @@ impl Target {
 impl Rule {
     /// Returns the contents of the program's read-only data.
     fn bytes(&self) -> Vec<u8> {
-        let words = [u32::from(self.in_wire_bytes), self.losses.into()];
+        let words = [self.unit as u32, self.losses.into()];
         let words = words.into_iter().chain([self.flight_per_credit, self.share_q20]);
         let mut bytes: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();
         bytes.extend(self.idle_ns.to_ne_bytes());
@@ -202,7 +211,7 @@ mod tests {
         let text = "tidegate0,netns=/proc/7/fd/3,unit=bytes,credit=half-flight,share=0.5,idle_ms=1000,losses=no,echo=round-trip,without_ecn=declare,link_header=0";
         let target = Target::parse(text).expect("is valid");
         let rule = Rule {
-            in_wire_bytes: true,
+            unit: Unit::WireBytes,
             losses: false,
             flight_per_credit: 2,
             share_q20: 1 << 19,

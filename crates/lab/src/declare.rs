@@ -1,7 +1,7 @@
 //! ConEx senders on kernels that have none: `tidegate-bpf declare` writes what sockets declare into their packets.
 //!
 //! IPv4 has one codepoint for a loss and a mark, so that senders declare as in the ConEx paper (`per-signal`) or by
-//! re-ECN. The programs are in the kernel as long as that process runs, which ends with this one.
+//! re-ECN. In IPv6 the programs insert the option of RFC 7837, which tells losses, marks and credit apart. The programs are in the kernel as long as that process runs, which ends with this one.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
@@ -12,14 +12,15 @@ use std::process::{Child, Command, Stdio};
 use tidegate_mechanisms::stage::Declared;
 use tidegate_scenario::plan::{
     CarrierPlan, CheatPlan, ConexPlan, CreditPlan, FeedbackPlan, FlowPlan, LossesPlan, PerSignal,
-    Plan, ReEcn, TcpPlan, Understate,
+    Plan, ReEcn, Rfc7786, TcpPlan, Understate,
 };
 use tidegate_simulator::CongestionHeader;
+use tidegate_wire::conex::HEADER_LEN;
 
 use crate::LabError;
 use crate::header::re_ecn_of;
-use crate::host::{DEVICE, IpVersion};
-use crate::hosts::NetnsHosts;
+use crate::host::{DEVICE, IPV6_MIN_MTU, IpVersion};
+use crate::hosts::{NetnsHosts, mtu};
 
 /// The program that has ours for the kernel.
 const PROGRAM: &str = "tidegate-bpf";
@@ -46,46 +47,72 @@ pub fn needs_other_receiver(tcp: &TcpPlan) -> bool {
 /// Returns why a kernel cannot declare as a flow does; none if it can.
 pub fn rejected(plan: &Plan, flow: &FlowPlan, ip: IpVersion) -> Option<String> {
     let tcp = flow.tcp.as_deref().filter(|tcp| declares(tcp))?;
-    if ip == IpVersion::V6 {
-        return Some("tcp.conex: a kernel declares in IPv4 alone; use --ip 4".to_owned());
-    }
-    if !tcp.ecn && plan.links.iter().any(|link| link.ecn) {
+    if ip == IpVersion::V4 && !tcp.ecn && plan.links.iter().any(|link| link.ecn) {
         return Some(
             "tcp.conex: declaring packets are ECN-capable, and a queue here marks: give tcp.ecn = true, or \
              bottleneck.ecn = false"
                 .to_owned(),
         );
     }
-    rule(tcp).err().map(|what| format!("tcp.conex: no kernel here {what}; simulate it"))
+    if ip == IpVersion::V6 && mtu(plan, flow.user) < IPV6_MIN_MTU + option_bytes(tcp, ip) {
+        let message = "tcp.conex: the option takes 8 bytes, and packets of IPv6 have 1280 B at least: give packet_size = \
+                       \"1288 B\" or more";
+        return Some(message.to_owned());
+    }
+    rule(tcp, ip).err().map(|what| format!("tcp.conex: no kernel here {what}; simulate it"))
+}
+
+/// Bytes of the option in each packet that a kernel declares in, with its header; in IPv4 none.
+pub fn option_bytes(tcp: &TcpPlan, ip: IpVersion) -> u32 {
+    if declares(tcp) && ip == IpVersion::V6 { HEADER_LEN as u32 } else { 0 }
 }
 
 /// Returns the keys of `tidegate-bpf declare`, or what it has not.
-fn rule(tcp: &TcpPlan) -> Result<String, &'static str> {
+fn rule(tcp: &TcpPlan, ip: IpVersion) -> Result<String, &'static str> {
     let echo = if needs_each_mark(tcp) { "each" } else { "round-trip" };
     match &tcp.conex {
         ConexPlan::Off => Err("declares nothing"),
-        ConexPlan::Rfc7786(_) => Err(
-            "tells losses, marks and credit apart, for which IPv4 has one codepoint (per-signal and re-ecn run)",
+        ConexPlan::Rfc7786(_) if ip == IpVersion::V4 => Err(
+            "tells losses, marks and credit apart, for which IPv4 has one codepoint (per-signal and re-ecn run; with \
+             --ip 6 rfc7786 does)",
         ),
+        ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost, cheat }) => {
+            if *repeats_lost {
+                return Err("repeats lost declarations (give repeats_lost = false)");
+            }
+            if *carrier != CarrierPlan::Any {
+                return Err("chooses carriers of declarations");
+            }
+            let (credit, share) = (credit_key(*credit, cheat), share(cheat)?);
+            Ok(format!("unit=payload,echo={echo},credit={credit},share={share}"))
+        }
         ConexPlan::PerSignal(PerSignal { losses, carrier, repeats_lost, cheat }) => {
             if (*losses, *carrier, *repeats_lost) != (LossesPlan::Each, CarrierPlan::Any, false) {
                 return Err("chooses losses or carriers of declarations");
             }
             Ok(format!("unit=packets,echo={echo},share={}", share(cheat)?))
         }
+        ConexPlan::ReEcn(_) if ip == IpVersion::V6 => {
+            Err("writes re-ECN's bit, which is in IPv4's header, into IPv6 (use --ip 4)")
+        }
         ConexPlan::ReEcn(ReEcn { credit, losses, idle, cheat }) => {
-            let credit = match credit {
-                _ if matches!(cheat, CheatPlan::Never(_)) => "off",
-                CreditPlan::Flight => "flight",
-                CreditPlan::HalfFlight => "half-flight",
-                CreditPlan::Off => "off",
-            };
+            let credit = credit_key(*credit, cheat);
             let losses = if *losses { "yes" } else { "no" };
             let (share, idle_ms) = (share(cheat)?, idle.as_nanos() / 1_000_000);
             Ok(format!(
                 "unit=bytes,echo={echo},losses={losses},credit={credit},idle_ms={idle_ms},share={share}"
             ))
         }
+    }
+}
+
+/// Returns the program's word for the credit that a sender gives.
+fn credit_key(credit: CreditPlan, cheat: &CheatPlan) -> &'static str {
+    match credit {
+        _ if matches!(cheat, CheatPlan::Never(_)) => "off",
+        CreditPlan::Flight => "flight",
+        CreditPlan::HalfFlight => "half-flight",
+        CreditPlan::Off => "off",
     }
 }
 
@@ -99,7 +126,7 @@ fn share(cheat: &CheatPlan) -> Result<f64, &'static str> {
     }
 }
 
-/// Whether a flow's packets declare for ConEx in the codepoints of re-ECN.
+/// Whether a flow's IPv4 packets declare for ConEx in the codepoints of re-ECN.
 pub fn is_conex(flow: &FlowPlan) -> bool {
     let per_signal = |tcp: &TcpPlan| matches!(tcp.conex, ConexPlan::PerSignal(_));
     flow.tcp.as_deref().is_some_and(per_signal)
@@ -187,7 +214,8 @@ fn targets(plan: &Plan, hosts: &NetnsHosts) -> Result<Vec<String>, LabError> {
             continue;
         };
         let without_ecn = if plan.links.iter().any(|link| link.ecn) { "leave" } else { "declare" };
-        let rule = rule(tcp).map_err(|what| LabError::Setup(format!("tcp.conex: {what}")))?;
+        let rule =
+            rule(tcp, hosts.ip).map_err(|what| LabError::Setup(format!("tcp.conex: {what}")))?;
         user.cut_bursts().map_err(|error| LabError::Setup(format!("{DEVICE}: {error}")))?;
         let (process, descriptor) = (std::process::id(), user.namespace.as_fd().as_raw_fd());
         targets

@@ -192,7 +192,13 @@ mod tests {
             format!("version = 1\n{per_signal}bottleneck = {{ rate = \"1 Mb/s\", ecn = true }}\n");
         let marks = Scenario::parse(&marks, &[]).expect("is valid").plan();
         assert_eq!(rejected(&marks, IpVersion::V4, Generator::Own).len(), 1, "{marks:?}");
-        assert_eq!(rejected(&plan(per_signal), IpVersion::V6, Generator::Own).len(), 1);
+        let in_v6 = |conex: &str| {
+            let text = format!("users.a.tcp = {{ ecn = true, conex = {conex} }}");
+            rejected(&plan(&text), IpVersion::V6, Generator::Own).len()
+        };
+        let rfc7786 = r#"{ kind = "rfc7786", repeats_lost = false }"#;
+        assert_eq!([in_v6("\"per-signal\""), in_v6(rfc7786)], [0, 0]);
+        assert_eq!([in_v6("\"rfc7786\""), in_v6("\"re-ecn\"")], [1, 1]);
         let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
         assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
         // Without declarations, a policer sees what it would see on a kernel.

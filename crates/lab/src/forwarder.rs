@@ -278,7 +278,7 @@ impl<'a> Forwarder<'a> {
         };
         let number = self.emulation.contents().put(bytes, view);
         let ((mut header, fault), now) = (header::read(bytes, &view), self.clock.now());
-        if self.declare_for_conex(flow) {
+        if view.source.is_ipv4() && self.declares_for_conex(flow) {
             header = declare::as_conex(header);
         }
         match fault {
@@ -299,8 +299,8 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// Whether a flow's packets have declarations for ConEx in re-ECN's codepoints.
-    fn declare_for_conex(&self, flow: u32) -> bool {
+    /// Whether a flow's packets have declarations for ConEx, which are in re-ECN's codepoints if they are of IPv4.
+    fn declares_for_conex(&self, flow: u32) -> bool {
         declare::is_conex(&self.plan.flows[flow as usize])
     }
 
@@ -333,8 +333,8 @@ impl<'a> Forwarder<'a> {
             Direction::Forward => self.devices.len() - 1,
             Direction::Reverse => self.plan.flows[flow as usize].user,
         };
-        let conex = self.declare_for_conex(flow);
-        let header = if conex { declare::as_sent(header) } else { header };
+        let in_re_ecn = self.declares_for_conex(flow) && self.emulation.contents().is_ipv4(packet);
+        let header = if in_re_ecn { declare::as_sent(header) } else { header };
         let bytes = self.emulation.contents().take(packet, header);
         let taken = rustix::io::write(self.devices[device], bytes);
         self.rejected += u64::from(taken.is_err());

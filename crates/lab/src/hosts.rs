@@ -7,8 +7,9 @@ use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 
 use crate::LabError;
 use crate::host::{IPV6_MIN_MTU, IpVersion, NetnsHost, missing, set};
+use crate::netlink::Metrics;
 use crate::node::Node;
-use crate::{settings, traffic};
+use crate::{declare, settings, traffic};
 
 /// Server port of flow 0; the others follow.
 pub const FIRST_PORT: u16 = 10_000;
@@ -62,7 +63,7 @@ impl NetnsHosts {
             let tcps: Vec<&TcpPlan> =
                 flows_of(plan, number).filter_map(|flow| flow.tcp.as_deref()).collect();
             if let Some(tcp) = tcps.first() {
-                settle(tcp, &user, &server).map_err(|e| setup(&name, &e))?;
+                settle(tcp, ip, &user, &server).map_err(|e| setup(&name, &e))?;
             }
             users.push(user);
         }
@@ -88,11 +89,14 @@ pub fn mtu(plan: &Plan, user: usize) -> u32 {
 }
 
 /// Configures the TCP of a user at both ends.
-fn settle(tcp: &TcpPlan, user: &NetnsHost, server: &NetnsHost) -> io::Result<()> {
+fn settle(tcp: &TcpPlan, ip: IpVersion, user: &NetnsHost, server: &NetnsHost) -> io::Result<()> {
     for (name, value) in settings::sysctls(tcp) {
         set(&user.namespace, name, &value)?;
     }
-    user.set_route(server, &settings::user_route(tcp))?;
+    // Segments leave room for the option that is inserted into them.
+    let option_bytes = declare::option_bytes(tcp, ip);
+    let mtu = (option_bytes > 0).then(|| user.mtu - option_bytes);
+    user.set_route(server, &Metrics { mtu, ..settings::user_route(tcp) })?;
     server.set_route(user, &settings::server_route(tcp))
 }
 

@@ -23,6 +23,8 @@ pub struct Metrics {
     pub min_rto_ms: Option<u32>,
     /// 1: ACKs are never delayed.
     pub quick_ack: Option<u32>,
+    /// Largest packet, bytes.
+    pub mtu: Option<u32>,
 }
 
 impl Metrics {
@@ -31,6 +33,7 @@ impl Metrics {
             self.initial_window.map(RouteMetric::InitCwnd),
             self.min_rto_ms.map(RouteMetric::RtoMin),
             self.quick_ack.map(RouteMetric::QuickAck),
+            self.mtu.map(RouteMetric::Mtu),
         ];
         all.into_iter().flatten().collect()
     }

@@ -49,6 +49,11 @@ impl PacketStore {
         &self.slots[number as usize].bytes
     }
 
+    /// Whether a packet is of IPv4.
+    pub fn is_ipv4(&self, number: u64) -> bool {
+        self.slots[number as usize].view.is_some_and(|view| view.source.is_ipv4())
+    }
+
     /// Takes the bytes of a packet that leaves, with the header fields written in transit.
     pub fn take(&mut self, number: u64, header: CongestionHeader) -> &[u8] {
         self.free.push(number);

@@ -76,6 +76,7 @@ pub fn user_route(tcp: &TcpPlan) -> Metrics {
         initial_window: Some(tcp.initial_window.0),
         min_rto_ms: (tcp.min_rto != MIN_RTO).then(|| millis(tcp.min_rto)),
         quick_ack: None,
+        mtu: None,
     }
 }
 

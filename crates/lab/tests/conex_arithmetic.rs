@@ -7,14 +7,14 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
-use tidegate_simulator::conex_replay::{ConexCodepoint, ConexEvent, declarations};
+use tidegate_simulator::conex_replay::{ConexEvent, ConexSignals, declarations};
 
 const PACKET_BYTES: u16 = 1500;
 /// Headers of IPv4 and TCP with timestamps.
 const HEADER_BYTES: i64 = 52;
 
 /// A way to declare: as in a scenario, and as parameters of the header (unit, losses, flight per credit, share, idle).
-const RULES: [(&str, &str); 7] = [
+const RULES: [(&str, &str); 10] = [
     (r#""per-signal""#, "0 1 0 1048576 0"),
     (r#"{ kind = "per-signal", cheat = "never" }"#, "0 1 0 0 0"),
     (r#"{ kind = "per-signal", cheat = { kind = "understate", share = 0.25 } }"#, "0 1 0 262144 0"),
@@ -25,7 +25,16 @@ const RULES: [(&str, &str); 7] = [
         r#"{ kind = "re-ecn", cheat = { kind = "understate", share = 0.5 } }"#,
         "1 0 2 524288 1000000000",
     ),
+    (r#"{ kind = "rfc7786", repeats_lost = false }"#, "2 1 1 1048576 0"),
+    (
+        r#"{ kind = "rfc7786", repeats_lost = false, credit = "half-flight", cheat = { kind = "understate", share = 0.5 } }"#,
+        "2 1 2 524288 0",
+    ),
+    (r#"{ kind = "rfc7786", repeats_lost = false, cheat = "credit-alone" }"#, "2 1 1 0 0"),
 ];
+
+/// Smoothed round-trip time of lossy flows, of some packets' length.
+const SRTT: Span = Span::from_millis(80);
 
 /// Rare congestion, some of which turns out to be none, and packets of any size, with pauses.
 fn events() -> impl Strategy<Value = Vec<ConexEvent>> {
@@ -35,30 +44,39 @@ fn events() -> impl Strategy<Value = Vec<ConexEvent>> {
     let sent = (payload, 1..40_u32, pause).prop_map(|(payload, in_flight, pause)| {
         ConexEvent::Sent { payload, in_flight, now: Time::ZERO + Span::from_nanos(pause) }
     });
-    let one = prop_oneof![1 => met, 6 => sent];
+    let lossy = Just(ConexEvent::Lossy { now: Time::ZERO, srtt: SRTT });
+    let one = prop_oneof![2 => met, 1 => lossy, 12 => sent];
     prop::collection::vec(one, 1..400).prop_map(|mut events| {
-        let mut clock = Time::ZERO;
+        let mut clock = Time::ZERO + Span::from_secs(1);
         for event in &mut events {
-            if let ConexEvent::Sent { now, .. } = event {
-                clock += now.since(Time::ZERO);
-                *now = clock;
+            match event {
+                ConexEvent::Sent { now, .. } => {
+                    clock += now.since(Time::ZERO);
+                    *now = clock;
+                }
+                ConexEvent::Lossy { now, .. } => *now = clock,
+                ConexEvent::Met { .. } => {}
             }
         }
         events
     })
 }
 
-fn line(event: &ConexEvent, in_bytes: bool) -> String {
-    let wire = |packets: i64, payload: i64| {
-        if in_bytes { payload + packets * HEADER_BYTES } else { packets }
+/// An event for the program, in the unit of the parameters: packets, bytes on the wire, or payload.
+fn line(event: &ConexEvent, unit: char) -> String {
+    let amount = |packets: i64, payload: i64| match unit {
+        '0' => packets,
+        '1' => payload + packets * HEADER_BYTES,
+        _ => payload,
     };
     let mss = i64::from(PACKET_BYTES) - HEADER_BYTES;
     match *event {
         ConexEvent::Met { lost, marked } => {
-            format!("met {} {}", wire(lost, lost * mss), wire(marked, marked * mss))
+            format!("met {} {}", amount(lost, lost * mss), amount(marked, marked * mss))
         }
+        ConexEvent::Lossy { now, srtt } => format!("lossy {} {}", now.as_nanos(), srtt.as_nanos()),
         ConexEvent::Sent { payload, in_flight, now } => {
-            let amount = wire(1, payload as i64);
+            let amount = amount(1, payload as i64);
             let in_flight = i64::from(in_flight) * mss;
             format!("sent {amount} {payload} {in_flight} {}", now.as_nanos())
         }
@@ -80,19 +98,18 @@ fn each_packet_declares_what_the_simulators_does() {
         for _ in 0..60 {
             let events = strategy.new_tree(&mut runner).expect("nothing is rejected").current();
             lines.push(format!("flow {parameters}"));
-            lines.extend(events.iter().map(|event| line(event, parameters.starts_with('1'))));
+            let unit = parameters.chars().next().expect("begins with the unit");
+            lines.extend(events.iter().map(|event| line(event, unit)));
             let said = declarations(tcp, PACKET_BYTES, &events).into_iter();
-            want.extend(said.map(|meaning| match meaning {
-                ConexCodepoint::Neutral => 0,
-                ConexCodepoint::Positive => 1,
-                ConexCodepoint::Credit => 2,
+            want.extend(said.map(|ConexSignals { loss, mark, credit }| {
+                (u64::from(loss) << 6) + (u64::from(mark) << 5) + (u64::from(credit) << 4)
             }));
         }
     }
     let Some(got) = answers_of("conex_trace.c", &lines) else { return };
     assert!(got == want, "at {:?}", got.iter().zip(&want).position(|(got, want)| got != want));
-    for meaning in 0..3 {
-        let count = got.iter().filter(|got| **got == meaning).count();
-        assert!(count > 1000, "meaning {meaning}: {count} packets");
+    for signals in [0, 0x40, 0x20, 0x60, 0x10, 0x70] {
+        let count = got.iter().filter(|got| **got == signals).count();
+        assert!(count > 100, "signals {signals:x}: {count} packets");
     }
 }

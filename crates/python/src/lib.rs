@@ -3,6 +3,7 @@
 //! Convenience (tables, statistics, files, figures) is Python's part; everything slow or exact is on this side. No
 //! Arrow here: `docs/adr/` has the reasons.
 
+mod batch;
 mod capture;
 mod catalogue;
 mod fluid;
@@ -21,6 +22,8 @@ use pyo3::prelude::*;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::batch::run_batch;
     #[pymodule_export]
     use super::catalogue::{mechanisms, traffic};
     #[pymodule_export]

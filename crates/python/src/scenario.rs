@@ -22,7 +22,7 @@ pyo3::import_exception!(tidegate.errors, RunError);
 #[pyclass(frozen, module = "tidegate")]
 pub struct Scenario {
     parsed: Parsed,
-    plan: Plan,
+    pub plan: Plan,
 }
 
 #[pymethods]
@@ -66,7 +66,7 @@ impl Scenario {
     }
 
     /// Raises `ScenarioError` if the scenario has features that the simulator does not have.
-    fn check_simulator(&self) -> PyResult<()> {
+    pub fn check_simulator(&self) -> PyResult<()> {
         match self.parsed.simulator_lacks() {
             [] => Ok(()),
             issues => Err(refused(issues)),
@@ -319,7 +319,7 @@ fn row(issue: &Diagnostic) -> Row {
 }
 
 /// Returns the message of a panic. The simulator panics if one of its invariants is broken.
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the engine stopped for an unknown reason".to_owned())

@@ -5,20 +5,29 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tidegate_simulator::output::schema::{Column, Values};
+use tidegate_simulator::output::schema::{Column, TableSchema, Values};
 use tidegate_simulator::output::{RunOutput, SCHEMA};
 
 /// Returns all tables of a run by name, each a dictionary of its columns.
 pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     for (schema, values) in output.into_tables() {
-        let columns = PyDict::new(py);
-        for (column, values) in schema.columns.iter().zip(values) {
-            columns.set_item(column.name, array(py, values)?)?;
-        }
-        tables.set_item(schema.name, columns)?;
+        tables.set_item(schema.name, columns(py, &schema, values)?)?;
     }
     Ok(tables)
+}
+
+/// Returns the columns of a table by name.
+pub fn columns<'py>(
+    py: Python<'py>,
+    schema: &TableSchema,
+    values: Vec<Values>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    for (column, values) in schema.columns.iter().zip(values) {
+        columns.set_item(column.name, array(py, values)?)?;
+    }
+    Ok(columns)
 }
 
 fn array(py: Python<'_>, values: Values) -> PyResult<Bound<'_, PyAny>> {

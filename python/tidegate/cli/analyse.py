@@ -70,7 +70,7 @@ def analyse(
     How should it be shared (optimum), where does it settle (equilibrium), does it swing
     (stability, fluid), what do activity meters show, how many calls fit (blocking)?
 
-    **Examples**
+    For example:
 
     tidegate analyse scenarios/parking-lot.toml
 
@@ -81,7 +81,7 @@ def analyse(
     from tidegate.analysis.analyse import analyse_scenario
     from tidegate.scenarios.reading import parse
 
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=plot)
     plot = plot or output is not None
     read = parse(scenario, overrides(set_))
     if not quiet:

@@ -70,7 +70,7 @@ def capture(
     Wireshark, tshark and tcpdump read it: sequence and acknowledgement numbers, SACK blocks,
     timestamps, ECN and AccECN are those of the simulated TCP. Payload is left out.
 
-    **Examples**
+    For example:
 
     tidegate capture scenarios/evening-peak.toml
 

@@ -48,7 +48,7 @@ def list_mechanisms(
 ) -> None:
     """List mechanisms, kinds of traffic or shipped scenarios, or show the parameters of one.
 
-    **Examples**
+    For example:
 
     tidegate list
 
@@ -128,7 +128,7 @@ def validate(
 ) -> None:
     """Check scenario files without running them; all errors are reported together.
 
-    **Example**
+    For example:
 
     tidegate validate scenarios/*.toml
     """
@@ -178,7 +178,7 @@ def _verdict(issues: list[dict[str, object]]) -> str:
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors.
 
-    **Example**
+    For example:
 
     tidegate schema > scenario.schema.json
     """

@@ -62,7 +62,7 @@ def choose(
     They follow from the link's rate, its users, their flows and their round trip by a rule, which
     is a beginning: docs/how-to/choose.md says how well it does and where it fails.
 
-    **Examples**
+    For example:
 
     tidegate choose evening-peak
 

@@ -15,6 +15,7 @@ import typer
 from tidegate.cli.endings import INTERRUPTED, eprint, exit_now, interruptible
 from tidegate.errors import TidegateError, UsageError
 from tidegate.escapes import in_json, lines, one_line
+from tidegate.extras import EXTRAS, MissingLibraryError, require
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
@@ -184,6 +185,11 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except TidegateError as error:
             eprint(f"tidegate: {error}" if error.exit_code != 3 else str(error))
             raise typer.Exit(error.exit_code) from None
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            eprint(f"tidegate: {MissingLibraryError(error.name)}")
+            raise typer.Exit(MissingLibraryError.exit_code) from None
         except BrokenPipeError:
             exit_now(0)  # the reader, such as `head`, has seen enough
         except KeyboardInterrupt:
@@ -204,9 +210,17 @@ def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor
     return Cluster(scheduler, jobs, eprint)
 
 
-def figure_output(figures: str | None, width: str | None, font: str | None) -> Output | None:
-    """Return how figures are written; nothing where nothing is asked for."""
-    if figures is None and width is None and font is None:
+def figure_output(
+    figures: str | None, width: str | None, font: str | None, *, plot: bool = False
+) -> Output | None:
+    """Return how figures are written; nothing where nothing is asked for.
+
+    Where there will be figures, raises before the work if they cannot be drawn.
+    """
+    asked_for = (figures, width, font) != (None, None, None)
+    if plot or asked_for:
+        require("matplotlib")
+    if not asked_for:
         return None
     from tidegate.figures.output import Output
 

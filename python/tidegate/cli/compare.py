@@ -27,6 +27,7 @@ from tidegate.cli.common import (
 from tidegate.cli.endings import eprint
 from tidegate.errors import ResultError, UsageError
 from tidegate.escapes import one_line
+from tidegate.extras import MissingLibraryError
 from tidegate.results.manifests import known_manifest
 from tidegate.results.places import check_writable
 
@@ -67,7 +68,7 @@ def compare(
 ) -> None:
     """Compare saved results, such as a simulation and real Linux, with the first of them.
 
-    **Examples**
+    For example:
 
     tidegate compare results/evening-peak-1a2b3c4d results/evening-peak-lab-5e6f7a8b
 
@@ -94,6 +95,8 @@ def compare(
     try:
         if save:
             files = both.plot(out or _default_folder(both, folders), output)
+    except MissingLibraryError as error:
+        eprint(f"no figure: {error}")
     except ResultError as error:
         failure = error  # what was computed is printed all the same
     if shape is Format.json:

@@ -22,7 +22,7 @@ PACKAGES = ("numpy", "pyarrow", "scipy", "matplotlib", "typer", "rich")
 def doctor() -> None:
     """Check this installation.
 
-    **Example**
+    For example:
 
     tidegate doctor
     """

@@ -34,7 +34,7 @@ def explore(
 ) -> None:
     """Simulate in the browser: write a page with the scenario, and open it. No server runs.
 
-    **Examples**
+    For example:
 
     tidegate explore
 

@@ -105,7 +105,7 @@ def lab(
     says, so that by default there are at most 5. Needs root; leaves nothing behind. With --kernel a
     stock kernel runs in virtual time, without root.
 
-    **Examples**
+    For example:
 
     sudo .venv/bin/tidegate lab scenarios/evening-peak.toml -r 2
 
@@ -151,7 +151,7 @@ def lab(
             for line in deviations:
                 eprint(f"{scenario}: warning: {of_which}on a kernel, {line}")
     seeds = seeds_in_lab(scenarios, seed, replications)
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=plot)
     plot = plot or output is not None
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:

@@ -65,7 +65,7 @@ def plot(
 ) -> None:
     """Draw a saved result (throughput by group, groups and queues over time) or a sweep.
 
-    **Examples**
+    For example:
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
 
@@ -79,7 +79,7 @@ def plot(
     from tidegate.results.store import load
     from tidegate.runs.sweeps import load_sweep
 
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=True)
     if metric is None and (kind or by or of):
         raise UsageError("--kind, --by and --of go with --metric")
     sweep = read_manifest(result).get("kind") == "sweep"

@@ -56,7 +56,7 @@ def price(
     They have to go by tg_sbrm, tg_tcprm or tg_vegascp, which `tidegate-bpf hold` keeps in the
     kernel; others are named and left alone. Needs root.
 
-    **Examples**
+    For example:
 
     tidegate price list
 

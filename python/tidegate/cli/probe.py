@@ -61,7 +61,7 @@ def probe(
     On the other host `tidegate probe --answer` has to run. A call is refused if a probe comes back
     marked, or not at all; with -w and --rate, if the share of such probes is not below w/x.
 
-    **Examples**
+    For example:
 
     tidegate probe --answer
 

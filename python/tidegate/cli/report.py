@@ -33,7 +33,7 @@ def report(
 ) -> None:
     """Write a report of saved results: one HTML file that needs no network and no server.
 
-    **Examples**
+    For example:
 
     tidegate report results/evening-peak-1a2b3c4d --open
 

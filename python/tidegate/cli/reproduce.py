@@ -25,9 +25,12 @@ from tidegate.cli.common import (
 )
 from tidegate.cli.endings import INTERRUPTED, eprint, exit_now
 from tidegate.errors import UsageError
+from tidegate.extras import MissingLibraryError, is_there
 from tidegate.runs.execution import MAX_REPLICATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tidegate.studies.reproduce import Reproduced
 
 CHECK_MISSED = 5
@@ -105,7 +108,7 @@ def reproduce(
 
     One experiment is printed with every number of the paper beside ours; of more, the counts.
 
-    **Examples**
+    For example:
 
     tidegate reproduce abc/table2 --quick
 
@@ -157,14 +160,22 @@ def reproduce(
             _print_beside(done)
         if not only:
             _print_table(outcomes)
-    for one in [] if quiet else done:
+    if not quiet:
+        _say_what_was_done(done)
+    if check and any(outcome.get("ok") is False for outcome in outcomes):
+        raise typer.Exit(CHECK_MISSED)
+
+
+def _say_what_was_done(done: Iterable[Reproduced]) -> None:
+    drawn = is_there("matplotlib")
+    for one in done:
         eprint(
             f"{one.effort.target}: {one.effort.runs:,} runs{_cached(one)}, "
             f"{_packets(one)}{_seconds(one.effort.cpu_s)} CPU seconds"
         )
-        eprint(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
-    if check and any(outcome.get("ok") is False for outcome in outcomes):
-        raise typer.Exit(CHECK_MISSED)
+        eprint(f"wrote {one.folder}/{' and '.join(one.pages)}{' and figures' if drawn else ''}")
+    if not drawn:
+        eprint(f"no figures: {MissingLibraryError('matplotlib')}")
 
 
 def _measure(

@@ -86,7 +86,7 @@ def simulate(
 ) -> None:
     """Simulate a scenario packet by packet and report throughput by group.
 
-    **Examples**
+    For example:
 
     tidegate simulate evening-peak --plot
 
@@ -126,7 +126,7 @@ def simulate(
     # The place must do for as many as there may be.
     most = enough.at_most if enough else replications
     seeds = {name: seeds_of(one, seed, most) for name, one in scenarios.items()}
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=plot)
     plot = plot or output is not None
     check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
     with executor(engine, scheduler, jobs) as where:

@@ -89,7 +89,7 @@ def sweep(
 
     Each finished run is kept; the same command goes on where an interrupted one stopped.
 
-    **Examples**
+    For example:
 
     tidegate sweep sweeps/flows.toml --plot
 
@@ -103,7 +103,7 @@ def sweep(
     from tidegate.runs.sweeps import load_sweep
 
     given = changes(set_, add)
-    output = figure_output(figures, figure_width, figure_font)
+    output = figure_output(figures, figure_width, figure_font, plot=plot)
     plot = plot or output is not None
     if estimate:
         from tidegate.runs.sweeping import expected

@@ -34,7 +34,7 @@ def trace(
 
     Percentiles are of means over windows. An outage is a time without any rate.
 
-    **Examples**
+    For example:
 
     tidegate trace scenarios/traces/cellular.down
 

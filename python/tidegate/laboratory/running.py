@@ -243,8 +243,9 @@ def expected_wall_s(
 
 def _result(scenario: Scenario, runs: list[Measured], wall_s: float) -> Result:
     from tidegate.laboratory.process import lab_table
+    from tidegate.results.batch import concatenate
     from tidegate.results.result import Result
-    from tidegate.results.tables import concatenate, run_tables
+    from tidegate.results.tables import run_tables
 
     tables = concatenate([run_tables(run.columns, scenario) for run in runs], scenario)
     return Result(scenario=scenario, wall_s=wall_s, kind="lab", lab=lab_table(runs), **tables)

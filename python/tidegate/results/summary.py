@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.results.batch import group_table
 from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
 from tidegate.results.statistics import Estimate, estimate
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tidegate.results.batch import Batch
     from tidegate.results.tables import Tables
 
 GROUP_METRICS = (
@@ -72,35 +75,63 @@ def rows(tables: Tables) -> Iterator[Row]:
         )
 
 
-class Measure(NamedTuple):
-    """One metric of one group or link in one run."""
+Label: TypeAlias = tuple[str, str, str]
+"""Kind, name and metric of a measure."""
 
-    kind: str
-    name: str
-    metric: str
-    value: float
+
+class Measures(NamedTuple):
+    """All metrics of all groups and bottlenecks of a single run, in the order of `rows`."""
+
+    labels: tuple[Label, ...]
+    """The same object for runs that have the same ones."""
+    values: NDArray[np.float64]
     """NaN where the run has none."""
 
 
-def measures(tables: Tables) -> list[Measure]:
-    """All metrics of all groups and bottlenecks of a single run, in the order of `rows`."""
+def measures(batch: Batch) -> list[Measures]:
+    """The measures of each run."""
+    groups = group_table(batch)
+    names = batch.scenarios[0].groups
+    metrics, of_groups = _matrix(groups, GROUP_METRICS)
+    group_labels = tuple(("group", name, metric) for name in names for metric in metrics)
+    of_groups = of_groups.reshape(len(batch), -1)
+
+    links = bottlenecks(batch.tables["links"])
+    link_metrics, of_links = _matrix(links, LINK_METRICS)
+    link_names = links["name"].to_pylist()
+    monitored = np.cumsum([0, *numbers(batch.tables["links"], "monitored").astype(bool)])
+    link_ends = monitored[batch.ends("links")]
+
+    known: dict[object, tuple[Label, ...]] = {}
     found = []
-    links = bottlenecks(tables["links"])
-    for kind, source, key, metrics in (
-        ("group", tables["groups"], "group", GROUP_METRICS),
-        ("link", links, "name", LINK_METRICS),
-    ):
-        columns = set(source.column_names)
-        known = {name: numbers(source, name) for name in metrics if name in columns}
-        for row, name in enumerate(source[key].cast(pa.string()).to_pylist()):
-            found += [
-                Measure(kind, name, metric, float(values[row])) for metric, values in known.items()
-            ]
-    found += [
-        Measure("application", name, metric, _mean(numbers(part, "amount")))
+    for run, (first, end) in enumerate(pairwise(link_ends)):
+        told = _of_applications(batch, run)
+        named = (*link_names[first:end],), (*(label for label, _ in told),)
+        labels = known.get(named)
+        if labels is None:
+            link_labels = (("link", name, metric) for name in named[0] for metric in link_metrics)
+            labels = known[named] = (*group_labels, *link_labels, *named[1])
+        parts = of_groups[run], of_links[first:end].ravel(), [value for _, value in told]
+        found.append(Measures(labels, np.concatenate(parts)))
+    return found
+
+
+def _matrix(source: pa.Table, metrics: tuple[str, ...]) -> tuple[list[str], NDArray[np.float64]]:
+    """The metrics that a table has, and its numbers: a row for each of its rows."""
+    columns = set(source.column_names)
+    known = [name for name in metrics if name in columns]
+    return known, np.column_stack([numbers(source, name) for name in known])
+
+
+def _of_applications(batch: Batch, run: int) -> list[tuple[Label, float]]:
+    rows = batch.rows.get("applications")
+    if rows is None or rows[run] <= 0:
+        return []
+    tables = batch.slice(run, run + 1).tables
+    return [
+        (("application", name, metric), _mean(numbers(part, "amount")))
         for name, metric, part in labelled(tables)
     ]
-    return found
 
 
 def labelled(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from operator import length_hint
 from threading import Event
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
@@ -98,7 +99,7 @@ class Threads(Executor):
     ) -> Groups[Task, Outcome]:
         """Yield groups of tasks with their outcome as they finish."""
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
-        queue = Queue(tasks)
+        queue = Queue(tasks, 2 * self.jobs)
         running: dict[Future[Done[Outcome]], Sequence[Task]] = {}
         stopped = Event()
         try:
@@ -172,13 +173,34 @@ def do_in_time(
     return Done(outcome, taken, time.monotonic() - started)
 
 
-class Queue(Generic[Task]):
-    """Tasks that wait, handed out in groups that last about as long as they should."""
+class Counted(Generic[Task]):
+    """Tasks of known number that are made when they are taken."""
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: Iterable[Task], count: int) -> None:
+        self._tasks, self._count = tasks, count
+
+    def __iter__(self) -> Iterator[Task]:
+        """Make them."""
+        return iter(self._tasks)
+
+    def __length_hint__(self) -> int:
+        """Return the number."""
+        return self._count
+
+
+class Queue(Generic[Task]):
+    """Tasks that wait, handed out in groups that last about as long as they should.
+
+    With `shares`, tasks whose number is known are divided into as many equal groups, of which a
+    group that lasts too long gives back what it did not begin.
+    """
+
+    def __init__(self, tasks: Iterable[Task], shares: int | None = None) -> None:
+        count = length_hint(tasks)
+        self._most = max(1, min(-(-count // shares), MAX_GROUP)) if count and shares else MAX_GROUP
+        self._size = self._most if count and shares else 1
         self._tasks = iter(tasks)
         self._again: deque[Task] = deque()
-        self._size = 1
 
     def next_group(self) -> list[Task]:
         """The next tasks to do; empty when there are none."""
@@ -188,6 +210,6 @@ class Queue(Generic[Task]):
     def finished(self, group: Sequence[Task], done: Done[Any]) -> Sequence[Task]:
         """Learn how long tasks last; gives those that were done and takes the others back."""
         fitting = GROUP_S * done.count / max(done.seconds, 1e-9)
-        self._size = max(1, min(int(fitting), 4 * self._size, MAX_GROUP))
+        self._size = max(1, min(int(fitting), 4 * self._size, self._most))
         self._again.extend(group[done.count :])
         return group[: done.count]

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from tidegate.errors import ResultError
 from tidegate.results.atomic import clear_leftovers, replace_file
+from tidegate.results.batch import ABSENT
 from tidegate.results.checked import (
     Checksum,
     checked_content,
@@ -33,15 +34,16 @@ from tidegate.results.checked import (
     is_intact,
     parquet_table,
 )
-from tidegate.results.summary import Measure, measures
-from tidegate.results.tables import ENGINE_TABLES, INTERVAL_TABLES, derive
+from tidegate.results.summary import measures
+from tidegate.results.tables import ENGINE_TABLES, INTERVAL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from tidegate._native import Scenario
+    from tidegate.results.batch import Batch
+    from tidegate.results.summary import Measures
     from tidegate.results.tables import Tables
 
 TOKEN = ".token"  # noqa: S105 - it is no secret
@@ -53,21 +55,6 @@ MAX_BYTES = 2**32
 _NAME = re.compile(r"[0-9a-f]{32}\.parquet")
 _SCHEMA_DIGEST = b"schema_sha256"
 _MEASURES = "measures"
-
-
-class RunRecord(NamedTuple):
-    """A finished run on its way into a file."""
-
-    key: str
-    seed: int
-    tables: Tables
-    measures: list[Measure]
-
-    @classmethod
-    def of(cls, key: str, tables: Tables, scenario: Scenario) -> RunRecord:
-        """The run with what its summary needs."""
-        seed = tables["run"]["seed"][0].as_py()
-        return cls(key, seed, tables, measures({**tables, **derive(tables, scenario)}))
 
 
 @dataclass(frozen=True)
@@ -94,13 +81,12 @@ class RunFile:
         return Checksum(self.size, self.sha256)
 
     @classmethod
-    def of(cls, runs: Sequence[RunRecord]) -> tuple[RunFile, bytes]:
-        """A file of these runs, and its content."""
+    def of(cls, keys: Sequence[str], batches: Sequence[Batch]) -> tuple[RunFile, bytes]:
+        """A file of the runs of these batches, which have these keys, and its content."""
         buffer = io.BytesIO()
-        pq.write_table(_rows(runs), buffer, compression="zstd", write_page_checksum=True)
+        pq.write_table(_rows(keys, batches), buffer, compression="zstd", write_page_checksum=True)
         content = buffer.getvalue()
-        keys = hashlib.sha256("".join(run.key for run in runs).encode()).hexdigest()
-        name = f"{keys[:32]}.parquet"
+        name = f"{hashlib.sha256(''.join(keys).encode()).hexdigest()[:32]}.parquet"
         return cls(name, len(content), hashlib.sha256(content).hexdigest()), content
 
 
@@ -228,36 +214,42 @@ class RunFiles:
         return Measured(names, values)
 
 
-def _rows(runs: Sequence[RunRecord]) -> pa.Table:
+def _rows(keys: Sequence[str], batches: Sequence[Batch]) -> pa.Table:
+    seeds = [seed for batch in batches for seed in batch.seeds]
     columns: dict[str, pa.Array] = {
-        "key": pa.array([run.key for run in runs], pa.string()),
-        "seed": pa.array([run.seed for run in runs], pa.uint64()),
-    }
-    for name in _table_names({name for run in runs for name in run.tables}):
-        columns[name] = _nested([run.tables.get(name) for run in runs])
-    flat = [measure for run in runs for measure in run.measures]
-    records = pa.StructArray.from_arrays(
-        [
-            *(pa.array([getattr(one, part) for one in flat], pa.string())
-              for part in ("kind", "name", "metric")),
-            pa.array([one.value for one in flat], pa.float64()),
-        ],
-        names=["kind", "name", "metric", "value"],
-    )  # fmt: skip
-    columns[_MEASURES] = _lists(records, [len(run.measures) for run in runs])
+        "key": pa.array(keys, pa.string()), "seed": pa.array(seeds, pa.uint64()),
+    }  # fmt: skip
+    for name in _table_names({name for batch in batches for name in batch.tables}):
+        columns[name] = _nested(name, batches)
+    columns[_MEASURES] = _measures([one for batch in batches for one in measures(batch)])
     table = pa.table(columns)
     return table.replace_schema_metadata({_SCHEMA_DIGEST: _digest(table.schema)})
 
 
-def _nested(tables: Sequence[pa.Table | None]) -> pa.ListArray:
+def _measures(runs: Sequence[Measures]) -> pa.ListArray:
+    spelled = {
+        key: [pa.array(part, pa.string()) for part in zip(*labels, strict=True)]
+        for key, labels in {id(run.labels): run.labels for run in runs}.items()
+    }
+    of_runs = (spelled[id(run.labels)] for run in runs)
+    parts = [pa.concat_arrays(part) for part in zip(*of_runs, strict=True)]
+    values = pa.array(np.concatenate([run.values for run in runs]), pa.float64())
+    records = pa.StructArray.from_arrays(
+        [*parts, values], names=["kind", "name", "metric", "value"]
+    )
+    return _lists(records, [len(run.values) for run in runs])
+
+
+def _nested(name: str, batches: Sequence[Batch]) -> pa.ListArray:
     """Each run's table as one list of records; runs without this table have none."""
-    known = [table for table in tables if table is not None]
+    known = [batch.tables[name] for batch in batches if name in batch.tables]
     whole = pa.concat_tables(known).unify_dictionaries().combine_chunks()
     records = whole.to_struct_array()
     if isinstance(records, pa.ChunkedArray):
         chunks = records.chunks or [pa.array([], type=records.type)]
         records = pa.concat_arrays(chunks)
-    return _lists(records, [None if table is None else table.num_rows for table in tables])
+    rows = (batch.rows.get(name, [ABSENT] * len(batch)) for batch in batches)
+    return _lists(records, [None if n == ABSENT else n for every in rows for n in every])
 
 
 def _lists(records: pa.Array, lengths: Sequence[int | None]) -> pa.ListArray:

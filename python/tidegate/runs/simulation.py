@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tidegate._native import Scenario
+    from tidegate.results.batch import Batch
     from tidegate.results.result import Comparison, Result
-    from tidegate.results.tables import Tables
     from tidegate.runs.execution import Executor, Progress
     from tidegate.runs.precision import Until
     from tidegate.scenarios.reading import Settings, Source
@@ -162,15 +162,12 @@ def simulate_all(
     enough = until_of(until, replications, default_first, at_most)
     count = enough.first if enough else replications
     where = executor or Threads(jobs)
-    done: dict[tuple[str, int], Tables] = {}
+    done: dict[str, list[Batch]] = {name: [] for name in scenarios}
     with shown(progress) as tell:
         while True:
             seeds = {name: seeds_of(one, seed, count) for name, one in scenarios.items()}
             _run_missing(scenarios, seeds, done, where, tell)
-            results = {
-                name: _result(one, [done[name, run] for run in seeds[name]], started)
-                for name, one in scenarios.items()
-            }
+            results = {name: _result(one, done[name], started) for name, one in scenarios.items()}
             more = _count(results, enough)
             if more == count or enough is None:
                 return results
@@ -193,45 +190,45 @@ def _count(results: Mapping[str, Result], enough: Until | None) -> int | None:
 def _run_missing(
     scenarios: Mapping[str, Scenario],
     seeds: Mapping[str, Iterable[int]],
-    done: dict[tuple[str, int], Tables],
+    done: dict[str, list[Batch]],
     executor: Executor,
     tell: Progress,
 ) -> None:
+    known = {(name, run) for name, every in done.items() for one in every for run in one.seeds}
     wanted = [(name, run_seed) for name, every in seeds.items() for run_seed in every]
-    tasks = [(*run, scenarios[run[0]]) for run in wanted if run not in done]
-    tell(len(done), len(wanted))
-    with closing(executor.work(tasks, _run_task)) as work:
-        for (name, run_seed, _), outcome in work:
+    tasks = [(*run, scenarios[run[0]]) for run in wanted if run not in known]
+    count = len(known)
+    tell(count, len(wanted))
+    with closing(executor.work_in_groups(tasks, _run_tasks)) as work:
+        for group, outcome in work:
             if isinstance(outcome, Exception):
                 raise outcome
-            done[name, run_seed] = outcome
-            tell(len(done), len(wanted))
+            for name, batch in outcome:
+                done[name].append(batch)
+            for _ in group:
+                count += 1
+                tell(count, len(wanted))
 
 
-def _run_task(task: tuple[str, int, Scenario]) -> Tables:
-    """A run of a variant."""
-    _, seed, scenario = task
-    return run_once(scenario, seed)
+def _run_tasks(tasks: Iterable[tuple[str, int, Scenario]]) -> list[tuple[str, Batch]]:
+    """Runs of variants: the name of each with some of its runs."""
+    from tidegate.runs.batches import batches, run_batch
+
+    found = []
+    for together in batches(tasks, alike=lambda task: task[0]):
+        batch, failed = run_batch([(scenario, seed) for _, seed, scenario in together])
+        if failed:
+            raise next(iter(failed.values()))
+        found.append((together[0][0], batch))
+    return found
 
 
-def _result(scenario: Scenario, runs: Sequence[Tables], started: float) -> Result:
+def _result(scenario: Scenario, runs: Sequence[Batch], started: float) -> Result:
+    from tidegate.results.batch import by_seed, derived, numbered
     from tidegate.results.result import Result
-    from tidegate.results.tables import concatenate
 
     wall_s = time.monotonic() - started
-    return Result(scenario=scenario, wall_s=wall_s, **concatenate(runs, scenario))
-
-
-def run_once(scenario: Scenario, seed: int) -> Tables:
-    """One run's tables."""
-    from tidegate.results.tables import run_tables
-    from tidegate.runs.progress import listening
-
-    board = listening()
-    if board is None:
-        return run_tables(scenario.run(seed), scenario)
-    with board.run() as report:
-        return run_tables(scenario.run(seed, report), scenario)
+    return Result(scenario=scenario, wall_s=wall_s, **numbered(derived(by_seed(runs))))
 
 
 def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> range:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,11 +21,11 @@ from tidegate.errors import ResultError, UsageError
 from tidegate.results.atomic import clear_leftovers, replace_file
 from tidegate.results.checked import Checksum, is_intact
 from tidegate.results.manifests import MANIFEST, SCENARIO, checksum, manifest_of, read_manifest
-from tidegate.runs.execution import MAX_RUNS
-from tidegate.runs.run_files import RunFile, RunFiles, RunRecord
-from tidegate.runs.simulation import run_once
+from tidegate.runs.batches import batches, run_batch
+from tidegate.runs.execution import MAX_RUNS, Counted
+from tidegate.runs.run_files import RunFile, RunFiles
 from tidegate.runs.sweeps import Point, Sweep, SweepStore, scenario_text, stored_points
-from tidegate.scenarios.reading import build_id, content_hash, content_text, parse
+from tidegate.scenarios.reading import build_id, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,8 +59,7 @@ class Run(NamedTuple):
     point: int
     seed: int
     key: str
-    text: str
-    """The scenario's content."""
+    scenario: Scenario
 
 
 class Written(NamedTuple):
@@ -78,19 +77,21 @@ class Written(NamedTuple):
 
 def run_group(runs: Iterable[Run], *, folder: Path, token: str) -> Written:
     """Do runs and write them into a file, here or, where the folder is not here, into memory."""
-    records, digests, failures = [], [], []
-    for number, run in enumerate(runs):
-        scenario = _parsed(run.text)
-        try:
-            tables = run_once(scenario, run.seed)
-            records.append(RunRecord.of(run.key, tables, scenario))
-        except Exception as error:  # noqa: BLE001 - it costs its point only
-            failures.append((number, str(error)))
-        else:
-            digests.append((number, tables["run"]["digest"][0].as_py()))
-    if not records:
+    found, keys, digests, failures = [], [], [], []
+    number = 0
+    for together in batches(runs, alike=lambda run: run.scenario.groups):
+        batch, failed = run_batch([(run.scenario, run.seed) for run in together])
+        ended = [place for place in range(len(together)) if place not in failed]
+        failures += [(number + place, str(error)) for place, error in failed.items()]
+        if ended:
+            found.append(batch)
+            keys += [together[place].key for place in ended]
+            own = zip(ended, batch.digests, strict=True)
+            digests += [(number + place, digest) for place, digest in own]
+        number += len(together)
+    if not found:
         return Written(None, None, digests, failures)
-    file, content = RunFile.of(records)
+    file, content = RunFile.of(keys, found)
     files = RunFiles(folder)
     if not files.shared(token):
         return Written(file, content, digests, failures)
@@ -102,12 +103,6 @@ def check_number(runs: int) -> None:
     """Refuse more runs than anybody waits for."""
     if runs > MAX_RUNS:
         raise UsageError(f"{runs} runs are more than {MAX_RUNS}; take fewer replications")
-
-
-@lru_cache(4)
-def _parsed(text: str) -> Scenario:
-    """Neighbours in a group are the same scenario with other seeds."""
-    return parse(text)
 
 
 class Work:
@@ -151,7 +146,8 @@ class Work:
     def _work(self, executor: Executor, missing: list[tuple[int, list[int]]]) -> Iterator[int]:
         """Do these runs and enter them; yields how many have ended."""
         do = partial(run_group, folder=self.store.files.folder.absolute(), token=self.token)
-        with closing(executor.work_in_groups(self._runs(missing), do)) as groups:
+        runs = Counted(self._runs(missing), sum(len(seeds) for _, seeds in missing))
+        with closing(executor.work_in_groups(runs, do)) as groups:
             for group, outcome in groups:
                 self._enter(group, outcome)
                 yield len(group)
@@ -178,9 +174,9 @@ class Work:
     def _runs(self, missing: list[tuple[int, list[int]]]) -> Iterator[Run]:
         for number, seeds in missing:
             point, planned = self.points[number], self.plan[number]
-            text = content_text(point.scenario)
+            scenario = point.scenario
             for seed in seeds:
-                yield Run(point.number, seed, planned.key(seed), text)
+                yield Run(point.number, seed, planned.key(seed), scenario)
 
     def _missing(
         self, wanted: list[tuple[int, Sequence[int]]], *, resume: bool

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from tidegate.errors import ResultError, ScenarioError, UsageError
 from tidegate.results.atomic import replace_file
+from tidegate.results.batch import concatenate
 from tidegate.results.checked import Checksum, content_of
 from tidegate.results.columns import field_of
 from tidegate.results.manifests import SCENARIO, read_manifest
 from tidegate.results.summary import as_table, estimated
-from tidegate.results.tables import concatenate, with_groups
+from tidegate.results.tables import with_groups
 from tidegate.runs.catalogue import CATALOGUE, Catalogue
 from tidegate.runs.run_files import RunFiles
 from tidegate.runs.swept_values import columns, value_of, words

@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tidegate.figures.look import look
 from tidegate.studies.errors import ReproductionError
 from tidegate.studies.expressions import evaluate_all, names_in
 from tidegate.studies.reads import Read, rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
 
     from tidegate.studies.running import Columns
 
@@ -62,22 +59,3 @@ def read_curves(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, CurveRead
     if wrong:
         raise ReproductionError("\n".join(wrong))
     return {name: CurveRead(read) for name, read in curves.items()}
-
-
-def draw_over_time(
-    axes: Sequence[Axes], title: str, curves: Mapping[str, Curve], spec: Mapping[str, Any]
-) -> None:
-    """Draw the panels of one level, one above the other."""
-    axes[0].set_title(title, loc="left")
-    for pair, panel in zip(axes, spec["panels"], strict=True):
-        for number, (name, label) in enumerate(panel["curves"].items()):
-            if name in curves:
-                times, values = curves[name]
-                colour = look(number).colour
-                pair.plot(times, values, color=colour, linewidth=0.9, label=label)
-        pair.set(ylabel=panel["y_label"])
-        pair.set_ylim(bottom=0, top=panel.get("y_top"))
-        pair.set_xlim(0, spec["x_end"])
-        if len(panel["curves"]) > 1:
-            pair.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    axes[-1].set(xlabel="time (s)")

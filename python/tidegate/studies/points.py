@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.errors import ReproductionError
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from tidegate.studies.traces import Trace
 
 SeriesKey = tuple[str, str]
+
+
+def place(levels: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Levels as a key."""
+    return tuple(sorted(levels.items()))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.figures.look import INK, STYLE, look, plain_log_ticks, write_light
-from tidegate.studies.curves import draw_over_time
 from tidegate.studies.factors import title
+from tidegate.studies.figures import over_time
 from tidegate.studies.figures.beside import draw_beside
 from tidegate.studies.figures.heat import draw_cells
 from tidegate.studies.figures.lines import (
@@ -24,15 +24,13 @@ from tidegate.studies.figures.lines import (
     legend,
     lines_of,
     mark_beyond,
-    place,
     x_of,
 )
 from tidegate.studies.figures.maps import draw_maps
 from tidegate.studies.figures.model import draw_identity, draw_spectra
 from tidegate.studies.matching import matches
-from tidegate.studies.points import series_key
+from tidegate.studies.points import place, series_key
 from tidegate.studies.sides.model.formulas import meter_trace
-from tidegate.studies.traces import draw_shares, draw_throughput, draw_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +112,7 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
         own = axes[3 * number : 3 * number + 3]
         own[0].set_title(str(point.levels[spec["factor"]]), loc="left")
         if point.trace is not None:
-            draw_trace(list(own), point.trace, spec)
+            over_time.draw_trace(list(own), point.trace, spec)
     return figure
 
 
@@ -137,7 +135,7 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
     axes = figure.subplots(panels * max(1, len(points)), 1, squeeze=False)[:, 0]
     for number, (name, point) in enumerate(points):
         own = list(axes[panels * number : panels * (number + 1)])
-        draw_over_time(own, name, point.curves, spec)
+        over_time.draw_over_time(own, name, point.curves, spec)
     return figure
 
 
@@ -172,7 +170,7 @@ def _throughput(experiment: Experiment, measured: Points) -> Figure:
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for pair, (name, traces) in zip(axes, panels, strict=True):
         pair.set_title(name, loc="left")
-        draw_throughput(pair, traces, spec["senders"])
+        over_time.draw_throughput(pair, traces, spec["senders"])
         if "y_limits" in spec:
             pair.set_ylim(*spec["y_limits"])
     return figure
@@ -192,7 +190,7 @@ def _shares(experiment: Experiment, measured: Points) -> Figure:
         own = [point for point in points if point.levels[spec["factor"]] == level]
         named = {spec["line_name"].format(**point.levels): point.traces for point in own}
         pair.set_title(spec["panel_name"].format(level), loc="left")
-        draw_shares(pair, named, spec["capacity_bps"], width_s=spec["bin_s"])
+        over_time.draw_shares(pair, named, spec["capacity_bps"], width_s=spec["bin_s"])
     return figure
 
 

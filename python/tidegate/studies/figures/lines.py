@@ -17,6 +17,7 @@ import numpy as np
 
 from tidegate.figures.look import COLOURS, DASHES, Look, look
 from tidegate.studies.matching import matches
+from tidegate.studies.points import place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -226,8 +227,3 @@ def x_of(point: Point, factor: str, ticks: list[str] | None) -> float:
 
 def _x(point: Point, factor: str) -> Level:
     return point.levels[factor] if factor in point.levels else point.metrics[factor].mean
-
-
-def place(levels: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Levels as a key."""
-    return tuple(sorted(levels.items()))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.extras import MissingLibraryError
 from tidegate.results.statistics import decimals
 from tidegate.studies.chance import tried
-from tidegate.studies.figures import draw
 from tidegate.studies.judge import in_a_line
 from tidegate.studies.page import filled_text, table, write_page
 from tidegate.studies.report.beside import blocks_beside
@@ -81,9 +82,13 @@ def write_report(
     `blocks`. Without one, or without some of its experiments, the page has all of them, one after
     the other.
     """
-    figures = {
-        one.experiment.name: draw(one.experiment, measured, folder / "figures") for one in outcomes
-    }
+    figures: dict[str, Path | None] = {}
+    # Where matplotlib is not installed, a page has its tables alone.
+    with suppress(MissingLibraryError):
+        from tidegate.studies.figures import draw
+
+        for one in outcomes:
+            figures[one.experiment.name] = draw(one.experiment, measured, folder / "figures")
     parts = blocks(study, outcomes, supports, measured, effort, figures)
     template = study.folder / f"page{page and '-'}{page}.md"
     there = {one.experiment.name for one in outcomes}

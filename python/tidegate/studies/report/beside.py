@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.show import uncertain
 from tidegate.studies.beside import CLOSE, all_beside
 from tidegate.studies.factors import title
-from tidegate.studies.figures.lines import place
 from tidegate.studies.page import table
+from tidegate.studies.points import place
 from tidegate.studies.sides.measured import about_the_runs
 
 if TYPE_CHECKING:

@@ -35,8 +35,14 @@
 //! Differs from the RFC: packets are classified by their sender, so that a packet that was marked elsewhere stays in
 //! the queue of its flow. Under overload, L's drops have their own count, and p_CL is taken as 1: with a common count,
 //! as in the pseudo-code, a p_CL above 1 would accumulate and turn nearly every packet into a drop. Credit is reset
-//! when both queues are empty. Linux has T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the
+//! when both queues are empty.
+//!
+//! With `ramp_range` 0 the ramp is a step, and signals follow Linux's `sch_dualpi2`: each is drawn with its probability
+//! instead of spaced, none comes of p′ while less than two full packets are left in both queues, and the step applies
+//! to packets that found at least `min_packets` in L as they came. Linux has T = 16 ms, α = 0.16 and β = 3.2; the
 //! formulas above give 15 ms, 0.15 and 3.
+
+use std::collections::VecDeque;
 
 use super::{About, Capacity, Discipline, Place, Queue, Queued, TransmitterState};
 use crate::bottleneck::pi2::Pi2;
@@ -45,12 +51,10 @@ use crate::parameters;
 use crate::parameters::ParameterError;
 use crate::units::{Bytes, QueueLength, Rate, Share, Span, Time};
 
-/// Number of packets above which the ramp marks (Th_len).
-const MIN_RAMP_PACKETS: u32 = 1;
 /// p_CL from which on marks are ineffective (p_Lmax).
 const MAX_COUPLED: f64 = 1.0;
-/// Packet size for the initial credit, bytes.
-const FULL_PACKET_BYTES: f64 = 1500.0;
+/// Packet size for the initial credit and the least backlog, bytes.
+const FULL_PACKET_BYTES: u64 = 1500;
 
 parameters! {
     /// Two coupled queues, RFC 9332: one of low delay for dctcp and prague, one for all others. The
@@ -64,8 +68,12 @@ parameters! {
         pub coupling: u32 = "2",
         /// minTh: delay in L at which the ramp begins.
         pub ramp_start: Span = "0.8 ms",
-        /// range: delay over which the ramp rises from 0 to 1; zero makes it a step.
+        /// range: delay over which the ramp rises from 0 to 1; zero makes it the step of Linux, and signals are drawn
+        /// instead of spaced.
         pub ramp_range: Span = "0.4 ms",
+        /// Th_len: the ramp applies while this many packets are left in L, the step to packets that found this many
+        /// there (`min_qlen_step` of Linux, where it is 0).
+        pub min_packets: u32 = "2",
         /// w: minimum share of the link for C while both queues have packets.
         pub classic_share: Share = "0.1",
     }
@@ -95,34 +103,55 @@ impl DualPi2Params {
     pub fn beta_hz(&self) -> f64 {
         Pi2::beta_hz(self.max_rtt)
     }
+
+    /// Whether the rules are those of Linux, with a step instead of the ramp.
+    fn has_step(&self) -> bool {
+        self.ramp_range == Span::ZERO
+    }
+
+    fn signals(&self) -> Signals {
+        if self.has_step() { Signals::Drawn } else { Signals::Spaced(0.0) }
+    }
 }
 
-/// Count of evenly spaced signals.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spacing(f64);
+/// Decides which packets are signalled, one in 1/likelihood.
+#[derive(Clone, Copy, Debug)]
+enum Signals {
+    /// Evenly spaced, by a count (RFC 9332, `recur`).
+    Spaced(f64),
+    /// Each drawn by itself (Linux).
+    Drawn,
+}
 
-impl Spacing {
-    /// Whether this packet is signalled, one in 1/likelihood (RFC 9332, `recur`).
-    fn recur(&mut self, likelihood: f64) -> bool {
-        self.0 += likelihood;
-        let due = self.0 > 1.0;
+impl Signals {
+    /// Whether this packet is signalled.
+    fn is_due(&mut self, likelihood: f64, mut draw: impl FnMut() -> f64) -> bool {
+        let Signals::Spaced(count) = self else {
+            return draw() < likelihood;
+        };
+        *count += likelihood;
+        let due = *count > 1.0;
         if due {
-            self.0 -= 1.0;
+            *count -= 1.0;
         }
         due
     }
 }
 
 /// One queue with its signals.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Half {
     queue: Queue,
-    signals: Spacing,
+    signals: Signals,
     /// Drops of packets in addition to marks.
-    drops: Spacing,
+    drops: Signals,
 }
 
 impl Half {
+    fn new(signals: Signals) -> Self {
+        Half { queue: Queue::default(), signals, drops: signals }
+    }
+
     /// Returns the waiting time of its first packet at `now`.
     fn delay(&self, now: Time) -> Span {
         self.queue.front().map_or(Span::ZERO, |packet| now.since(packet.arrived))
@@ -137,6 +166,8 @@ pub struct DualPi2 {
     capacity: Capacity,
     scalable: Half,
     classic: Half,
+    /// Whether each packet in L found enough others to be judged by the step; empty with a ramp.
+    found_enough: VecDeque<bool>,
     controller: Pi2,
     next_update: Time,
     /// Weighted balance of the bytes that each queue has sent while the other waited.
@@ -166,8 +197,9 @@ impl Discipline for DualPi2 {
         DualPi2 {
             interval,
             capacity: place.capacity,
-            scalable: Half::default(),
-            classic: Half::default(),
+            scalable: Half::new(params.signals()),
+            classic: Half::new(params.signals()),
+            found_enough: VecDeque::new(),
             controller: Pi2::new(params.alpha_hz(), params.beta_hz()),
             next_update: Time::ZERO + interval,
             credit: first_credit(&params),
@@ -187,18 +219,20 @@ impl Discipline for DualPi2 {
         if !self.capacity.fits(self.backlog(), line, 1, packet.bytes()) {
             return lose(packet, DropReason::Full);
         }
-        let half = match packet.scalable && packet.may_mark {
-            true => &mut self.scalable,
-            false => &mut self.classic,
-        };
-        half.queue.push(packet);
+        if !(packet.scalable && packet.may_mark) {
+            return self.classic.queue.push(packet);
+        }
+        if self.params.has_step() {
+            self.found_enough.push_back(self.scalable.queue.len() >= self.params.min_packets);
+        }
+        self.scalable.queue.push(packet);
     }
 
     #[inline]
     fn dequeue(
         &mut self,
         now: Time,
-        _draw: impl FnMut() -> f64,
+        mut draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         self.catch_up(now);
@@ -209,8 +243,10 @@ impl Discipline for DualPi2 {
                 self.credit = first_credit(&self.params);
                 return None;
             };
-            let verdict =
-                if of_scalable { self.judge(&packet, now) } else { self.judge_classic(&packet) };
+            let verdict = match of_scalable {
+                true => self.judge(&packet, now, &mut draw),
+                false => self.judge_classic(&packet, &mut draw),
+            };
             match verdict {
                 Verdict::Drop(reason) => {
                     lose(packet, reason);
@@ -262,28 +298,36 @@ impl DualPi2 {
     }
 
     /// Judges a packet that leaves L.
-    fn judge(&mut self, packet: &Queued, now: Time) -> Verdict {
-        let coupled = self.coupled_probability();
+    fn judge(&mut self, packet: &Queued, now: Time, mut draw: impl FnMut() -> f64) -> Verdict {
+        let enough = match self.found_enough.pop_front() {
+            Some(found) => found,
+            None => self.scalable.queue.len() >= self.params.min_packets,
+        };
+        let coupled = if self.may_signal() { self.coupled_probability() } else { 0.0 };
         if coupled >= MAX_COUPLED {
             // Senders do not answer: marks would only add to the queue.
-            if self.scalable.drops.recur(self.controller.probability()) {
+            if self.scalable.drops.is_due(self.controller.probability(), &mut draw) {
                 return DROP;
             }
-            return mark_if(self.scalable.signals.recur(MAX_COUPLED));
+            return mark_if(self.scalable.signals.is_due(MAX_COUPLED, draw));
         }
-        let more = self.scalable.queue.len() > MIN_RAMP_PACKETS;
-        let ramp = if more { self.ramp(now.since(packet.arrived)) } else { 0.0 };
-        mark_if(self.scalable.signals.recur(ramp.max(coupled)))
+        let ramp = if enough { self.ramp(now.since(packet.arrived)) } else { 0.0 };
+        mark_if(self.scalable.signals.is_due(ramp.max(coupled), draw))
     }
 
     /// Judges a packet that leaves C.
-    fn judge_classic(&mut self, packet: &Queued) -> Verdict {
+    fn judge_classic(&mut self, packet: &Queued, draw: impl FnMut() -> f64) -> Verdict {
         let likelihood = self.classic_probability();
-        if !self.classic.signals.recur(likelihood) {
+        if !self.may_signal() || !self.classic.signals.is_due(likelihood, draw) {
             return Verdict::Pass;
         }
         let overload = self.coupled_probability() >= MAX_COUPLED;
         if overload || !packet.may_mark { DROP } else { Verdict::Mark }
+    }
+
+    /// Whether the controller's signals apply: Linux spares packets that leave less than two full ones behind.
+    fn may_signal(&self) -> bool {
+        !self.params.has_step() || self.backlog().1 >= 2 * FULL_PACKET_BYTES
     }
 
     fn ramp(&self, delay: Span) -> f64 {
@@ -321,7 +365,7 @@ const fn mark_if(mark: bool) -> Verdict {
 
 /// Returns the initial credit: the queue with the larger weight starts.
 fn first_credit(params: &DualPi2Params) -> f64 {
-    FULL_PACKET_BYTES * (2.0 * params.classic_share.0 - 1.0)
+    FULL_PACKET_BYTES as f64 * (2.0 * params.classic_share.0 - 1.0)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ const PARAMS: DualPi2Params = DualPi2Params {
     coupling: 2,
     ramp_start: Span::from_micros(800),
     ramp_range: Span::from_micros(400),
+    min_packets: 2,
     classic_share: Share(0.1),
 };
 
@@ -112,7 +113,7 @@ fn the_ramp_marks_from_800_to_1200_us_if_more_than_a_packet_is_left() {
     for (left, want) in [(0, 0), (1, 0), (2, 10)] {
         let mut marks = 0;
         let mut dual = super::DualPi2::new(PARAMS, &place(100_000));
-        dual.scalable.signals = Spacing(1.0);
+        dual.scalable.signals = Signals::Spaced(1.0);
         for round in 0..10 {
             for handle in 0..=left {
                 offer(&mut dual, scalable(handle, 5_000 * round));
@@ -122,6 +123,54 @@ fn the_ramp_marks_from_800_to_1200_us_if_more_than_a_packet_is_left() {
             dual.scalable.queue = Queue::default();
         }
         assert_eq!(marks, want, "{left} left");
+    }
+}
+
+fn linux(min_packets: u32) -> DualPi2 {
+    let ramp_start = Span::from_millis(1);
+    let params = DualPi2Params { ramp_start, ramp_range: Span::ZERO, min_packets, ..PARAMS };
+    DualPi2::new(params, &place(100_000))
+}
+
+/// Four packets come at once and leave after 2 ms: those are marked that found enough others (`sch_dualpi2.c`).
+#[test]
+fn the_step_of_linux_marks_what_found_enough_packets_in_its_queue() {
+    for (min_packets, want) in
+        [(0, [true; 4]), (1, [false, true, true, true]), (2, [false, false, true, true])]
+    {
+        let mut dual = linux(min_packets);
+        for handle in 0..4 {
+            offer(&mut dual, scalable(handle, 0));
+        }
+        let marked = |dual: &mut DualPi2| {
+            dual.dequeue(at(2_000), || 0.999, |_, _| ()).expect("waits").marked
+        };
+        assert_eq!([(); 4].map(|()| marked(&mut dual)), want, "from {min_packets} packets on");
+    }
+    let mut dual = linux(0);
+    offer(&mut dual, scalable(1, 0));
+    assert!(!dual.dequeue(at(999), || 0.999, |_, _| ()).expect("waits").marked, "before 1 ms");
+}
+
+/// At p′ = 0.2, draws of 0.03 and 0.3 are below p_C = 0.04 and p_CL = 0.4 and those above are not; the last two packets
+/// are spared.
+#[test]
+fn the_signals_of_linux_are_drawn_and_spare_the_last_two_packets() {
+    for (draw, of_scalable, signalled) in
+        [(0.03, false, true), (0.05, false, false), (0.39, true, true), (0.41, true, false)]
+    {
+        let mut dual = linux(2);
+        dual.controller.set_base(0.2);
+        dual.next_update = Time::NEVER;
+        for handle in 0..10 {
+            let one = if of_scalable { scalable(handle, 0) } else { classic(handle, 0) };
+            offer(&mut dual, Queued { may_mark: true, ..one });
+        }
+        let marks: Vec<bool> = (0..10)
+            .map(|_| dual.dequeue(at(1), || draw, |_, _| ()).expect("waits").marked)
+            .collect();
+        let want: Vec<bool> = (0..10).map(|left| signalled && left < 8).collect();
+        assert_eq!(marks, want, "{draw}");
     }
 }
 

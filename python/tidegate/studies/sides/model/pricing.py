@@ -10,7 +10,6 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tidegate.analysis import (
     Bottleneck,
@@ -48,6 +47,12 @@ COUNTS = (20, 30, 40, 50, 60)
 RATES = (8, 9, 10, 11, 12, 13, 14, 15)
 _MILLI = 1e3
 _SECONDS_PER_HOUR = 3600.0
+
+
+def _root(f: Callable[[float], float], low: float, high: float, xtol: float = 2e-12) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(f, low, high, xtol=xtol))
 
 
 def _bottleneck(levels: Mapping[str, Any], base_rtt_s: ArrayLike) -> Bottleneck:
@@ -131,7 +136,7 @@ def _margin_at(levels: Mapping[str, Any], rtt_s: float) -> float:
     def missing(base_rtt_s: float) -> float:
         return float(_bottleneck(levels, base_rtt_s).equilibrium.rtt_s[0]) - rtt_s
 
-    base_rtt_s = brentq(missing, 1e-4, rtt_s)
+    base_rtt_s = _root(missing, 1e-4, rtt_s)
     return float(stability(_bottleneck(levels, base_rtt_s), form="paper").gain_margin)
 
 
@@ -146,7 +151,7 @@ def fluid_or_loop(levels: Mapping[str, Any]) -> dict[str, float]:
     def growth(base_rtt_s: float) -> float:
         return growth_per_s(_bottleneck(levels, base_rtt_s), duration_s=40)
 
-    critical_s = brentq(growth, *_around(growth, linear_s), xtol=1e-5)
+    critical_s = _root(growth, *_around(growth, linear_s), xtol=1e-5)
     edge = fluid(_bottleneck(levels, critical_s), duration_s=40, start="near", keep_s=1e-3)
     return {
         "critical_delay": critical_s * _MILLI,
@@ -315,7 +320,7 @@ def sbrm_steepness(levels: Mapping[str, Any]) -> dict[str, float]:
         signal = SbrmQueue(steepness_per_packet=steepness, target_packets=levels["b0"])
         return float(signal.probability(np.asarray(float(levels["q_max"])))) - 0.99
 
-    return {"gamma": float(brentq(missing, 1e-9, 10.0, xtol=1e-15))}
+    return {"gamma": _root(missing, 1e-9, 10.0, xtol=1e-15)}
 
 
 def blocking(levels: Mapping[str, Any]) -> dict[str, float]:
@@ -336,7 +341,7 @@ def probe_threshold(levels: Mapping[str, Any]) -> dict[str, float]:
         return 1 + sum(float(accepted_by_probes(marking, n)) for n in range(1, horizon))
 
     try:
-        threshold = brentq(lambda p: mean_to_first(p) - probes, 0.5 / probes, min(2 / probes, 1.0))
+        threshold = _root(lambda p: mean_to_first(p) - probes, 0.5 / probes, min(2 / probes, 1.0))
     except ValueError as error:
         raise AnalysisError(f"no threshold for {probes} probes: {error}") from error
     return {"threshold": float(threshold)}

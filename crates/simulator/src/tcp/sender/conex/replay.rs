@@ -1,7 +1,7 @@
 //! A ConEx sender without TCP around it: what it declares after given congestion, for comparison with other
 //! implementations.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
 use super::cheat::CongestionGauges;
@@ -19,6 +19,13 @@ pub enum ConexEvent {
         /// Segments marked.
         marked: i64,
     },
+    /// A segment is retransmitted, which shows a loss in this round trip.
+    Lossy {
+        /// Time of the retransmission.
+        now: Time,
+        /// Smoothed round-trip time.
+        srtt: Span,
+    },
     /// A packet with payload leaves.
     Sent {
         /// Payload, bytes.
@@ -30,23 +37,23 @@ pub enum ConexEvent {
     },
 }
 
-/// Meaning of a packet in a header with one codepoint, as in re-ECN.
+/// Signals that a packet declares. A positive packet of re-ECN declares a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConexCodepoint {
-    /// Nothing is declared.
-    Neutral,
-    /// A loss or mark is declared.
-    Positive,
+pub struct ConexSignals {
+    /// A loss.
+    pub loss: bool,
+    /// A mark.
+    pub mark: bool,
     /// Credit.
-    Credit,
+    pub credit: bool,
 }
 
-/// Returns the meaning of each packet sent. Lost declarations are not known, and not repeated.
+/// Returns the signals of each packet sent. Lost declarations are not known, and not repeated.
 ///
 /// # Panics
 ///
 /// If nothing is declared by this plan.
-pub fn declarations(tcp: &TcpPlan, packet_size: u16, events: &[ConexEvent]) -> Vec<ConexCodepoint> {
+pub fn declarations(tcp: &TcpPlan, packet_size: u16, events: &[ConexEvent]) -> Vec<ConexSignals> {
     let sizes = Sizes::new(packet_size, tcp.timestamps);
     let mut sender = ConexSender::new(tcp, &sizes, true).expect("a sender that declares");
     let mut said = Vec::new();
@@ -57,24 +64,34 @@ pub fn declarations(tcp: &TcpPlan, packet_size: u16, events: &[ConexEvent]) -> V
                 let met = CongestionGauges { loss: lost * full, mark: marked * full };
                 sender.meet(met, Time::ZERO);
             }
+            ConexEvent::Lossy { now, srtt } => {
+                if let (None, Some(credit)) = (&sender.re_ecn, &mut sender.credit) {
+                    credit.note_loss(now, srtt);
+                }
+            }
             ConexEvent::Sent { payload, in_flight, now } => {
                 let departure =
                     Departure { segment: 0, bytes: payload, again: false, in_flight, now };
                 let flags = sender.declare(&departure);
-                said.push(codepoint(flags));
+                said.push(signals(flags));
             }
         }
     }
     said
 }
 
-fn codepoint(declared: u32) -> ConexCodepoint {
-    let in_re_ecn = declared & flags::CONEX == 0;
-    match in_re_ecn {
-        true if declared & flags::ECT == 0 => ConexCodepoint::Credit,
-        true if declared & flags::RE == 0 => ConexCodepoint::Positive,
-        false if declared & (flags::LOSS | flags::MARK) != 0 => ConexCodepoint::Positive,
-        false if declared & flags::CREDIT != 0 => ConexCodepoint::Credit,
-        _ => ConexCodepoint::Neutral,
+fn signals(declared: u32) -> ConexSignals {
+    let has = |flag: u32| declared & flag != 0;
+    match has(flags::CONEX) {
+        true => ConexSignals {
+            loss: has(flags::LOSS),
+            mark: has(flags::MARK),
+            credit: has(flags::CREDIT),
+        },
+        false => ConexSignals {
+            loss: false,
+            mark: has(flags::ECT) && !has(flags::RE),
+            credit: !has(flags::ECT),
+        },
     }
 }
