@@ -22,14 +22,14 @@ class Other:
     command: tuple[str, ...]
 
     def run(self, time_s: float) -> child.Outcome:
-        """One run; a program that knows its own memory tells it."""
+        """Run it once; a program that knows its peak memory reports it."""
         outcome = child.run([*self.command, f"{time_s:g}"])
         memory = outcome.result.get("peak_rss_mib", outcome.peak_rss_mib)
         return child.Outcome(outcome.cpu_s, memory, outcome.result)
 
 
 def others(htsim: Path | None, scenario: Path, say: Callable[[str], None]) -> Iterator[Other]:
-    """Those that are there; `say` hears what the others lack."""
+    """Return those that are installed; call `say` with what the others lack."""
     if htsim is None:
         say("htsim: not measured; --htsim DIR is the path of its source (Broadcom/csg-htsim)")
     else:

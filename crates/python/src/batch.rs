@@ -35,7 +35,7 @@ pub fn run_batch<'py>(
     let runs: Vec<(&Plan, u64)> =
         runs.iter().map(|(scenario, seed)| (&scenario.get().plan, *seed)).collect();
     let batch = py.detach(|| Batch::of(&runs, report.as_ref()));
-    batch.to_python(py)
+    batch.into_python(py)
 }
 
 /// A table of several runs.
@@ -110,7 +110,7 @@ impl Batch {
         &mut self.tables[at]
     }
 
-    fn to_python(self, py: Python<'_>) -> PyResult<BatchRow<'_>> {
+    fn into_python(self, py: Python<'_>) -> PyResult<BatchRow<'_>> {
         let (all, rows) = (PyDict::new(py), PyDict::new(py));
         for table in self.tables {
             all.set_item(table.schema.name, tables::columns(py, &table.schema, table.columns)?)?;

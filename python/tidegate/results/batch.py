@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tidegate.results.columns import DELAYS
 from tidegate.results.completions import by_group, by_size
 from tidegate.results.quantities import flow_ratios, ratio
-from tidegate.results.tables import COUNTS, named, numbers, run_tables, table, whole
+from tidegate.results.tables import COUNTS, array, named, numbers, run_tables, table, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,7 +135,7 @@ def numbered(batch: Batch) -> Tables:
             head["seed"] = np.repeat(seeds, rows)
         numbered_one = one
         for position, (column, values) in enumerate(head.items()):
-            numbered_one = numbered_one.add_column(position, column, pa.array(values))
+            numbered_one = numbered_one.add_column(position, column, array(values))
         result[name] = numbered_one
     return result
 

@@ -15,7 +15,7 @@ from tidegate.results.batch import group_table
 from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
 from tidegate.results.statistics import Estimate, estimate
-from tidegate.results.tables import numbers, table
+from tidegate.results.tables import array, numbers, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,13 +105,13 @@ def measures(batch: Batch) -> list[Measures]:
     known: dict[object, tuple[Label, ...]] = {}
     found = []
     for run, (first, end) in enumerate(pairwise(link_ends)):
-        told = _of_applications(batch, run)
-        named = (*link_names[first:end],), (*(label for label, _ in told),)
+        applications = _of_applications(batch, run)
+        named = (*link_names[first:end],), (*(label for label, _ in applications),)
         labels = known.get(named)
         if labels is None:
             link_labels = (("link", name, metric) for name in named[0] for metric in link_metrics)
             labels = known[named] = (*group_labels, *link_labels, *named[1])
-        parts = of_groups[run], of_links[first:end].ravel(), [value for _, value in told]
+        parts = of_groups[run], of_links[first:end].ravel(), [value for _, value in applications]
         found.append(Measures(labels, np.concatenate(parts)))
     return found
 
@@ -193,9 +193,7 @@ def bottlenecks(links: pa.Table) -> pa.Table:
     # Results of before there were policers have no column for their drops.
     columns = set(monitored.column_names)
     ratio = drop_ratio(lambda name: numbers(monitored, name) if name in columns else None)
-    return monitored.append_column(
-        field_of("drop_ratio", pa.float64()), pa.array(ratio, from_pandas=True)
-    )
+    return monitored.append_column(field_of("drop_ratio", pa.float64()), array(ratio))
 
 
 def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:

@@ -30,7 +30,7 @@ COUNTS = tuple(column.name for column in USERS.columns if column.type == pa.uint
 
 def table(columns: Mapping[str, object]) -> pa.Table:
     """Columns as a table with units in the fields' metadata; a NaN becomes a missing value."""
-    arrays = [_array(values) for values in columns.values()]
+    arrays = [array(values) for values in columns.values()]
     fields = [field_of(name, array.type) for name, array in zip(columns, arrays, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -75,24 +75,31 @@ def column_of(source: pa.Table, column: str) -> pa.ChunkedArray | None:
 def whole(columns: Mapping[str, object]) -> dict[str, object]:
     """Counts as whole numbers; real Linux cannot tell all of them."""
     return {
-        name: _array(values).cast(pa.uint64()) if name in COUNTS else values
+        name: array(values).cast(pa.uint64()) if name in COUNTS else values
         for name, values in columns.items()
     }
 
 
-def _array(values: object) -> pa.Array:
+def array(values: object) -> pa.Array:
+    """Values as a column: they are shared where they are numbers, and a NaN is a missing value."""
     if isinstance(values, pa.Array):
         return values
-    # from_pandas shares the numbers and only adds the mask of those that are missing.
-    text = isinstance(values, list)
-    return pa.array(values, from_pandas=True, type=pa.string() if text else None)
+    if not isinstance(values, np.ndarray):
+        return pa.array(values, type=pa.string() if isinstance(values, list) else None)
+    # As `pa.array`, which imports numpy's masked arrays and looks at each value.
+    missing = np.isnan(values) if values.dtype.kind == "f" else None
+    known = _bits(~missing) if missing is not None and missing.any() else None
+    content = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [known, content])
+
+
+def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
 
 
 def named(index: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
     """Names by their index, as a column."""
-    return pa.DictionaryArray.from_arrays(
-        pa.array(index.astype("i4")), pa.array(names, pa.string())
-    )
+    return pa.DictionaryArray.from_arrays(array(index.astype("i4")), pa.array(names, pa.string()))
 
 
 def _with_groups(source: pa.Table, groups: Sequence[str]) -> pa.Table:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 
 BATCH_S = 0.1
-"""How long a batch lasts: long beside a call, short for who interrupts."""
+"""How long a batch lasts: long beside a call, and short enough to interrupt."""
 
 
 def batches(tasks: Iterable[Task], alike: Callable[[Task], object]) -> Generator[list[Task]]:
