@@ -41,8 +41,8 @@ modem {BEFORE}; play nothing "modem {AFTER}"
 modem {BEFORE}; box fq_codel; play fq_codel "modem {AFTER}"
 modem {BEFORE}; box "cake bandwidth 9500kbit dual-srchost"; play cake "modem {AFTER}"
 box ""; modem {BEFORE}
-gateway enforce c0 --uplink u0 --set '{SIGNAL}' 2>/tmp/gateway & loop=$!
-sleep 3
+begin enforce c0 --uplink u0 --set '{SIGNAL}'
+sleep 2
 play gateway "modem {AFTER}"
 gateway off >&2
 wait $loop
