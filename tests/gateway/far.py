@@ -33,10 +33,8 @@ for signal in own-queue delay; do
         kind='{{ kind = "delay", reflectors = "10.2.0.9" }}' space=m device=m1
     fi
     link {MBPS * 1000} {MBPS * 37500}
-    : >/tmp/gateway
     : >/tmp/backlog
-    gateway enforce c0 --uplink u0 --set "upload=$kind" >/dev/null 2>/tmp/gateway & loop=$!
-    until grep -q "customers at" /tmp/gateway; do sleep 0.1; done
+    begin enforce c0 --uplink u0 --set "upload=$kind"
     # The signal learns the least round trip.
     sleep 2
     play $signal fall

@@ -15,9 +15,9 @@ from matplotlib import rc_context
 
 from gateway.guests import mean, run
 from tidegate.errors import MissingError
-from tidegate.figures.look import COLOURS, STYLE, new_figure, plain_log_ticks, subtitle, write_light
+from tidegate.figures.look import COLOURS, STYLE, new_figure, plain_log_ticks, subtitle
 
-FIGURE = Path(__file__).parents[2] / "docs/images/gateway-fall"
+FIGURE = Path(__file__).parents[2] / "docs/images/gateway-fall.png"
 EXIT_CONTROL = 6
 EXIT_LACKING = 77
 BEFORE, AFTER = "10mbit", "4mbit"
@@ -41,8 +41,8 @@ modem {BEFORE}; play nothing "modem {AFTER}"
 modem {BEFORE}; box fq_codel; play fq_codel "modem {AFTER}"
 modem {BEFORE}; box "cake bandwidth 9500kbit dual-srchost"; play cake "modem {AFTER}"
 box ""; modem {BEFORE}
-gateway enforce c0 --uplink u0 --set '{SIGNAL}' 2>/tmp/gateway & loop=$!
-sleep 3
+begin enforce c0 --uplink u0 --set '{SIGNAL}'
+sleep 2
 play gateway "modem {AFTER}"
 gateway off >&2
 wait $loop
@@ -56,6 +56,14 @@ ROWS = {
     "cake": "CAKE at 95 % of the rate",
     "gateway": "the gateway, signal `delay`",
     "control": "control: CAKE in the modem, set to the new rate",
+}
+
+LABELS = {
+    "nothing": "nothing",
+    "fq_codel": "fq_codel",
+    "cake": "CAKE at 95 %\nof the first rate",
+    "gateway": "the gateway",
+    "control": "CAKE in the modem,\nset to each rate",
 }
 
 
@@ -83,7 +91,7 @@ def rows(printed: dict[str, str]) -> list[Row]:
     return found
 
 
-def draw(table: list[Row], stem: Path) -> Path:
+def draw(table: list[Row], path: Path) -> None:
     """Draw both ratios of each row, on a logarithmic axis."""
     with rc_context(STYLE):
         figure, axes = new_figure(height=3.6)
@@ -101,20 +109,20 @@ def draw(table: list[Row], stem: Path) -> Path:
                     (0, -13 if number else 8), textcoords="offset points", ha="center",
                     color=COLOURS[number], fontsize=9,
                 )  # fmt: skip
-        axes.set_yticks(range(len(table)), [ROWS[row.name].replace("`", "") for row in table])
+        axes.set_yticks(range(len(table)), [LABELS[row.name] for row in table])
         axes.set_ylim(len(table) - 0.5, -0.5)
         axes.set_xscale("log")
         axes.set_xlim(0.7, 20)
         plain_log_ticks(axes.xaxis)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("throughput: customer with ten flows over customer with one (log)")
+        axes.set_xlabel("throughput ratio: a customer with ten flows to one with one flow")
         axes.legend(loc="lower right")
         subtitle(
             axes,
             "Who gets what when the link falls unannounced",
-            "the bottleneck behind the box falls from 10 to 4 Mb/s; Linux in virtual time, one run",
+            "from 10 to 4 Mb/s, behind the box; Linux in virtual time, one run",
         )
-        return write_light(figure, stem)
+        figure.savefig(path, dpi=120, metadata={"Software": None})
 
 
 def main() -> int:
@@ -134,7 +142,7 @@ def main() -> int:
     if not CONTROL[0] <= control.ratios[0] <= CONTROL[1]:
         sys.stderr.write("the control does not give equal shares: nothing of this counts\n")
         return EXIT_CONTROL
-    sys.stderr.write(f"{draw(table, FIGURE)}\n")
+    draw(table, FIGURE)
     return 0
 
 

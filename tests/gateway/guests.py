@@ -51,8 +51,19 @@ play() {
     echo "=== $1 light"; cat /tmp/light
 }
 # `ip netns exec` would give each command a /sys of its own, and a bpffs.
-gateway() { /bin/busybox nsenter --net=/run/netns/g tidegate-gateway "$@" \\
-    --pins /sys/fs/bpf/tidegate --set 'state_folder="/tmp/state"'; }
+in_box="/bin/busybox nsenter --net=/run/netns/g"
+own='--pins /sys/fs/bpf/tidegate --set state_folder="/tmp/state"'
+gateway() { $in_box tidegate-gateway "$@" $own; }
+# Begins a control loop, whose process is $loop, and waits until it is there.
+begin() {
+    : >/tmp/gateway
+    # In place of the shell, so that a signal reaches it.
+    (exec $in_box tidegate-gateway "$@" $own) >/dev/null 2>/tmp/gateway & loop=$!
+    until grep -q "customers at" /tmp/gateway; do
+        sleep 0.1
+        kill -0 $loop || { cat /tmp/gateway >&2; exit 1; }
+    done
+}
 """
 
 

@@ -14,7 +14,7 @@ from tidegate.laboratory import guest
 
 EXIT_MISSED = 5
 EXIT_LACKING = 77
-LENGTH_S, WARM_UP_S = 14, 4
+LENGTH_S, WARM_UP_S = 9, 3
 FAIR = 1.6
 UNFAIR = 4.0
 
@@ -22,13 +22,8 @@ SCRIPT = f"""
 length={LENGTH_S} moment={LENGTH_S - 2}
 tc -n g qdisc add dev u0 root handle 1: tbf rate 10mbit burst 5k limit 375000
 status() {{ echo "=== $1"; gateway status --format json --total; }}
-start() {{
-    : >/tmp/gateway
-    gateway $1 c0 --uplink u0 >/dev/null 2>/tmp/gateway & loop=$!
-    until grep -q "customers at" /tmp/gateway; do sleep 0.1; done
-}}
 
-start observe
+begin observe c0 --uplink u0
 play observe "status observing"
 echo "=== switch"; gateway enforce
 play enforce "status enforcing"
@@ -38,12 +33,12 @@ status killed
 length=3 moment=1
 play killed ""
 status after
-start enforce
+begin enforce c0 --uplink u0
 status restarted
-echo "=== programs"; /bin/busybox nsenter --net=/run/netns/g /bin/tc filter show dev c0 ingress
+echo "=== programs"; $in_box /bin/tc filter show dev c0 ingress
 echo "=== off"; gateway off
 wait $loop
-echo "=== left"; /bin/busybox nsenter --net=/run/netns/g /bin/tc filter show dev c0 ingress
+echo "=== left"; $in_box /bin/tc filter show dev c0 ingress
 ls /sys/fs/bpf/tidegate 2>/dev/null
 true
 """

@@ -63,11 +63,13 @@ def contest(
             receivers[name] = stack.enter_context(_process(listen))
         box.await_listeners("s", list(ports.values()))
         for name, stream in streams.items():
-            kind = ["-C", stream.controller]
+            kind, first = ["-C", stream.controller], []
             if stream.udp_mbps is not None:
                 kind = ["-u", "-b", f"{stream.udp_mbps}M", "-l", "1200"]
+                # A sender that pauses gets less than a rate that it exceeds on average.
+                first = ["nice", "-n", "-15"]
             client = box.command(
-                "c", "iperf3", "-J", "-c", server, "-p", str(ports[name]),
+                "c", *first, "iperf3", "-J", "-c", server, "-p", str(ports[name]),
                 "-B", stream.address, "-t", str(seconds), *kind,
                 "-P", str(stream.flows), *(["-R"] if download else []),
             )  # fmt: skip

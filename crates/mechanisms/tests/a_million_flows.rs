@@ -34,6 +34,7 @@ fn packet(number: u32, ecn: Ecn) -> Passing {
         tunnel_end: None,
         declared: Declared { re: true, ..Declared::default() },
         signal: 0.0,
+        lower_effort: false,
     }
 }
 
@@ -62,6 +63,7 @@ fn a_million_flows_take_the_documented_memory_and_no_more_meanwhile() {
         buckets: BucketScope::ByFlow,
         tokens: Taken::Data,
         sanction: Sanction::Probability,
+        charge_dropped: false,
         k: Factor(1.0),
         round_trip: Some(Span::from_millis(100)),
         measures: false,

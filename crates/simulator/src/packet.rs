@@ -98,6 +98,8 @@ pub mod flags {
         HELD;
         /// The upper bit.
         HELD_TWICE;
+        /// DiffServ: a stage has given it the codepoint of lower effort (RFC 8622).
+        LOWER_EFFORT;
     }
 }
 

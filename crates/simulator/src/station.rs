@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::bottleneck::scheduler::cake::TcpAck;
 use tidegate_mechanisms::bottleneck::scheduler::{Queued, Scheduler, TransmitterState, Users};
 use tidegate_mechanisms::bottleneck::{DropReason, Moment};
+use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
@@ -157,6 +158,13 @@ fn ack(packed: &PackedPacket, options: &OptionStore) -> Option<TcpAck> {
     })
 }
 
+/// Returns the DiffServ codepoint of a packet, and whether it travels to the customer.
+#[inline]
+fn dscp_and_end(packed: &PackedPacket, owner: Owner) -> (u8, bool) {
+    let (dscp, to_user) = owner.dscp_and_end.of_packet(packed.has(flags::BACK));
+    (if packed.has(flags::LOWER_EFFORT) { Dscp::Le.bits() } else { dscp }, to_user)
+}
+
 impl Station {
     /// Returns the station of a planned link, if it needs one.
     pub fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
@@ -200,7 +208,7 @@ impl Station {
             self.arrive_outside(packed, owner.group, now, probe);
             return;
         }
-        let (dscp, to_user) = owner.dscp_and_end.of_packet(packed.has(flags::BACK));
+        let (dscp, to_user) = dscp_and_end(&packed, owner);
         let queued = Queued {
             handle: self.packet_store.put(packed, owner.group, now),
             len: packed.len().into(),
@@ -264,7 +272,7 @@ impl Station {
         let Station { scheduler, packet_store, lost, .. } = self;
         let Some(filter) = scheduler.ack_filter() else { return };
         let Some(handle) = packet_store.last_put else { return };
-        let (dscp, to_user) = owner.dscp_and_end.of_packet(newest.has(flags::BACK));
+        let (dscp, to_user) = dscp_and_end(newest, owner);
         let mut dropped = None;
         {
             let ack_of = |handle: u32| ack(&packet_store.get(handle).packed, options);

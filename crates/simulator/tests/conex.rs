@@ -352,3 +352,54 @@ fn positive_packets_answer_marks_one_by_one() {
     let repeated = count(&silent, "ingress", "re_echo_packets") - met;
     assert!(repeated.abs() < IN_FLIGHT, "{repeated}");
 }
+
+/// A user with 36 flows beside nine with one, behind policers that drop or deprioritise what is above the allowance.
+fn above_allowance(action: &str, lights: &str) -> RunOutput {
+    let policer = format!(
+        r#"[{{ kind = "conex-policer", fill_rate = "20 packets/s", depth = "20 packets", tokens = "packets", curve = "strict", action = "{action}" }}]"#
+    );
+    let network = r#"
+version = 1
+warm_up = "10 s"
+duration = "20 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "20 ms"
+ecn = true
+scheduler = { kind = "cake", tins = "diffserv3", isolation = "flowblind" }
+[tcp]
+ecn = true
+feedback = "dctcp"
+conex = "per-signal"
+[users.heavy]
+flows = 36
+[users.light]
+count = 9
+"#;
+    let set = [
+        ("users.heavy.ingress", &policer[..]),
+        ("users.light.ingress", &policer),
+        ("users.light.traffic", lights),
+    ];
+    run(&plan_with(network, &set), 1)
+}
+
+/// Returns the throughputs of the heavy user and of all light ones, Mb/s.
+fn heavy_and_light(output: &RunOutput) -> [f64; 2] {
+    let (heavy, light) = output.flows.throughput_bps.split_at(36);
+    [heavy, light].map(|flows| flows.iter().sum::<f64>() / 1e6)
+}
+
+/// A policer that deprioritises leaves light users what one that drops leaves them, and the heavy user the rest.
+#[test]
+fn a_user_above_its_allowance_gets_what_others_leave_where_it_is_deprioritised() {
+    let both = |lights: &str| {
+        ["drop", "deprioritise"].map(|action| heavy_and_light(&above_allowance(action, lights)))
+    };
+    let [[_, beside_drops], [heavy, light]] = both("\"greedy\"");
+    assert!(light > 0.9 * beside_drops, "{light} Mb/s, {beside_drops} with drops");
+    assert!(heavy < 1.3 && heavy + light > 9.5, "{heavy} of {} Mb/s", heavy + light);
+    let [[stopped, _], [alone, _]] =
+        both(r#"{ kind = "transfer", size = "1 kB", pause = "1000 s" }"#);
+    assert!(stopped < 2.0 && alone > 9.0, "{alone} Mb/s alone, {stopped} with drops");
+}

@@ -356,3 +356,19 @@ fn a_bucket_may_be_a_groups_or_that_of_all_at_a_gateway() {
     // Packets above the rate are dropped, regardless of the sender.
     assert!((others / family - 5.0 / 3.0).abs() < 0.2, "{others} of {family}");
 }
+
+/// A gateway's bucket of positive packets holds a flood if those that it drops are charged as well: else the flood pays for
+/// its congestion with packets that do not pass.
+#[test]
+fn a_congestion_bucket_at_the_gateway_holds_a_flood_and_positive_packets_alone_do_not() {
+    let text = file("scenarios/lte-congestion-bucket.toml");
+    let mbps = |text: &str| {
+        let plan = Plan { duration: Span::from_secs(20), ..plan(text) };
+        let bps = run(&plan, 1).flows.throughput_bps;
+        [bps[..4].iter().sum::<f64>() / 4e6, bps[4] / 1e6]
+    };
+    let [victims, flood] = mbps(&text);
+    let [beside, passed] = mbps(&text.replace(", charge_dropped = true", ""));
+    assert!(flood < 3.0 && victims > 3.0, "{flood} Mb/s of the flood, {victims} of a victim");
+    assert!(passed > 8.0 && beside < 2.5, "{passed} Mb/s of the flood, {beside} of a victim");
+}

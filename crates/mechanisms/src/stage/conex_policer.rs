@@ -41,6 +41,8 @@
 //!   users wait at most d/r after their last declaration.
 //! - *Credit.* The paper counts losses and marks; the RFC all ConEx-marked packets. By default credit is charged:
 //!   otherwise new flows with credit, started whenever one is used up, would never pay.
+//! - *Action.* The paper drops. A policer may use a class of DiffServ instead (RFC 7713, section 5.4.3): with `action =
+//!   "deprioritise"`, p is the probability that the packet becomes lower effort (RFC 8622).
 //! - *Packets outside ConEx.* By default dropped with the other packets of their user, so that not declaring does not
 //!   evade the policer.
 use super::by_user::ByUser;
@@ -51,7 +53,8 @@ use crate::parameters::ParameterError;
 use crate::token_bucket::{BucketRule, Credit, TokenBucket};
 use crate::units::{Bytes, Time, Tokens};
 pub use params::{
-    Buckets, ConexPolicerParams, CountedAs, Judged, NotConex, PolicerCurve, Stopped, Upstream,
+    Buckets, ConexPolicerParams, CountedAs, Judged, NotConex, PolicerAction, PolicerCurve, Stopped,
+    Upstream,
 };
 
 mod params;
@@ -60,6 +63,7 @@ mod params;
 #[derive(Clone, Debug)]
 pub struct ConexPolicer {
     curve: PolicerCurve,
+    action: PolicerAction,
     drops: Stopped,
     buckets: Buckets,
     charge_dropped: bool,
@@ -89,6 +93,8 @@ struct Account {
 struct Counts {
     by_kind: [[u64; 2]; NAMES.len()],
     over_allowance: u64,
+    /// Packets and bytes that became lower effort.
+    deprioritised: [u64; 2],
     /// Tokens taken, in billionths of a token.
     taken: u128,
 }
@@ -145,6 +151,7 @@ impl Stage for ConexPolicer {
     fn new(params: ConexPolicerParams) -> Self {
         ConexPolicer {
             curve: params.curve,
+            action: params.action,
             drops: params.drops,
             buckets: params.buckets,
             charge_dropped: params.charge_dropped,
@@ -158,6 +165,10 @@ impl Stage for ConexPolicer {
             accounts: ByUser::new(),
             counts: ByUser::new(),
         }
+    }
+
+    fn deprioritises(params: &ConexPolicerParams) -> bool {
+        params.action == PolicerAction::Deprioritise
     }
 
     fn validate(params: &ConexPolicerParams, packet: Bytes) -> Option<ParameterError> {
@@ -197,6 +208,10 @@ impl Stage for ConexPolicer {
                 each(user, name, *count);
             }
             each(user, "over_allowance_packets", counts.over_allowance);
+            if self.action == PolicerAction::Deprioritise {
+                each(user, "deprioritised_packets", counts.deprioritised[0]);
+                each(user, "deprioritised_bytes", counts.deprioritised[1]);
+            }
             let taken = counts.taken / u128::from(Credit::of_tokens(token).billionths());
             each(user, tokens, u64::try_from(taken).unwrap_or(u64::MAX));
         }
@@ -260,7 +275,7 @@ impl ConexPolicer {
     }
 
     /// Charges a packet of a ConEx sender, and judges it.
-    fn police(&mut self, packet: &Passing, mut draw: impl FnMut() -> f64) -> Passage {
+    fn police(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
         let (now, size) = (packet.now, self.size(packet));
         let Declared { loss, mark, credit, .. } = packet.declared;
         let when = |holds: bool| if holds { size } else { Credit::ZERO };
@@ -278,7 +293,8 @@ impl ConexPolicer {
             Judged::AsFound => found,
         };
         let stoppable = self.drops == Stopped::All || cost > Credit::ZERO;
-        let dropped = stoppable && falls(self.curve.probability(decisive, rule.depth()), &mut draw);
+        let stopped = stoppable && falls(self.curve.probability(decisive, rule.depth()), &mut draw);
+        let dropped = stopped && self.action == PolicerAction::Drop;
         let taken = match dropped && !self.charge_dropped {
             true => Credit::ZERO,
             false => self.account(packet.user, now).bucket.take(&rule, now, cost),
@@ -286,11 +302,23 @@ impl ConexPolicer {
         let counts = self.counts.of(packet.user, Counts::default);
         counts.taken += u128::from(taken.billionths());
         counts.over_allowance += u64::from(left < Credit::ZERO);
-        if dropped { OVER_ALLOWANCE } else { Passage::On }
+        if stopped { self.stop(packet) } else { Passage::On }
+    }
+
+    /// Drops a packet above the allowance, or lets it pass as lower effort.
+    fn stop(&mut self, packet: &mut Passing) -> Passage {
+        if self.action == PolicerAction::Drop {
+            return OVER_ALLOWANCE;
+        }
+        packet.lower_effort = true;
+        let [packets, bytes] = &mut self.counts.of(packet.user, Counts::default).deprioritised;
+        *packets += 1;
+        *bytes += packet.len.get();
+        Passage::On
     }
 
     /// Judges a packet outside ConEx.
-    fn pass_outside(&mut self, packet: &Passing, draw: &mut impl FnMut() -> f64) -> Passage {
+    fn pass_outside(&mut self, packet: &mut Passing, draw: &mut impl FnMut() -> f64) -> Passage {
         let (now, rule) = (packet.now, self.rule);
         match self.not_conex {
             NotConex::Pass => Passage::On,
@@ -298,8 +326,8 @@ impl ConexPolicer {
             NotConex::Police if self.drops == Stopped::Declared => Passage::On,
             NotConex::Police => {
                 let fill = self.account(packet.user, now).bucket.fill(&rule, now);
-                let dropped = falls(self.curve.probability(fill, rule.depth()), draw);
-                if dropped { OVER_ALLOWANCE } else { Passage::On }
+                let stopped = falls(self.curve.probability(fill, rule.depth()), draw);
+                if stopped { self.stop(packet) } else { Passage::On }
             }
             NotConex::Limit => {
                 let Some(limit) = self.limit else { return Passage::On };

@@ -16,6 +16,7 @@ fn params(curve: PolicerCurve) -> ConexPolicerParams {
         floor: None,
         initial: None,
         buckets: Buckets::ByUser,
+        action: PolicerAction::Drop,
         drops: Stopped::All,
         charge_dropped: true,
         judged: Judged::OncePaid,
@@ -131,6 +132,29 @@ fn timeline_of_each_curve() {
         assert_eq!(fill(&policer, 0, 2_000), lowest + 6.0, "{curve:?}: 3 packets/s come in");
         let paid_back = (-lowest / 3.0 * 1e3) as u64 + 1;
         assert!(send(&mut policer, packet(paid_back, CONEX)), "{curve:?}: it is open again");
+    }
+}
+
+/// Where it would drop, a policer that deprioritises lets the packet pass as lower effort, and charges the same.
+#[test]
+fn what_would_be_dropped_becomes_lower_effort_instead() {
+    for curve in [PolicerCurve::Strict, PolicerCurve::Mild, PolicerCurve::Soft] {
+        let mut drops = ConexPolicer::new(params(curve));
+        let action = PolicerAction::Deprioritise;
+        let mut deprioritises = ConexPolicer::new(ConexPolicerParams { action, ..params(curve) });
+        let mut lowered = 0;
+        for n in 0..400 {
+            let declared = [MARK, CONEX, OUTSIDE, LOSS][n as usize % 4];
+            let mut packet = packet(10 * n, declared);
+            let passes = send(&mut drops, packet);
+            assert_eq!(deprioritises.pass(&mut packet, || 0.5), Passage::On);
+            assert_eq!(packet.lower_effort, !passes, "{curve:?}: packet {n}");
+            lowered += u64::from(packet.lower_effort);
+            assert_eq!(fill(&drops, 0, 10 * n), fill(&deprioritises, 0, 10 * n), "{curve:?}: {n}");
+        }
+        assert!(lowered > 100, "{curve:?}: {lowered}");
+        assert_eq!(count(&deprioritises, 0, "deprioritised_packets"), lowered);
+        assert_eq!(count(&deprioritises, 0, "deprioritised_bytes"), 1500 * lowered);
     }
 }
 

@@ -31,6 +31,7 @@ fn enodeb(buckets: BucketScope) -> EnodebUplink {
         buckets,
         tokens: Taken::Data,
         sanction: Sanction::Discard,
+        charge_dropped: false,
         k: Factor(1.0),
         round_trip: Some(Span::from_millis(100)),
         measures: false,

@@ -119,7 +119,7 @@ pub struct Capabilities {
     /// Whether it writes a signal (an activity, a price) into packets.
     pub writes_signal: bool,
     /// Whether it writes other fields: ECN, declarations, a tunnel's header. Without this capability such writes are
-    /// lost.
+    /// lost, unless it [deprioritises](Stage::deprioritises).
     pub writes_header: bool,
     /// Whether it has [levels](Stage::levels).
     pub has_levels: bool,
@@ -246,6 +246,12 @@ pub trait Stage: Sized {
         false
     }
 
+    /// Whether it may give packets a lower class of service, that of lower effort.
+    fn deprioritises(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
     /// Handles a drop by the queue of its link.
     fn observe_drop(&mut self, packet: &Passing) {
         let _ = packet;
@@ -318,6 +324,11 @@ macro_rules! stages {
             /// See [`Stage::observes_drops`].
             pub fn observes_drops(&self) -> bool {
                 match self { $(StageParams::$name(params) => $name::observes_drops(params),)+ }
+            }
+
+            /// See [`Stage::deprioritises`].
+            pub fn deprioritises(&self) -> bool {
+                match self { $(StageParams::$name(params) => $name::deprioritises(params),)+ }
             }
 
             /// See [`Stage::validate`].
@@ -430,8 +441,8 @@ impl StageParams {
     }
 
     /// See [`Capabilities::writes_header`].
-    pub const fn writes_header(&self) -> bool {
-        self.capabilities().writes_header
+    pub fn writes_header(&self) -> bool {
+        self.capabilities().writes_header || self.deprioritises()
     }
 
     /// Whether tunnels end there, so that tunnels that begin upstream lead there.

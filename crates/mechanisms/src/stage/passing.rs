@@ -32,6 +32,8 @@ pub struct Passing {
     pub declared: Declared,
     /// Activity or price that it carries; rewritable. 0 if none.
     pub signal: f32,
+    /// Whether it is of lower effort (RFC 8622), whatever DiffServ codepoint its sender set; rewritable.
+    pub lower_effort: bool,
 }
 
 impl Passing {
@@ -89,6 +91,7 @@ impl Passing {
             tunnel_end: None,
             declared: Declared { conex: false, loss: false, mark: false, credit: false, re: false },
             signal: 0.0,
+            lower_effort: false,
         }
     }
 }

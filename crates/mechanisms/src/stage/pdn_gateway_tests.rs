@@ -30,6 +30,7 @@ fn bucket(depth: u64) -> ReEcnPolicerParams {
         buckets: BucketScope::ByUser,
         tokens: Taken::Positive,
         sanction: Sanction::Discard,
+        charge_dropped: false,
         k: Factor(1.0),
         round_trip: None,
         measures: false,

@@ -13,11 +13,16 @@
 //!                sanction = "probability"     it is dropped with p_l = (B_i − B)/B_i, B_i = the rate that comes
 //! ```
 //!
-//! A dropped packet takes nothing; with p_l, a packet that passes an empty bucket adds its size to the debt, up to D.
+//! A dropped packet takes nothing, unless charge_dropped is set; with p_l, a packet that passes an empty bucket adds its size to the debt, up to D.
 //! The paper has both kinds of tokens in one paragraph: its update equation takes each packet's size out of the bucket,
 //! while an earlier sentence says that only positive packets consume tokens. The first limits a flow to a rate that
 //! decreases with its declarations, the second to an amount of congestion at any rate. With "positive" tokens p_l
 //! compares positive volume with r.
+//!
+//! *Positive packets that are dropped.* Without a charge for them a flood pays for its congestion with packets that do
+//! not pass, of which it has plenty. With charge_dropped = true they take tokens as well and the bucket may owe up to
+//! its depth, so that an empty bucket stops all packets of its owner until their congestion is paid: a congestion
+//! bucket.
 //!
 //! Choices where the paper is silent:
 //!
@@ -68,6 +73,8 @@ parameters! {
         pub tokens: Taken = "data",
         /// Treatment of packets that find the bucket empty.
         pub sanction: Sanction = "probability",
+        /// Charge positive packets that are dropped, too, with tokens = "positive": the bucket may owe up to its depth.
+        pub charge_dropped: bool = "false",
         /// k: at most √(3/2), which is TCP's.
         pub k: Factor = "1.224744871391589",
         /// T: round-trip time of a bucket's owner, with tokens = "data", unless it is measured.
@@ -164,7 +171,8 @@ impl ReEcnPolicerParams {
 
     fn bucket(&self) -> TokenBucketParams {
         let (fill_rate, depth, initial) = (self.fill_rate, self.depth, self.initial);
-        let floor = (self.sanction == Sanction::Probability).then_some(depth);
+        let owes = self.sanction == Sanction::Probability || self.charge_dropped;
+        let floor = owes.then_some(depth);
         TokenBucketParams { fill_rate, depth, floor, initial }
     }
 
@@ -196,6 +204,11 @@ impl ReEcnPolicerParams {
                 "counts packets, but tokens = \"data\" are bytes: give e.g. \"5 Mb/s\"".to_owned(),
             ),
             (
+                data && self.charge_dropped,
+                "charge_dropped",
+                "would charge each packet of a sender that is stopped: remove it, or give tokens = \"positive\"".to_owned(),
+            ),
+            (
                 self.measures && self.buckets != BucketScope::ByFlow,
                 "measures",
                 "users have no round-trip time of their own: remove it, or set buckets = \"by-flow\""
@@ -223,6 +236,7 @@ impl ReEcnPolicerParams {
 pub struct ReEcnPolicer {
     law: AccountRules,
     sanction: Sanction,
+    charge_dropped: bool,
     outside: Outside,
     measures: bool,
     round_trip_s: f64,
@@ -311,6 +325,7 @@ impl Stage for ReEcnPolicer {
         ReEcnPolicer {
             law: AccountRules::new(&params, rule),
             sanction: params.sanction,
+            charge_dropped: params.charge_dropped,
             outside: params.outside,
             measures: params.measures,
             round_trip_s: params.least_round_trip_s(),
@@ -434,7 +449,7 @@ impl ReEcnPolicer {
             true => account.excess(law),
         };
         let dropped = falls(p_drop, draw);
-        if !dropped {
+        if !dropped || self.charge_dropped {
             account.charge(packet, law);
         }
         // The fill rate from now on is known. Computing it at the next packet would delay the verdict by a root and two

@@ -19,6 +19,7 @@ fn params() -> ReEcnPolicerParams {
         buckets: BucketScope::ByFlow,
         tokens: Taken::Data,
         sanction: Sanction::Discard,
+        charge_dropped: false,
         k: Factor(MOST_K),
         round_trip: Some(ROUND_TRIP),
         measures: false,
@@ -341,4 +342,36 @@ proptest! {
             prop_assert!(passed <= 15_000.0 + 250_000.0 * now + 1e-3, "{passed} by {now} s");
         }
     }
+}
+
+/// Ten tokens and one a second: thirty positive packets at once, and neutral ones afterwards. Where dropped packets cost
+/// nothing, a second pays for all of them; otherwise the bucket owes its depth, and stops all packets for eleven seconds.
+#[test]
+fn a_congestion_bucket_stops_all_packets_until_their_congestion_is_paid() {
+    for (charge_dropped, open_at_s) in [(false, 1.0), (true, 11.0)] {
+        let mut policer = ReEcnPolicer::new(ReEcnPolicerParams {
+            fill_rate: TokenRate::Packets { thousandths_per_sec: 1_000 },
+            depth: Tokens::Packets { thousandths: 10_000 },
+            tokens: Taken::Positive,
+            round_trip: None,
+            charge_dropped,
+            ..params()
+        });
+        let passed = (0..30).filter(|_| send(&mut policer, packet(0.0, ReEcn::Positive))).count();
+        assert_eq!(passed, 10);
+        for (seconds, passes) in [(0.5, false), (open_at_s - 0.01, false), (open_at_s + 0.01, true)]
+        {
+            assert_eq!(send(&mut policer, packet(seconds, ReEcn::Neutral)), passes, "{seconds} s");
+        }
+    }
+}
+
+#[test]
+fn packets_that_are_dropped_cost_only_where_congestion_does() {
+    let errors = |tokens| ReEcnPolicerParams { tokens, charge_dropped: true, ..params() }.errors();
+    assert_eq!(
+        errors(Taken::Data).iter().map(|(key, _)| *key).collect::<Vec<_>>(),
+        ["charge_dropped"]
+    );
+    assert_eq!(errors(Taken::Positive), []);
 }

@@ -18,14 +18,14 @@ const PEAK_BURST: Bytes = Bytes::new(3_000);
 /// Reports all of these lints.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (path, link) in file.link_mechanisms() {
-        reader.nested(&path, |reader| on_link(link, reader));
+        reader.nested(&path, |reader| on_link(link, network, reader));
     }
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| of_user(file, user, network, reader));
     }
 }
 
-fn on_link(link: &LinkMechanisms, reader: &mut Reader) {
+fn on_link(link: &LinkMechanisms, network: &Network, reader: &mut Reader) {
     if link.reorder.0 == 0.0 && link.reorder_gap.0 != 1 {
         reader.error_at("reorder_gap", "has no effect without reorder");
     }
@@ -35,11 +35,18 @@ fn on_link(link: &LinkMechanisms, reader: &mut Reader) {
     }
     stages(&link.ingress, "ingress", reader);
     stages(&link.egress, "egress", reader);
+    let lower = network.links.iter().any(has_lower_class);
+    for (place, stages) in [("ingress", &link.ingress), ("egress", &link.egress)] {
+        without_lower_class(stages, place, lower, reader);
+    }
 }
 
 fn of_user(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     stages(&user.ingress, "ingress", reader);
     stages(&user.egress, "egress", reader);
+    let lower = super::shared_links(network, user, Direction::Forward).any(has_lower_class);
+    without_lower_class(&user.ingress, "ingress", lower, reader);
+    without_lower_class(&user.egress, "egress", false, reader);
     if user.dscp != Dscp::Cs0 && !is_dscp_read(file, user, network) {
         let message = "has no effect: no link on the path has a scheduler that reads it, such as cake with tins";
         reader.error_at("dscp", message);
@@ -68,6 +75,31 @@ fn stages(stages: &[StageParams], place: &'static str, reader: &mut Reader) {
             reader.error_at(place, message);
         }
     }
+}
+
+/// Reports a stage that gives packets a lower class where no scheduler has one.
+fn without_lower_class(
+    stages: &[StageParams],
+    place: &'static str,
+    has_class: bool,
+    reader: &mut Reader,
+) {
+    if !has_class && stages.iter().any(StageParams::deprioritises) {
+        let message = "action = \"deprioritise\" has no effect: no link behind it serves lower effort after the others; \
+                       cake does with tins = \"diffserv3\", \"diffserv4\" or \"diffserv8\"";
+        reader.error_at(place, message);
+    }
+}
+
+/// Whether a link serves packets of lower effort (RFC 8622) after the others. A qdisc of the kernel reads the packets as
+/// their host has sent them.
+fn has_lower_class(link: &LinkPlan) -> bool {
+    let has_tin = |tins| matches!(tins, Tins::Diffserv3 | Tins::Diffserv4 | Tins::Diffserv8);
+    let own = |scheduler: &SchedulerParams| match scheduler {
+        SchedulerParams::Cake(cake) => has_tin(cake.tins),
+        _ => false,
+    };
+    link.kernel_qdisc.is_none() && own(&link.scheduler)
 }
 
 fn has_one_bucket(stage: &StageParams) -> bool {
@@ -115,6 +147,26 @@ mod tests {
         check("scheduler = { kind = \"cake\", tins = \"besteffort\" }", "dscp = \"EF\"", want);
         assert_eq!(warnings("scheduler = \"cake\"", "dscp = \"EF\""), [""; 0]);
         assert_eq!(warnings("", "dscp = \"CS0\""), [""; 0]);
+    }
+
+    #[test]
+    fn a_policer_that_deprioritises_where_no_class_is_lower_is_warned_of() {
+        let policer = |action: &str| {
+            format!(
+                "ingress = [{{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\", action = \"{action}\" }}]"
+            )
+        };
+        let want = "users.a.ingress: action = \"deprioritise\" has no effect: no link behind it";
+        let conex = |ingress: String| format!("tcp.conex = \"rfc7786\"\n{ingress}");
+        let cake = |tins: &str| format!("scheduler = {{ kind = \"cake\", tins = \"{tins}\" }}");
+        check("", &conex(policer("deprioritise")), want);
+        for tins in ["besteffort", "precedence"] {
+            check(&cake(tins), &conex(policer("deprioritise")), want);
+        }
+        assert_eq!(warnings(&cake("diffserv4"), &conex(policer("deprioritise"))), [""; 0]);
+        assert_eq!(warnings("", &conex(policer("drop"))), [""; 0]);
+        let of_link = policer("deprioritise");
+        check(&of_link, "tcp.conex = \"rfc7786\"", "bottleneck.ingress: action");
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl<C: Contents> Network<C> {
             }
             let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
             flags = stages::flags_of(CongestionHeader { ecn, declared }, inner_ecn, flags);
+            flags |= if passing.lower_effort { flags::LOWER_EFFORT } else { 0 };
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
         flags = stages::with_held(flags, 0);

@@ -21,6 +21,7 @@ pub fn passing(packed: PackedPacket, user: u32, signal: f32, now: Time) -> Passi
         tunnel_end: None,
         declared,
         signal,
+        lower_effort: packed.has(flags::LOWER_EFFORT),
     }
 }
 

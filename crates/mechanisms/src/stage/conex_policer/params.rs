@@ -22,7 +22,9 @@ parameters! {
         pub initial: Option<Tokens>,
         /// Owner of an allowance.
         pub buckets: Buckets = "by-user",
-        /// Packets of a user that are dropped when its bucket is empty.
+        /// What happens to packets above the allowance.
+        pub action: PolicerAction = "drop",
+        /// Packets of a user that are dropped, or deprioritised, when its bucket is empty.
         pub drops: Stopped = "all",
         /// Charge declarations on packets that the policer drops.
         pub charge_dropped: bool = "true",
@@ -53,6 +55,16 @@ words! {
         Soft = "soft",
         /// Nothing is dropped; packets above the allowance are counted.
         Observe = "observe",
+    }
+}
+
+words! {
+    /// What happens to packets above the allowance.
+    pub enum PolicerAction {
+        /// They are dropped.
+        Drop = "drop",
+        /// They become lower effort (RFC 8622), which a scheduler with such a class serves after the others.
+        Deprioritise = "deprioritise",
     }
 }
 

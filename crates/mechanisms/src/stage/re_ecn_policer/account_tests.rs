@@ -13,6 +13,7 @@ fn law(most_bps: u64, k: f64, round_trip: Span) -> AccountRules {
         buckets: BucketScope::ByUser,
         tokens: Taken::Data,
         sanction: Sanction::Probability,
+        charge_dropped: false,
         k: Factor(k),
         round_trip: Some(round_trip),
         measures: false,
