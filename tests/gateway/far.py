@@ -68,7 +68,7 @@ def falls() -> tuple[list[tuple[str, float, float, float, float]], tuple[float, 
     for signal in ("own-queue", "delay"):
         before, after = rates(signal)
         waiting = sorted(
-            float(number) * {"": 1, "K": 1e3, "M": 1e6}[unit]
+            float(number) * {"": 1, "K": 1 << 10, "M": 1 << 20}[unit]
             for number, unit in re.findall(r"backlog (\d+)([KM]?)b", printed[f"{signal} backlog"])
         )
         delay_ms = waiting[len(waiting) // 2] * 8 / (MBPS / 3) / 1e3
