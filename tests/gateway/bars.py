@@ -288,10 +288,11 @@ def cost() -> Iterator[Row]:
 def far() -> Iterator[Row]:
     """The link falls from 100 Mb/s to a third, with a base round trip of 50 ms."""
     try:
-        found = falls_far()
+        found, control = falls_far()
     except MissingError as error:
         sys.stderr.write(f"not measured: {error}\n")
         return
+    sys.stderr.write(f"control, CAKE in the modem: {control[0]:.2f}, {control[1]:.2f}\n")
     for signal, before, after, delay_ms, used in found:
         what = f"{signal}, base 50 ms, 100 Mb/s that fall to a third"
         yield at_most(f"{what}: heavy over light before", before, FAIR)

@@ -2,7 +2,7 @@
 
 100 Mb/s and a base round trip of 50 ms take a delay line that keeps up on a busy machine, too:
 netem of a stock kernel. The queue is in the box for `own-queue`, and in a modem behind it for
-`delay`.
+`delay`. A control, CAKE in the modem, set to each rate, shows what TCP itself makes of it.
 """
 
 import re
@@ -13,7 +13,7 @@ MBPS = 100
 WARM_UP_S, FALL_S, SETTLED_S, LENGTH_S = 6, 12, 15, 26
 
 SCRIPT = f"""
-/sbin/modprobe sch_netem
+/sbin/modprobe sch_netem sch_cake
 tc -n s qdisc add dev s1 root netem delay 50ms limit 100000
 length={LENGTH_S} moment={FALL_S}
 # The rate in kb/s, at the place of the queue; the bucket stays that of the slowest rate.
@@ -43,26 +43,36 @@ for signal in own-queue delay; do
     wait $loop
     tc -n $space qdisc del dev $device root
 done
+tc -n m qdisc add dev m1 root handle 2: cake bandwidth {MBPS}mbit dual-srchost
+play control "tc -n m qdisc change dev m1 root handle 2: cake bandwidth {MBPS * 1000 // 3}kbit"
 true
 """
 
 
-def falls() -> list[tuple[str, float, float, float, float]]:
-    """For each signal: the ratios before and after, the median delay in ms and the share used."""
+def falls() -> tuple[list[tuple[str, float, float, float, float]], tuple[float, float]]:
+    """For each signal: the ratios before and after, the median delay in ms and the share used.
+
+    The ratios of the control come beside them.
+    """
     printed = run("auto", SCRIPT, shift=FAST_SHIFT)
+
+    def rates(name: str) -> list[list[float]]:
+        reports = [printed[f"{name} {who}"] for who in ("heavy", "light")]
+        windows = ((WARM_UP_S, FALL_S), (SETTLED_S, LENGTH_S))
+        return [[mean(report, window) for report in reports] for window in windows]
+
+    def ratio(pair: list[float]) -> float:
+        return pair[0] / max(pair[1], 1e-6)
+
     found = []
     for signal in ("own-queue", "delay"):
-        reports = [printed[f"{signal} {who}"] for who in ("heavy", "light")]
-        before, after = (
-            [mean(report, window) for report in reports]
-            for window in ((WARM_UP_S, FALL_S), (SETTLED_S, LENGTH_S))
-        )
+        before, after = rates(signal)
         waiting = sorted(
-            float(number) * {"": 1, "K": 1e3, "M": 1e6}[unit]
+            float(number) * {"": 1, "K": 1 << 10, "M": 1 << 20}[unit]
             for number, unit in re.findall(r"backlog (\d+)([KM]?)b", printed[f"{signal} backlog"])
         )
         delay_ms = waiting[len(waiting) // 2] * 8 / (MBPS / 3) / 1e3
         used = sum(after) / (MBPS / 3) / (1448 / 1514)
-        ratios = (heavy / max(light, 1e-6) for heavy, light in (before, after))
-        found.append((signal, *ratios, delay_ms, used))
-    return found
+        found.append((signal, ratio(before), ratio(after), delay_ms, used))
+    before, after = rates("control")
+    return found, (ratio(before), ratio(after))
