@@ -129,8 +129,7 @@ def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulatio
     assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
     simulated = [tidegate.simulate(name, set={**WALK, **how}, replications=1) for how in hows]
     for real, virtual in zip((with_him, anew), simulated, strict=True):
-        # On a machine that has other work TCP gets a fifth less.
-        assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.25)
+        assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.15)
 
 
 @on_this_kernel
@@ -273,11 +272,12 @@ def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simula
             assert enodeb[walker, "reports_forged"] == enodeb[walker, "reports_from_strangers"] == 0
         (about,) = result.lab.to_pylist()
         assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
-    # What his first bucket had at first is spent before he moves; there is 1 MB in another.
-    assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
     simulated = [tidegate.simulate(name, set={**WALK_UP, **how}, replications=1) for how in hows]
-    for real, virtual in zip((with_him, anew), simulated, strict=True):
-        assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.15)
+    # What his first bucket had at first is spent before he moves; there is 1 MB in another. How much of it gets
+    # past those who upload as well differs by a quarter between seeds.
+    for moved, new in ((with_him, anew), simulated):
+        assert 0.5e6 < carried(new, walker) - carried(moved, walker) < 1.2e6
+    assert carried(with_him, walker) == pytest.approx(carried(simulated[0], walker), rel=0.15)
 
 
 def test_a_flood_is_served_after_those_whose_tunnels_declare_little():
