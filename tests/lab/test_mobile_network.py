@@ -273,8 +273,8 @@ def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simula
         (about,) = result.lab.to_pylist()
         assert about["malformed"] == about["rejected"] == about["unclassified"] == 0
     simulated = [tidegate.simulate(name, set={**WALK_UP, **how}, replications=1) for how in hows]
-    # What his first bucket had at first is spent before he moves; there is 1 MB in another. How much of it gets
-    # past those who upload as well differs by a quarter between seeds.
+    # The first bucket is spent before the move; there is 1 MB in another. How much of it gets past
+    # those who upload as well differs by a quarter between seeds.
     for moved, new in ((with_him, anew), simulated):
         assert 0.5e6 < carried(new, walker) - carried(moved, walker) < 1.2e6
     assert carried(with_him, walker) == pytest.approx(carried(simulated[0], walker), rel=0.15)
