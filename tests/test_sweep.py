@@ -61,15 +61,16 @@ def test_a_sweep_that_was_killed_goes_on_where_it_stopped(tidegate_command):
     (tidegate_command.folder / "sweep.toml").write_text(longer)
     folder = tidegate_command.folder / "kept"
     process = tidegate_command.start(
-        "sweep", "sweep.toml", "--out", "kept", "--jobs", "1", hold=held("kept/runs/*.parquet", 3)
+        "sweep", "sweep.toml", "--out", "kept", "--jobs", "1", hold=held("kept/runs/*.parquet", 1)
     )
-    while len(runs_in(folder)) < 3:
+    # The first file has at most half of the runs.
+    while not runs_in(folder):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     before = runs_in(folder)
-    assert 3 <= len(before) < 60
+    assert 0 < len(before) < 60
     assert not (folder / "manifest.json").exists()
 
     resumed = tidegate_command.json("sweep", "sweep.toml", "--out", "kept")
