@@ -13,7 +13,8 @@
 //!                sanction = "probability"     it is dropped with p_l = (B_i − B)/B_i, B_i = the rate that comes
 //! ```
 //!
-//! A dropped packet takes nothing, unless charge_dropped is set; with p_l, a packet that passes an empty bucket adds its size to the debt, up to D.
+//! A dropped packet takes nothing, unless charge_dropped is set; with p_l, a packet that passes an empty bucket adds its
+//! size to the debt, up to D.
 //! The paper has both kinds of tokens in one paragraph: its update equation takes each packet's size out of the bucket,
 //! while an earlier sentence says that only positive packets consume tokens. The first limits a flow to a rate that
 //! decreases with its declarations, the second to an amount of congestion at any rate. With "positive" tokens p_l
