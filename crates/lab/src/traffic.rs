@@ -2,7 +2,7 @@
 
 use tidegate_scenario::plan::{
     Admission, BlindConex, Cbr, FlowPlan, Greedy, NonProbing, Plan, Probing, Traffic, Transfer,
-    Unknown,
+    Unknown, Video,
 };
 
 use crate::host::IpVersion;
@@ -48,7 +48,12 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
         Traffic::Transfer(Transfer { barrier: true, .. }) => vec![
             "the lab's flows begin their transfers each by itself; remove barrier".to_owned(),
         ],
-        Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_) => Vec::new(),
+        Traffic::Video(Video { request: Some(_), .. }) => vec![
+            "the lab's videos are sent without being asked for; remove request".to_owned(),
+        ],
+        Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_) | Traffic::Video(_) => {
+            Vec::new()
+        }
         Traffic::Frames(_) | Traffic::Calls(_) => {
             let mut lines = Vec::new();
             if ip == IpVersion::V6 {
@@ -64,7 +69,6 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
         }
         Traffic::OnOff(_) => vec![no("on-off")],
         Traffic::ShortFlows(_) => vec![no("short-flows")],
-        Traffic::Video(_) => vec![no("video")],
         Traffic::Pages(_) => vec![no("pages")],
         Traffic::Udp(_) => vec![no("udp")],
         Traffic::Voip(_) => vec![no("voip")],
@@ -75,7 +79,7 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
 
 fn no(kind: &str) -> String {
     format!(
-        "the lab has no {kind} traffic; simulate it, or take greedy, transfer, cbr, frames or calls"
+        "the lab has no {kind} traffic; simulate it, or take greedy, transfer, cbr, video, frames or calls"
     )
 }
 
@@ -131,7 +135,7 @@ mod tests {
         let wanted = [
             "site.0: a probe of 35 B has no room for its number; write probe_size = 36 or more",
             "metered.0: a probe of 40 B has no room for its number; write probe_size = 44 or more",
-            "web.0: the lab has no pages traffic; simulate it, or take greedy, transfer, cbr, frames or calls",
+            "web.0: the lab has no pages traffic; simulate it, or take greedy, transfer, cbr, video, frames or calls",
         ];
         assert_eq!(lines, wanted);
     }

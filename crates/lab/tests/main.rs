@@ -14,3 +14,4 @@ mod sbrm;
 mod sbrm_arithmetic;
 mod tunnels;
 mod vegascp_arithmetic;
+mod videos;

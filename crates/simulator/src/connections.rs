@@ -30,6 +30,9 @@ impl ConnectionId {
     /// Identifier in packets that belong to no connection.
     pub const NONE: ConnectionId = ConnectionId(NO_PLACE);
 
+    /// First connection of a flow, in the first place. Hosts outside a simulation need no other for a flow with one.
+    pub const FIRST: ConnectionId = ConnectionId(0);
+
     /// The number wraps after 1,024 connections of a flow; all packets of the first have arrived long before.
     fn new(place: u32, number: u32) -> Self {
         assert!(place < NO_PLACE, "at most {NO_PLACE} connections are open at once");

@@ -56,10 +56,11 @@ mod wake;
 
 pub use applications::datagrams::DatagramApplication;
 pub use applications::site::Site;
-pub use applications::{Carrier, Datagram, path_price};
+pub use applications::video::Video;
+pub use applications::{Carrier, Datagram, StreamCarrier, path_price};
 pub use arrivals::Arrivals;
 pub use capture::{CaptureSink, CapturedPacket, CapturedTcp};
-pub use connections::End;
+pub use connections::{ConnectionId, End};
 pub use contents::{Contents, InPacket};
 pub use delay::transfer_time_s;
 pub use emulation::{

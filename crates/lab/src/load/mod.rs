@@ -11,6 +11,7 @@ mod report;
 mod tcp;
 mod tcp_info;
 mod timers;
+mod video;
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,7 @@ use readings::{FlowReading, Means, flow_report};
 pub use report::{FlowReport, Lateness, LoadReport, TransferReport};
 use tcp::TcpFlow;
 use timers::{LoadTimers, LoadWake};
+use video::{VideoContext, VideoFlow};
 
 /// Maximum interval of readings of window and round-trip time.
 const SAMPLE_INTERVAL: Span = Span::from_millis(100);
@@ -85,13 +87,22 @@ enum Flow<'a> {
     Tcp(Box<TcpFlow<'a>>),
     Cbr(Box<CbrFlow<'a>>),
     Datagrams(Box<DatagramFlow<'a>>),
+    Video(Box<VideoFlow<'a>>),
     Iperf3(Box<Iperf3Flow<'a>>),
 }
 
 impl Flow<'_> {
     fn unfinished(&self) -> Option<TransferReport> {
-        let Flow::Tcp(tcp) = self else { return None };
-        tcp.unfinished()
+        self.tcp()?.unfinished()
+    }
+
+    /// Returns the flow's connection, if this crate opens one.
+    fn tcp(&self) -> Option<&TcpFlow<'_>> {
+        match self {
+            Flow::Tcp(tcp) => Some(tcp),
+            Flow::Video(own) => Some(&own.tcp),
+            Flow::Cbr(_) | Flow::Datagrams(_) | Flow::Iperf3(_) => None,
+        }
     }
 }
 
@@ -122,10 +133,7 @@ impl<'a> Load<'a> {
                     let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }
-                _ => match DatagramFlow::new(plan, &endpoints, seed, &poller)? {
-                    Some(own) => Flow::Datagrams(Box::new(own)),
-                    None => Flow::Tcp(Box::new(TcpFlow::new(plan, endpoints, seed, &poller)?)),
-                },
+                _ => of_application(plan, endpoints, seed, &poller)?,
             });
             let draw = || Stream::of_flow(seed, plan, number, "start").unit();
             let start = plan.time_of(number, flow.start, draw);
@@ -235,11 +243,22 @@ impl<'a> Load<'a> {
                     let Load { timers, lateness, sites, .. } = self;
                     own.start(due, &mut Machine { clock, timers, lateness, sites })?;
                 }
+                Flow::Video(own) => {
+                    let Load { timers, poller, .. } = self;
+                    own.start(&mut VideoContext { clock, timers, poller })?;
+                }
             },
             LoadWake::Application(flow) => {
-                let Load { flows, timers, lateness, sites, .. } = self;
-                let Flow::Datagrams(own) = &mut flows[flow] else { return Ok(()) };
-                own.wake(due, &mut Machine { clock, timers, lateness, sites })?;
+                let Load { flows, timers, lateness, sites, poller, .. } = self;
+                match &mut flows[flow] {
+                    Flow::Datagrams(own) => {
+                        own.wake(due, &mut Machine { clock, timers, lateness, sites })?;
+                    }
+                    Flow::Video(own) => {
+                        own.wake(due, &mut VideoContext { clock, timers, poller })?
+                    }
+                    Flow::Tcp(_) | Flow::Cbr(_) | Flow::Iperf3(_) => {}
+                }
             }
             LoadWake::Send(flow) => {
                 let Flow::Cbr(cbr) = &mut self.flows[flow] else { return Ok(()) };
@@ -267,6 +286,10 @@ impl<'a> Load<'a> {
                 let Load { timers, lateness, sites, .. } = self;
                 return own.on_ready(role, &mut Machine { clock, timers, lateness, sites });
             }
+            Flow::Video(own) => {
+                let Load { timers, poller, .. } = self;
+                return own.on_ready(role, &mut VideoContext { clock, timers, poller });
+            }
             Flow::Iperf3(_) => return Ok(()),
         };
         let now = clock.now();
@@ -287,6 +310,7 @@ impl<'a> Load<'a> {
                 Flow::Tcp(tcp) => FlowReading::Tcp(tcp.received_bytes, tcp.counts()?),
                 Flow::Cbr(cbr) => FlowReading::Cbr(cbr.counts),
                 Flow::Datagrams(own) => FlowReading::Datagrams(own.counts()),
+                Flow::Video(own) => FlowReading::Tcp(own.tcp.received_bytes, own.tcp.counts()?),
                 Flow::Iperf3(_) => FlowReading::Iperf3,
             })
         };
@@ -306,8 +330,11 @@ impl<'a> Load<'a> {
     fn applications(&self, now: Time) -> ApplicationTable {
         let mut table = ApplicationTable::default();
         for (number, flow) in self.flows.iter().enumerate() {
-            if let Flow::Datagrams(own) = flow {
-                own.metrics(now, &mut |what, amount| table.push(self.plan, number, what, amount));
+            let mut each = |what, amount| table.push(self.plan, number, what, amount);
+            match flow {
+                Flow::Datagrams(own) => own.metrics(now, &mut each),
+                Flow::Video(own) => own.metrics(now, &mut each),
+                Flow::Tcp(_) | Flow::Cbr(_) | Flow::Iperf3(_) => {}
             }
         }
         table
@@ -315,7 +342,7 @@ impl<'a> Load<'a> {
 
     fn sample(&mut self) -> Result<(), LabError> {
         for (flow, means) in self.flows.iter().zip(&mut self.means) {
-            let Flow::Tcp(tcp) = flow else { continue };
+            let Some(tcp) = flow.tcp() else { continue };
             if let Some(info) = tcp.info()? {
                 means.add(&info);
             }
@@ -327,6 +354,7 @@ impl<'a> Load<'a> {
         for &number in &self.watched {
             let tcp = match &self.flows[number] {
                 Flow::Tcp(tcp) => tcp,
+                Flow::Video(own) => &own.tcp,
                 Flow::Datagrams(own) => {
                     let series = &mut self.application_series;
                     own.shows(&mut |what, amount| series.push(self.plan, at, number, what, amount));
@@ -365,7 +393,7 @@ impl<'a> Load<'a> {
         for (number, flow) in self.flows.iter_mut().enumerate() {
             let report = match flow {
                 Flow::Iperf3(iperf3) => Some(iperf3.report(from, to)?),
-                Flow::Tcp(_) | Flow::Cbr(_) | Flow::Datagrams(_) => {
+                Flow::Tcp(_) | Flow::Video(_) | Flow::Cbr(_) | Flow::Datagrams(_) => {
                     self.transfers.extend(flow.unfinished());
                     flow_report(before[number], after[number], &means[number])
                 }
@@ -382,6 +410,22 @@ impl<'a> Load<'a> {
             stall: self.stall,
         })
     }
+}
+
+/// Returns the flow of an application, or that of TCP alone.
+fn of_application<'a>(
+    plan: &Plan,
+    endpoints: FlowEndpoints<'a>,
+    seed: u64,
+    poller: &Poller,
+) -> Result<Flow<'a>, LabError> {
+    if let Some(own) = DatagramFlow::new(plan, &endpoints, seed, poller)? {
+        return Ok(Flow::Datagrams(Box::new(own)));
+    }
+    if let Some(own) = VideoFlow::new(plan, &endpoints, seed, poller)? {
+        return Ok(Flow::Video(Box::new(own)));
+    }
+    Ok(Flow::Tcp(Box::new(TcpFlow::new(plan, endpoints, seed, poller)?)))
 }
 
 /// Returns the first flows of each group, as many as the plan samples.

@@ -13,6 +13,7 @@ use super::poller::{Poller, Ready, Role, SocketToken};
 use super::report::TransferReport;
 use super::tcp_info::{TcpCounts, TcpInfo};
 use crate::LabError;
+use crate::system;
 
 /// Payload; the network ignores its contents.
 static ZEROS: [u8; 65_536] = [0; 65_536];
@@ -26,6 +27,8 @@ pub struct TcpFlow<'a> {
     client: Option<Client>,
     accepted: Option<Socket>,
     transfer: Option<Transfer>,
+    /// Whether another part of the load writes: [`TcpFlow::write`].
+    is_written: bool,
     /// Counts of closed connections.
     past: TcpCounts,
     /// Payload that reached the server's application, bytes.
@@ -39,6 +42,10 @@ struct Client {
     repeated_requests: Option<u64>,
     /// Bytes not yet written; `None` for unlimited.
     remaining_bytes: Option<u64>,
+    /// Whether the connection ends with these.
+    is_last: bool,
+    /// Whether it waits for room to write, and not for the server's FIN.
+    is_writing: bool,
 }
 
 struct Transfer {
@@ -80,6 +87,7 @@ impl<'a> TcpFlow<'a> {
             client: None,
             accepted: None,
             transfer,
+            is_written: matches!(*flow.traffic, Traffic::Video(_)),
             past: TcpCounts::NONE,
             received_bytes: 0,
         })
@@ -94,10 +102,41 @@ impl<'a> TcpFlow<'a> {
         let socket = self.endpoints.connect()?;
         let watched = poller.add(&socket, self.token(Role::Client), Ready::OUT);
         watched.map_err(|error| self.endpoints.error("epoll", &error))?;
-        let remaining_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
-        let repeated_requests = None;
-        self.client = Some(Client { socket, repeated_requests, remaining_bytes });
+        let remaining_bytes = match &self.transfer {
+            Some(transfer) => Some(transfer.size_bytes),
+            None => self.is_written.then_some(0),
+        };
+        self.client = Some(Client {
+            socket,
+            repeated_requests: None,
+            remaining_bytes,
+            is_last: self.transfer.is_some(),
+            is_writing: true,
+        });
         Ok(())
+    }
+
+    /// Writes more bytes to the connection, its last or not. They are sent once the socket is ready.
+    pub fn write(&mut self, bytes: u64, is_last: bool, poller: &Poller) -> Result<(), LabError> {
+        let token = self.token(Role::Client);
+        let Some(client) = &mut self.client else { return Ok(()) };
+        client.remaining_bytes = Some(client.remaining_bytes.unwrap_or(0) + bytes);
+        client.is_last = is_last;
+        client.is_writing = true;
+        let watched = poller.change(&client.socket, token, Ready::OUT);
+        watched.map_err(|error| self.endpoints.error("epoll", &error))
+    }
+
+    /// Returns the bytes written and not acknowledged.
+    pub fn unacknowledged_bytes(&self) -> Result<u64, LabError> {
+        let Some(client) = &self.client else { return Ok(0) };
+        let waiting = client.remaining_bytes.unwrap_or(0);
+        if client.repeated_requests.is_none() {
+            return Ok(waiting); // not connected: only the request is under way
+        }
+        let sent = system::unsent_bytes(&client.socket);
+        let sent = sent.map_err(|error| self.endpoints.error("SIOCOUTQ", &error))?;
+        Ok(waiting + u64::from(sent))
     }
 
     /// Handles a ready socket. Returns a transfer that is finished by it.
@@ -197,10 +236,13 @@ impl<'a> TcpFlow<'a> {
         if client.repeated_requests.is_none() {
             client.repeated_requests = Some(TcpInfo::read(&client.socket)?.counts.retransmits);
         }
-        if client.remaining_bytes != Some(0) {
+        if client.is_writing {
             client.write()?;
             if client.remaining_bytes == Some(0) {
-                client.socket.shutdown(Shutdown::Write)?;
+                if client.is_last {
+                    client.socket.shutdown(Shutdown::Write)?;
+                }
+                client.is_writing = false;
                 poller.change(&client.socket, token, Ready::IN)?;
             }
             return Ok(None);

@@ -1,11 +1,11 @@
-//! Interface below applications that need only datagrams. The same application code runs in a simulation and on real
-//! sockets; the carrier is a type parameter.
+//! Interfaces below applications that also run outside a simulation: over datagrams, and over connections. The same
+//! application code runs in a simulation and on real sockets; the carrier is a type parameter.
 
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::FlowPlan;
 
 use super::site::Site;
-use super::{Datagram, End};
+use super::{ConnectionId, Datagram, End};
 use crate::random::Stream;
 use crate::stop::Excess;
 
@@ -31,6 +31,27 @@ pub trait Carrier {
     fn run_out(&mut self, excess: Excess) {
         let _ = excess;
     }
+}
+
+/// Carrier of a flow's connections during an event.
+pub trait StreamCarrier {
+    /// Returns the current time, which never decreases.
+    fn now(&self) -> Time;
+
+    /// Requests a wake-up. It cannot be cancelled; the application checks on wake-up whether it still applies.
+    fn wake_at(&mut self, at: Time);
+
+    /// Requests a connection from one end.
+    fn open(&mut self, at: End) -> ConnectionId;
+
+    /// Writes `size` more bytes to one end of a connection.
+    fn write(&mut self, at: End, id: ConnectionId, size: Bytes);
+
+    /// Writes the last data of one end of a connection.
+    fn write_last(&mut self, at: End, id: ConnectionId, size: Bytes);
+
+    /// Returns the bytes written at one end of a connection and not acknowledged.
+    fn unacknowledged(&mut self, at: End, id: ConnectionId) -> Bytes;
 }
 
 /// An application over datagrams; see [`Application`](super::Application).

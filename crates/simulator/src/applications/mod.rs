@@ -21,12 +21,12 @@ pub mod site;
 mod streams;
 mod system;
 mod transfer;
-mod video;
+pub mod video;
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::FlowPlan;
 
-pub use carrier::Carrier;
+pub use carrier::{Carrier, StreamCarrier};
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 
-use super::carrier::Carrier;
+use super::carrier::{Carrier, StreamCarrier};
 use super::site::Site;
 use crate::ack_timers::AckSlot;
 use crate::connections::{Connection, ConnectionId, Connections, End};
@@ -168,7 +168,7 @@ impl System<'_, '_> {
         let past = self.account.pass_on(self.route.flow, self.connections);
         let number = self.account.opened;
         self.account.opened = number.wrapping_add(1);
-        let now = self.now();
+        let now = self.sim.now;
         let id = self.connections.add(number, |id| Connection {
             listened: self.listens,
             closed: false,
@@ -322,5 +322,31 @@ impl Carrier for System<'_, '_> {
 
     fn run_out(&mut self, excess: Excess) {
         stop::full(self.route.flow, self.sim.now, excess)
+    }
+}
+
+impl StreamCarrier for System<'_, '_> {
+    fn now(&self) -> Time {
+        self.sim.now
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        Carrier::wake_at(self, at);
+    }
+
+    fn open(&mut self, at: End) -> ConnectionId {
+        self.open(at)
+    }
+
+    fn write(&mut self, at: End, id: ConnectionId, size: Bytes) {
+        self.write(at, id, size);
+    }
+
+    fn write_last(&mut self, at: End, id: ConnectionId, size: Bytes) {
+        self.write_last(at, id, size);
+    }
+
+    fn unacknowledged(&mut self, at: End, id: ConnectionId) -> Bytes {
+        self.unacknowledged(at, id)
     }
 }

@@ -1,15 +1,17 @@
 //! Progressive video streaming as YouTube's: server and player of A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section
 //! VI.
 //!
-//! The server is one end of a connection and the player the other; each knows of the other only what arrives.
+//! The server is one end of a connection and the player the other; each knows of the other only what arrives. Both run
+//! on real sockets as well.
 
 mod player;
 mod server;
 
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{FlowPlan, Traffic};
+use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
-use super::{Application, Carrier, ConnectionId, End, System};
+use super::carrier::StreamCarrier;
+use super::{Application, ConnectionId, End, System};
 use player::Player;
 use server::VideoServer;
 
@@ -28,9 +30,7 @@ impl Application for Video {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Video(plan) = &*flow.traffic else { return None };
-        let unasked = plan.request.map_or(0, Bytes::get);
-        let (server, player) = (VideoServer::new(plan), Player::new(plan));
-        Some(Video { server, player, unasked, connection: None })
+        Some(Video::new(plan))
     }
 
     fn listens(&self) -> bool {
@@ -38,63 +38,96 @@ impl Application for Video {
     }
 
     fn start(&mut self, system: &mut System) {
-        self.player.begin(system.now());
-        if self.unasked > 0 {
-            let id = system.open(End::Receiver);
-            system.write_last(End::Receiver, id, Bytes::new(self.unasked));
-        } else {
-            self.connection = Some(system.open(End::Sender));
-            self.serve(system);
-        }
+        self.start(system);
     }
 
     fn wake(&mut self, system: &mut System) {
-        if self.server.due() <= system.now() {
-            self.serve(system);
-        }
-        self.play(system);
+        self.wake(system);
     }
 
     fn arrived(&mut self, at: End, id: ConnectionId, bytes: u64, system: &mut System) {
+        self.arrived(at, id, bytes, system);
+    }
+
+    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.metrics(now, each);
+    }
+}
+
+impl Video {
+    /// Returns a video of which nothing has been sent.
+    pub fn new(plan: &plan::Video) -> Self {
+        let unasked = plan.request.map_or(0, Bytes::get);
+        let (server, player) = (VideoServer::new(plan), Player::new(plan));
+        Video { server, player, unasked, connection: None }
+    }
+
+    /// Handles the start of the flow.
+    pub fn start(&mut self, carrier: &mut impl StreamCarrier) {
+        self.player.begin(carrier.now());
+        if self.unasked > 0 {
+            let id = carrier.open(End::Receiver);
+            carrier.write_last(End::Receiver, id, Bytes::new(self.unasked));
+        } else {
+            self.connection = Some(carrier.open(End::Sender));
+            self.serve(carrier);
+        }
+    }
+
+    /// Handles a requested wake-up.
+    pub fn wake(&mut self, carrier: &mut impl StreamCarrier) {
+        if self.server.due() <= carrier.now() {
+            self.serve(carrier);
+        }
+        self.play(carrier);
+    }
+
+    /// Handles further bytes delivered in order at one end of a connection.
+    pub fn arrived(
+        &mut self,
+        at: End,
+        id: ConnectionId,
+        bytes: u64,
+        carrier: &mut impl StreamCarrier,
+    ) {
         match at {
             End::Sender => {
                 self.unasked -= bytes;
                 if self.unasked == 0 {
                     self.connection = Some(id);
-                    self.serve(system);
+                    self.serve(carrier);
                 }
             }
             End::Receiver => {
                 self.player.receive(bytes);
                 if !self.player.is_playing() {
-                    self.play(system);
+                    self.play(carrier);
                 }
             }
         }
     }
 
-    fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+    /// Reports its metrics at the end of the measured time: name and value.
+    pub fn metrics(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         self.player.metrics(now, each);
     }
-}
 
-impl Video {
-    fn serve(&mut self, system: &mut System) {
+    fn serve(&mut self, carrier: &mut impl StreamCarrier) {
         let Some(id) = self.connection else { return };
-        let waiting = system.unacknowledged(End::Sender, id);
-        let piece = self.server.serve(waiting, system.now());
+        let waiting = carrier.unacknowledged(End::Sender, id);
+        let piece = self.server.serve(waiting, carrier.now());
         if self.server.due() < Time::NEVER {
-            system.wake_at(self.server.due());
+            carrier.wake_at(self.server.due());
         }
         match self.server.has_more() {
-            true => system.write(End::Sender, id, piece),
-            false => system.write_last(End::Sender, id, piece),
+            true => carrier.write(End::Sender, id, piece),
+            false => carrier.write_last(End::Sender, id, piece),
         }
     }
 
-    fn play(&mut self, system: &mut System) {
-        if let Some(at) = self.player.look(system.now()) {
-            system.wake_at(at);
+    fn play(&mut self, carrier: &mut impl StreamCarrier) {
+        if let Some(at) = self.player.look(carrier.now()) {
+            carrier.wake_at(at);
         }
     }
 }
