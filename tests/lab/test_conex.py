@@ -9,12 +9,16 @@ LACKING = lacking_for_controls()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
+    pytest.mark.usefixtures("own_turn"),
 ]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DECLARES = {"kind": "rfc7786", "repeats_lost": False}
 POLICER = {
-    "kind": "conex-policer", "fill_rate": "10 packets/s", "depth": "45 packets", "tokens": "packets",
-}  # fmt: skip
+    "kind": "conex-policer",
+    "tokens": "packets",
+    "fill_rate": "10 packets/s",
+    "depth": "45 packets",
+}
 
 
 def throughput(result, group):
@@ -39,9 +43,8 @@ def test_who_declares_nothing_gains_without_auditors_and_not_with_them(audited):
 @pytest.mark.parametrize("policed", [True, False])
 def test_videos_stall_beside_greedy_flows_that_are_not_policed(policed):
     """Of forty simulations of this length each has 7 to 10 stalls, and none with policers."""
-    settings = {
-        "profile": "linux", "tcp.conex": "per-signal", "duration": "16 s", "users.light.start": "0 s",
-    }  # fmt: skip
+    settings = {"profile": "linux", "tcp.conex": "per-signal"}
+    settings |= {"duration": "16 s", "users.light.start": "0 s"}
     if policed:
         settings |= {f"users.{user}.ingress": [POLICER] for user in ("heavy", "light")}
     result = lab_that_counts(SCENARIOS / "video.toml", set=settings)
