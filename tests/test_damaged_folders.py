@@ -237,7 +237,7 @@ def test_a_table_of_other_types_is_told_though_its_checksum_is_right(tmp_path):
 
 def test_a_variant_of_another_comparison_is_told(folder):
     shutil.rmtree(folder / "comparison/variant-0")
-    shutil.copytree(folder / "result", folder / "comparison/variant-0")
+    tidegate.simulate(SHORT, replications=2, seed=7).save(folder / "comparison/variant-0")
     with pytest.raises(tidegate.ResultError, match=r"variant-0/manifest\.json is damaged"):
         tidegate.load(folder / "comparison")
 
