@@ -187,6 +187,25 @@ fn by_re_ecn_credit_comes_first_and_a_liar_is_never_positive() {
     assert!(tally.positive == 0 && tally.credit > 0 && tally.outside == 0, "{tally:?}");
 }
 
+#[test]
+fn a_liar_declares_the_share_that_it_admits() {
+    if common::skipped() {
+        return;
+    }
+    let Some(program) = common::bpf_program() else { return };
+    let Some(_held) = HeldControls::start() else { return };
+    for (cheat, percent) in [("\"never\"", 0), ("{ kind = \"understate\", share = 0.5 }", 50)] {
+        let plan = plan(&format!("{{ kind = \"per-signal\", cheat = {cheat} }}"));
+        let Some(tally) = run(&plan, Some(&program), [10, 40]) else { return };
+        println!("{cheat}: {tally:?}");
+        assert_eq!((tally.outside, tally.credit), (0, 0), "{tally:?}");
+        let met = tally.marked + tally.dropped;
+        assert!(met > 100, "{tally:?}");
+        let slack = if percent == 0 { 0 } else { 5 + met / 10 };
+        assert!((met * percent / 100).abs_diff(tally.positive) <= slack, "{tally:?}");
+    }
+}
+
 /// A queue would mark packets of a connection that hears of no mark: they stay as the kernel makes them. Where no queue
 /// marks, losses are declared all the same.
 #[test]
