@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(warnings(&cake("diffserv4"), &conex(policer("deprioritise"))), [""; 0]);
         assert_eq!(warnings("", &conex(policer("drop"))), [""; 0]);
         let of_link = policer("deprioritise");
-        check(&of_link, "tcp.conex = \"rfc7786\"", "bottleneck.ingress: action");
+        check(&of_link, "tcp.conex = \"rfc7786\"", "bottleneck.ingress: \"deprioritise\"");
     }
 
     #[test]
