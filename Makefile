@@ -76,7 +76,10 @@ run: $(NATIVE) ## simulate a congested link with and without ABC
 	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \
 		--against bottleneck.differentiation.kind=none --plot
 
-test: test-rust test-python ## run all tests
+test: ## run all tests
+	@# The engine is linked on one core: Rust's tests run beside it.
+	@$(MAKE) --no-print-directory --jobs=2 test-rust setup
+	@$(MAKE) --no-print-directory test-python
 
 test-rust:
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release

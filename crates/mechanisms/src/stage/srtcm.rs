@@ -1,4 +1,4 @@
-//! Single rate three color marker (srTCM): one rate, and two bursts. RFC 2697, color-blind mode, with what happens to each
+//! Single rate three color marker (srTCM): one rate, and two bursts. RFC 2697, with what happens to each
 //! colour.
 //!
 //! ```text
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! with L the packet's size on the wire, headers included. A red packet is dropped, unless set otherwise; a yellow one
-//! passes, gets CE, or is dropped. Colours are not written into packets: nothing here reads them.
+//! passes, gets CE, becomes lower effort (RFC 8622), or is dropped. In color-aware mode a packet that an earlier stage
+//! made lower effort is yellow already: it is never green.
 
 use super::by_user::ByUser;
 use super::conex_policer::Buckets;
@@ -33,6 +34,8 @@ parameters! {
         pub yellow: ColourAction = "pass",
         /// What happens to red packets.
         pub red: ColourAction = "drop",
+        /// Whether a packet that an earlier stage made lower effort is at least yellow: color-aware mode.
+        pub color_aware: bool = "false",
         /// Owner of a bucket.
         pub buckets: Buckets = "by-user",
     }
@@ -94,6 +97,10 @@ impl Stage for Srtcm {
         })
     }
 
+    fn deprioritises(params: &SrtcmParams) -> bool {
+        [params.yellow, params.red].contains(&ColourAction::Deprioritise)
+    }
+
     fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
         let actions = [self.params.yellow, self.params.red];
         let colour = self.colour(packet);
@@ -124,7 +131,9 @@ impl Srtcm {
         let full = || Pair { fills: params.depths().map(|(_, depth)| Fill::of(depth)), last: now };
         let account = self.accounts.of(params.buckets.account_of(packet.user), full);
         params.fill(account, now);
-        for (fill, colour) in account.fills.iter_mut().zip([Colour::Green, Colour::Yellow]) {
+        let is_yellow = params.color_aware && packet.lower_effort;
+        let buckets = account.fills.iter_mut().zip([Colour::Green, Colour::Yellow]);
+        for (fill, colour) in buckets.skip(is_yellow.into()) {
             if fill.holds(size) {
                 fill.take(size);
                 return colour;
@@ -157,6 +166,7 @@ mod tests {
             excess_burst: Bytes::new(6_000),
             yellow: ColourAction::Pass,
             red: ColourAction::Drop,
+            color_aware: false,
             buckets: Buckets::ByUser,
         })
     }
@@ -169,6 +179,17 @@ mod tests {
         assert_eq!(colours(&mut marker, [0; 20]), [10, 4, 6]);
         assert_eq!(colours(&mut marker, (1..=50).flat_map(|ms| [ms; 2])), [50, 0, 50]);
         assert_eq!(colours(&mut marker, [62; 20]), [10, 2, 8]);
+    }
+
+    /// RFC 2697, section 3: a yellow packet takes from the excess bucket alone.
+    #[test]
+    fn a_packet_of_lower_effort_is_never_green_in_color_aware_mode() {
+        let lower = Passing { lower_effort: true, ..Passing::of_user(0) };
+        let mut marker = marker();
+        marker.params.color_aware = true;
+        let colours: Vec<_> = (0..5).map(|_| marker.colour(&lower)).collect();
+        assert_eq!(colours, [[Colour::Yellow; 4].as_slice(), &[Colour::Red]].concat());
+        assert_eq!(marker.colour(&Passing::of_user(0)), Colour::Green);
     }
 
     #[test]

@@ -14,6 +14,8 @@ words! {
         Pass = "pass",
         /// It gets CE if it is ECN-capable, and passes.
         Mark = "mark",
+        /// It becomes lower effort (RFC 8622), and passes.
+        Deprioritise = "deprioritise",
         /// It is dropped.
         Drop = "drop",
     }
@@ -100,6 +102,7 @@ impl Counts {
             ColourAction::Mark if matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1) => {
                 packet.ecn = Ecn::Ce
             }
+            ColourAction::Deprioritise => packet.lower_effort = true,
             ColourAction::Mark | ColourAction::Pass => {}
         }
         Passage::On

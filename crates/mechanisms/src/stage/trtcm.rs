@@ -1,5 +1,5 @@
-//! Two rate three color marker (trTCM): a committed and a peak rate, each with a burst. RFC 2698, color-blind mode, with
-//! what happens to each colour.
+//! Two rate three color marker (trTCM): a committed and a peak rate, each with a burst. RFC 2698, with what
+//! happens to each colour.
 //!
 //! ```text
 //! Tc ← Tc + CIR Δt up to CBS,   Tp ← Tp + PIR Δt up to PBS       both full at first
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! with L the packet's size on the wire, headers included. A red packet is dropped, unless set otherwise; a yellow one
-//! passes, gets CE, or is dropped. Colours are not written into packets: nothing here reads them.
+//! passes, gets CE, becomes lower effort (RFC 8622), or is dropped. In color-aware mode a packet that an earlier stage
+//! made lower effort is yellow already: it is never green.
 
 use super::by_user::ByUser;
 use super::conex_policer::Buckets;
@@ -35,6 +36,8 @@ parameters! {
         pub yellow: ColourAction = "pass",
         /// What happens to red packets.
         pub red: ColourAction = "drop",
+        /// Whether a packet that an earlier stage made lower effort is at least yellow: color-aware mode.
+        pub color_aware: bool = "false",
         /// Owner of a bucket.
         pub buckets: Buckets = "by-user",
     }
@@ -104,6 +107,10 @@ impl Stage for Trtcm {
         })
     }
 
+    fn deprioritises(params: &TrtcmParams) -> bool {
+        [params.yellow, params.red].contains(&ColourAction::Deprioritise)
+    }
+
     fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
         let actions = [self.params.yellow, self.params.red];
         let colour = self.colour(packet);
@@ -139,7 +146,7 @@ impl Trtcm {
             return Colour::Red;
         }
         peak.take(size);
-        if !committed.holds(size) {
+        if (params.color_aware && packet.lower_effort) || !committed.holds(size) {
             return Colour::Yellow;
         }
         committed.take(size);
@@ -152,19 +159,24 @@ mod tests {
     use super::*;
     use crate::units::Span;
 
-    /// RFC 2698, section 3, by hand: 4 packets at once are green and 6 more below the peak burst yellow; then 12 Mb/s green
-    /// and 12 Mb/s yellow of 36 Mb/s.
-    #[test]
-    fn packets_are_green_up_to_the_rate_and_yellow_up_to_the_peak_rate() {
-        let mut marker = Trtcm::new(TrtcmParams {
+    fn marker() -> Trtcm {
+        Trtcm::new(TrtcmParams {
             rate: Rate::mbps(12),
             burst: Bytes::new(6_000),
             peak_rate: Rate::mbps(24),
             peak_burst: Bytes::new(15_000),
             yellow: ColourAction::Pass,
             red: ColourAction::Drop,
+            color_aware: false,
             buckets: Buckets::ByUser,
-        });
+        })
+    }
+
+    /// RFC 2698, section 3, by hand: 4 packets at once are green and 6 more below the peak burst yellow; then 12 Mb/s green
+    /// and 12 Mb/s yellow of 36 Mb/s.
+    #[test]
+    fn packets_are_green_up_to_the_rate_and_yellow_up_to_the_peak_rate() {
+        let mut marker = marker();
         let mut colours = |at_ms: &mut dyn Iterator<Item = u64>| {
             let mut counts = [0; 3];
             for ms in at_ms {
@@ -175,5 +187,16 @@ mod tests {
         };
         assert_eq!(colours(&mut [0; 20].into_iter()), [4, 6, 10]);
         assert_eq!(colours(&mut (1..=50).flat_map(|ms| [ms; 3])), [50, 50, 50]);
+    }
+    /// RFC 2698, section 3: a yellow packet takes from the peak bucket alone.
+    #[test]
+    fn a_packet_of_lower_effort_is_never_green_in_color_aware_mode() {
+        let lower = Passing { lower_effort: true, ..Passing::of_user(0) };
+        let mut marker = marker();
+        marker.params.color_aware = true;
+        let colours: Vec<_> = (0..6).map(|_| marker.colour(&lower)).collect();
+        assert_eq!(colours, [Colour::Yellow; 6]);
+        let colours: Vec<_> = (0..5).map(|_| marker.colour(&Passing::of_user(0))).collect();
+        assert_eq!(colours, [[Colour::Green; 4].as_slice(), &[Colour::Red]].concat());
     }
 }

@@ -85,7 +85,7 @@ fn without_lower_class(
     reader: &mut Reader,
 ) {
     if !has_class && stages.iter().any(StageParams::deprioritises) {
-        let message = "action = \"deprioritise\" has no effect: no link behind it serves lower effort after the others; \
+        let message = "\"deprioritise\" has no effect: no link behind it serves lower effort after the others; \
                        cake does with tins = \"diffserv3\", \"diffserv4\" or \"diffserv8\"";
         reader.error_at(place, message);
     }
@@ -156,17 +156,20 @@ mod tests {
                 "ingress = [{{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\", action = \"{action}\" }}]"
             )
         };
-        let want = "users.a.ingress: action = \"deprioritise\" has no effect: no link behind it";
+        let want = "users.a.ingress: \"deprioritise\" has no effect: no link behind it";
         let conex = |ingress: String| format!("tcp.conex = \"rfc7786\"\n{ingress}");
         let cake = |tins: &str| format!("scheduler = {{ kind = \"cake\", tins = \"{tins}\" }}");
         check("", &conex(policer("deprioritise")), want);
+        let rates = "rate = \"1 Mb/s\", peak_rate = \"2 Mb/s\"";
+        let marker = format!("ingress = [{{ kind = \"trtcm\", {rates}, yellow = \"deprioritise\" }}]");
+        check("", &marker, want);
         for tins in ["besteffort", "precedence"] {
             check(&cake(tins), &conex(policer("deprioritise")), want);
         }
         assert_eq!(warnings(&cake("diffserv4"), &conex(policer("deprioritise"))), [""; 0]);
         assert_eq!(warnings("", &conex(policer("drop"))), [""; 0]);
         let of_link = policer("deprioritise");
-        check(&of_link, "tcp.conex = \"rfc7786\"", "bottleneck.ingress: action");
+        check(&of_link, "tcp.conex = \"rfc7786\"", "bottleneck.ingress: \"deprioritise\"");
     }
 
     #[test]
