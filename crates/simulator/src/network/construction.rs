@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{
-    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan, longest_run,
 };
 
 use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
@@ -89,6 +89,8 @@ impl<C: Contents> Network<C> {
         let stages = Stages::new(plan, seed);
         let numbers = links.len() + stations.len() + stages.holders();
         assert!(numbers < MAX_LINKS, "at most {MAX_LINKS} links");
+        let longest = plan.warm_up + plan.duration + plan.drain_limit;
+        assert!(longest < longest_run(numbers), "a run ends before {}", longest_run(numbers));
         // What a stage holds waits as if on a link of its own.
         let mut lanes = topology.lanes(plan);
         let free = lanes.iter().max().map_or(0, |last| last + 1);
