@@ -118,7 +118,7 @@ impl<C: Contents> Network<C> {
             next_reading: Time::ZERO,
             read_next: Time::ZERO,
             deferred: Vec::new(),
-            ahead: Ahead::default(),
+            ahead: Ahead::until(Time::ZERO + plan.warm_up + plan.duration),
             capture: None,
             sectors: None,
         };
