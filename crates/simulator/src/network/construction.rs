@@ -1,7 +1,5 @@
 //! Construction of the network of a plan: links, hosts, routes, stages and report paths.
 
-use std::collections::HashMap;
-
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{
@@ -15,6 +13,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
 use crate::memory::large_list;
+use crate::number_map::NumberMap;
 use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
@@ -122,7 +121,7 @@ impl<C: Contents> Network<C> {
             capture: None,
             sectors: None,
         };
-        let mut known = HashMap::new();
+        let mut known = NumberMap::default();
         let host_of_link = network.add_hosts(plan, topology, seed);
         let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
         for (i, flow) in plan.paths().enumerate() {
