@@ -88,13 +88,15 @@ pub struct Before(u64);
 struct Keys {
     /// Bits of the number.
     bits: u32,
+    /// These bits, set.
+    numbers: u64,
     /// Arrivals after the longest run are never taken, so their order does not matter.
     latest_ns: u64,
 }
 
 impl Keys {
     fn with_bits(bits: u32) -> Self {
-        Keys { bits, latest_ns: u64::MAX >> bits }
+        Keys { bits, numbers: !(u64::MAX << bits), latest_ns: u64::MAX >> bits }
     }
 
     #[inline(always)]
@@ -110,7 +112,7 @@ impl Keys {
 
     #[inline(always)]
     fn number_of(self, arrival: u64) -> usize {
-        (arrival & !(u64::MAX << self.bits)) as usize
+        (arrival & self.numbers) as usize
     }
 }
 
