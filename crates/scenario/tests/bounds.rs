@@ -66,7 +66,7 @@ fn networks_with_many_links_run_for_less_time() {
     check_messages(&many("\"19 h\"", 131_000), &[]);
     check_messages(&many("\"9.6 h\"", 200_000), &[]);
     check_messages(&many("\"4.7 h\"", 400_000), &[]);
-    let message = "line 3: duration: with 800002 links, queues and shapers, warm_up, duration and drain_limit together \
+    let message = "duration: with 800002 links, queues and shapers, warm_up, duration and drain_limit together \
                    must stay below 4.8 h";
     check_messages(&many("\"5 h\"", 400_000), &[message]);
 }
