@@ -175,14 +175,17 @@ pub(crate) fn searches(file: &File, network: &Network) -> Result<(), String> {
     Err(format!("{groups} groups{moves} over {links} links; at most {MAX_SEARCHED} pairs of them"))
 }
 
+/// Returns the longest that a run may last, ns.
+pub(crate) fn longest_ns(file: &File) -> u64 {
+    let parts = [file.warm_up, file.duration, file.drain_limit];
+    parts.iter().fold(0u64, |sum, span| sum.saturating_add(span.as_nanos()))
+}
+
 fn times(file: &File, reader: &mut Reader) {
     if file.duration == Span::ZERO {
         reader.error_at("duration", "must not be zero");
     }
-    let longest = [file.warm_up, file.duration, file.drain_limit]
-        .iter()
-        .fold(0u64, |sum, span| sum.saturating_add(span.as_nanos()));
-    if longest >= MAX_RUN.as_nanos() {
+    if longest_ns(file) >= MAX_RUN.as_nanos() {
         let message = "warm_up, duration and drain_limit together must stay below 19.5 h";
         reader.error_at("duration", message);
     }

@@ -62,6 +62,8 @@ fn add_group(
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
     let own = OwnLinks::of(file, user, access_delays(file, network, user));
+    plan.users.reserve_exact(user.count.count());
+    plan.links.reserve_exact(user.count.count() * own.links_per_user());
     let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
@@ -97,6 +99,7 @@ fn add_flows(
     let back = network.path(to, from).expect("routes are checked on reading");
     let kind = Arc::new(kind(file, user, network));
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
+    plan.flows.reserve_exact(parts[group].len() * user.flows.count());
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
         if let Some((host, at)) = host {
@@ -228,6 +231,10 @@ impl OwnLinks {
             access: access.map(|link| plain("access", link)),
             receiver_access: receiver_access.map(|link| plain("receiver_access", link)),
         }
+    }
+
+    fn links_per_user(&self) -> usize {
+        2 * (usize::from(self.access.is_some()) + usize::from(self.receiver_access.is_some()))
     }
 
     /// Adds the own links of a user of the group, from its host to the nodes `from` and `to` of the network and on to

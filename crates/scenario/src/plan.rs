@@ -48,9 +48,24 @@ pub use tcp::{
 pub use traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 
 /// Maximum number of links in a run: link and time share a word in comparisons of events.
-pub const MAX_LINKS: usize = 1 << 18;
-/// Upper limit of a run's length, for the same reason: 19.5 hours.
+pub const MAX_LINKS: usize = 1 << 22;
+/// Upper limit of a run's length, for the same reason: 19.5 hours. See [`longest_run`].
 pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
+/// Bits of a link's number in such a word, except in networks with more links.
+const LINK_BITS: u32 = 18;
+/// Returns the bits of a link's number in comparisons of events, if there are this many links. Time has the others.
+pub const fn link_bits(links: usize) -> u32 {
+    let needed = usize::BITS - links.leading_zeros();
+    if needed > LINK_BITS { needed } else { LINK_BITS }
+}
+
+/// Returns the upper limit of a run's length with this many links: [`MAX_RUN`], and half of it for each bit that their
+/// number needs in addition.
+pub const fn longest_run(links: usize) -> Span {
+    Span::from_nanos(1 << (u64::BITS - link_bits(links)))
+}
+const _: () = assert!(longest_run(0).as_nanos() == MAX_RUN.as_nanos());
+
 /// Maximum number of open connections, or calls, in addition to two of each flow: about a kilobyte each.
 pub const MAX_OPEN: usize = 1_000_000;
 /// Maximum number of rows in a table of results.

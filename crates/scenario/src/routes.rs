@@ -4,10 +4,11 @@ use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::stage::StageParams;
 
+use crate::check::longest_ns;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{LinkPlan, MAX_LINKS, MAX_ROUTE_STEPS};
+use crate::plan::{LinkPlan, MAX_LINKS, MAX_ROUTE_STEPS, MAX_RUN, longest_run};
 
 /// Maximum number of links in the routes of all flows.
 const MAX_ROUTE_LINKS: u64 = 50_000_000;
@@ -16,7 +17,7 @@ const AT_ENDS: u64 = 3;
 
 /// Reports an error if routes exceed the limits; unknown routes are reported elsewhere.
 pub(crate) fn check(file: &File, network: &Network, reader: &mut Reader) {
-    queues(file, network, reader);
+    numbers(file, network, reader);
     let routes = file.users.entries.iter().map(|(_, user)| Routes::of(user, network));
     let Routes { links, steps } = routes.fold(Routes::default(), Routes::and);
     let shorter = "give fewer users or flows, or fewer links between from and to";
@@ -33,14 +34,44 @@ pub(crate) fn check(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
-fn queues(file: &File, network: &Network, reader: &mut Reader) {
+/// Checks that all events have numbers: links, queues whose departures are events, and stages that hold packets.
+fn numbers(file: &File, network: &Network, reader: &mut Reader) {
     let may_be_events = |link: &&LinkPlan| {
         link.scheduler != SchedulerParams::Fifo || link.aqm != AqmParams::DropTail
     };
     let queues = network.links.iter().filter(may_be_events).count() as u64;
-    if let Some(message) = too_many(links_in_all(file), queues) {
+    let links = links_in_all(file);
+    if let Some(message) = too_many(links, queues) {
         reader.error_at("users", message);
+    } else if let Some(message) =
+        too_long(file, links.saturating_add(queues + holders(file, network)))
+    {
+        reader.error_at("duration", message);
     }
+}
+
+fn holders(file: &File, network: &Network) -> u64 {
+    let hold = |stages: &[StageParams]| {
+        stages.iter().filter(|stage| stage.capabilities().holds).count() as u64
+    };
+    let of_links = network.links.iter().map(|link| hold(&link.ingress) + hold(&link.egress));
+    let users = file.users.entries.iter();
+    let of_users = users.map(|(_, user)| user.count.0 * (hold(&user.ingress) + hold(&user.egress)));
+    of_links.chain(of_users).sum()
+}
+
+/// Returns an error if so many numbers leave too few bits for the time of an event. Where they leave all, the length is
+/// checked elsewhere.
+fn too_long(file: &File, numbers: u64) -> Option<String> {
+    let limit = longest_run(numbers.min(MAX_LINKS as u64 - 1) as usize);
+    let too_long = (limit.as_nanos()..MAX_RUN.as_nanos()).contains(&longest_ns(file));
+    let limit_h = (limit.as_secs() / 360.0).floor() / 10.0;
+    too_long.then(|| {
+        format!(
+            "with {numbers} links, queues and shapers, warm_up, duration and drain_limit together must stay below \
+             {limit_h} h"
+        )
+    })
 }
 
 /// Returns an error if events exceed their places; a link whose departures are events counts twice. An excess of links
@@ -160,13 +191,13 @@ mod tests {
 
     #[test]
     fn queues_whose_departures_are_events_count_twice() {
-        assert_eq!(super::too_many(262_143, 0), None);
-        assert_eq!(super::too_many(200_000, 62_143), None);
-        let message = super::too_many(200_000, 62_144).expect("are too many");
+        assert_eq!(super::too_many(4_194_303, 0), None);
+        assert_eq!(super::too_many(4_000_000, 194_303), None);
+        let message = super::too_many(4_000_000, 194_304).expect("are too many");
         assert!(
-            message.contains("62144 of them have an AQM or a scheduler and count twice"),
+            message.contains("194304 of them have an AQM or a scheduler and count twice"),
             "{message}"
         );
-        assert_eq!(super::too_many(262_144, 1), None, "reported elsewhere");
+        assert_eq!(super::too_many(4_194_304, 1), None, "reported elsewhere");
     }
 }

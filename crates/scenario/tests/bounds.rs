@@ -56,6 +56,30 @@ fn a_row_of_many_links_is_searched_once_for_each_group() {
     );
 }
 
+/// 800,004 numbers leave 44 bits for the nanoseconds of a run, 4.8 h.
+#[test]
+fn networks_with_many_links_run_for_less_time() {
+    let many = |duration: &str, users: u32| {
+        let length = [("duration".to_owned(), duration.to_owned())];
+        errors(&bottleneck(&format!("count = {users}")), &length)
+    };
+    check_messages(&many("\"19 h\"", 131_000), &[]);
+    check_messages(&many("\"9.6 h\"", 200_000), &[]);
+    check_messages(&many("\"4.7 h\"", 400_000), &[]);
+    let message = "duration: with 800002 links, queues and shapers, warm_up, duration and drain_limit together \
+                   must stay below 4.8 h";
+    check_messages(&many("\"5 h\"", 400_000), &[message]);
+}
+
+#[test]
+fn links_of_all_users_have_a_number_each() {
+    let other = "[users.b]\ncount = 1000000\nreceiver_access = { delay = \"1 ms\" }";
+    let all = format!("count = 1000000\nreceiver_access = {{ delay = \"1 ms\" }}\n{other}");
+    let reported = errors(&bottleneck(&all), &[]);
+    let wanted = "8000002 links in all; at most 4194303";
+    assert!(reported.iter().any(|message| message.contains(wanted)), "{reported:#?}");
+}
+
 #[test]
 fn transfers_that_pile_up_are_refused_with_group_and_key() {
     let every = |every: &str, more: &str| {

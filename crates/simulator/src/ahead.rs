@@ -1,6 +1,8 @@
 //! Events that links and flows count before their time. A link without a monitor may serve packets before they arrive,
 //! and any link may accept a packet that it has not sent yet.
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::MAX_LINKS;
@@ -9,10 +11,14 @@ use crate::link::Link;
 use crate::probe::Accepted;
 
 /// Events counted too early for the next reading of the counters.
-#[derive(Default)]
 pub struct Ahead {
     /// Packets that links have accepted and that leave after the reading.
     pending: Vec<Pending>,
+    /// Sums of further ones by link, ascending. Before the last reading of a run, nothing else is read of packets.
+    sums: Arc<Vec<(u32, Unsent)>>,
+    last_reading: Time,
+    /// Number of pending packets from which on they are summed.
+    sums_from: usize,
     /// Drops and marks of packets that arrive after the reading: time, link, signal.
     signals: Vec<(Time, u32, LinkSignal)>,
     /// Losses of sender's packets after the reading: time, flow.
@@ -35,10 +41,34 @@ pub struct SignalCounts {
     pub marks: u64,
 }
 
+/// Minimum number of pending packets that are summed at a time.
+const MANY: usize = 4096;
+
 impl Ahead {
+    /// Returns an empty record; no reading comes after `last_reading`.
+    pub fn until(last_reading: Time) -> Self {
+        Ahead {
+            pending: Vec::new(),
+            sums: Arc::default(),
+            last_reading,
+            sums_from: usize::MAX,
+            signals: Vec::new(),
+            losses: Vec::new(),
+        }
+    }
+
     /// Records a packet that a link has accepted and that leaves it later.
-    pub fn accept(&mut self, packet: Pending) {
+    pub fn accept(&mut self, packet: Pending, links: &[Link]) {
         self.pending.push(packet);
+        if self.pending.len() >= self.sums_from {
+            self.sum(links);
+            self.sums_from = self.sums.len().max(MANY);
+        }
+    }
+
+    fn sum(&mut self, links: &[Link]) {
+        add_by_link(Arc::make_mut(&mut self.sums), &mut self.pending, links);
+        self.pending.clear();
     }
 
     /// Records a drop or mark of a packet that arrives at the later time `at`.
@@ -54,27 +84,32 @@ impl Ahead {
     /// Sets the time of the next reading: events up to then are no longer early.
     pub fn expect_reading(&mut self, next: Time) {
         self.pending.retain(|packet| packet.departs > next);
+        if next > self.last_reading {
+            self.sums = Arc::default();
+        }
+        self.sums_from = if next == self.last_reading { MANY } else { usize::MAX };
         self.signals.retain(|(at, ..)| *at > next);
         self.losses.retain(|(at, _)| *at > next);
     }
 
     /// Returns, by link in ascending order, the packets accepted and not sent by `now`. Stations are asked for the
     /// packet in transmission, since none of their packets is pending.
-    pub fn unsent(&mut self, links: &[Link], now: Time) -> Vec<(u32, Unsent)> {
-        self.pending.sort_unstable_by_key(|packet| packet.place);
-        let of_link = |packets: &[Pending]| {
-            let link = packets[0].link();
-            (link, Unsent::of(&links[link as usize], packets))
-        };
-        let same_link = |one: &Pending, other: &Pending| one.link() == other.link();
-        let mut all: Vec<_> = self.pending.chunk_by(same_link).map(of_link).collect();
-        for (link, number) in links.iter().zip(0..) {
-            if let Some((group, len, departs)) = link.in_transmission(now) {
-                all.push(of_link(&[Pending::new(number, group, len, false, departs)]));
-            }
+    pub fn unsent(&mut self, links: &[Link], now: Time) -> Arc<Vec<(u32, Unsent)>> {
+        let mut all = Arc::default();
+        if self.sums_from < usize::MAX {
+            self.sum(links);
+            all = Arc::clone(&self.sums);
+        } else {
+            add_by_link(Arc::make_mut(&mut all), &mut self.pending, links);
         }
-        all.sort_unstable_by_key(|(link, _)| *link);
-        debug_assert!(all.windows(2).all(|two| two[0].0 < two[1].0), "one entry a link");
+        let transmitted = |(link, number): (&Link, u32)| {
+            let (group, len, departs) = link.in_transmission(now)?;
+            Some(Pending::new(number, group, len, false, departs))
+        };
+        let mut transmitted: Vec<_> = links.iter().zip(0..).filter_map(transmitted).collect();
+        if !transmitted.is_empty() {
+            add_by_link(Arc::make_mut(&mut all), &mut transmitted, links);
+        }
         all
     }
 
@@ -97,6 +132,23 @@ impl Ahead {
             counted[flow as usize] -= 1;
         }
     }
+}
+
+/// Adds packets to sums by link, which remain ascending.
+fn add_by_link(sums: &mut Vec<(u32, Unsent)>, packets: &mut [Pending], links: &[Link]) {
+    packets.sort_unstable_by_key(|packet| packet.place);
+    let known = sums.len();
+    for packets in packets.chunk_by(|one, other| one.link() == other.link()) {
+        let link = packets[0].link();
+        let place = sums[..known].binary_search_by_key(&link, |(link, _)| *link);
+        let place = place.unwrap_or_else(|_| {
+            sums.push((link, Unsent::none()));
+            sums.len() - 1
+        });
+        let monitored = links[link as usize].is_monitored();
+        packets.iter().for_each(|packet| sums[place].1.add(packet, monitored));
+    }
+    sums.sort_unstable_by_key(|(link, _)| *link);
 }
 
 /// Packet that a link has accepted and that leaves it after the next reading. Links without a monitor may accept
@@ -145,19 +197,14 @@ pub struct Unsent {
 }
 
 impl Unsent {
-    fn of(link: &Link, packets: &[Pending]) -> Self {
-        let mut unsent = Unsent {
+    fn none() -> Self {
+        Unsent {
             in_all: Accepted::default(),
             groups: Vec::new(),
             not_arrived: 0,
             first_len: 0,
             first_departs: Time::NEVER,
-        };
-        let monitored = link.is_monitored();
-        for packet in packets {
-            unsent.add(packet, monitored);
         }
-        unsent
     }
 
     fn add(&mut self, packet: &Pending, monitored: bool) {
@@ -172,6 +219,51 @@ impl Unsent {
                 Some((_, accepted)) => accepted.add(bytes),
                 None => self.groups.push((packet.group, Accepted { packets: 1, bytes })),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidegate_mechanisms::units::Span;
+    use tidegate_scenario::Scenario;
+
+    use super::*;
+
+    proptest! {
+        /// What is read of packets is the same whether or not they are summed in between.
+        #[test]
+        fn sums_of_many_packets_change_no_reading(
+            packets in prop::collection::vec((0..6u32, 0..3u16, 40..1500u16, any::<bool>()), 0..20_000)
+        ) {
+            let text = "version = 1\n[bottleneck]\nrate = \"1 Mb/s\"\n[users.a]\ncount = 2\n";
+            let plan = Scenario::parse(text, &[]).expect("valid").plan();
+            let links: Vec<_> = plan.links.iter().map(|link| Link::new(link, 3, 1)).collect();
+            let reading = Time::ZERO + Span::from_secs(1);
+            let unsent_before = |last_reading| {
+                let mut ahead = Ahead::until(last_reading);
+                ahead.expect_reading(reading);
+                for (number, &(link, group, len, later)) in (1..).zip(&packets) {
+                    let departs = reading + Span::from_nanos(number);
+                    ahead.accept(Pending::new(link, group, len, later, departs), &links);
+                }
+                ahead.unsent(&links, reading)
+            };
+            prop_assert_eq!(links.len(), 6);
+            let read = |all: Arc<Vec<(u32, Unsent)>>| {
+                let groups = |unsent: &Unsent| {
+                    let mut groups = unsent.groups.clone();
+                    groups.sort_unstable_by_key(|(group, _)| *group);
+                    groups
+                };
+                let of_link = |(link, unsent): &(u32, Unsent)| {
+                    let Unsent { in_all, not_arrived, first_len, first_departs, .. } = *unsent;
+                    (*link, in_all, groups(unsent), not_arrived, first_len, first_departs)
+                };
+                all.iter().map(of_link).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(read(unsent_before(reading)), read(unsent_before(Time::NEVER)));
         }
     }
 }

@@ -30,6 +30,7 @@ mod link;
 mod link_reading;
 mod memory;
 mod network;
+mod number_map;
 pub mod output;
 mod owner;
 mod pace;

@@ -1,5 +1,7 @@
 //! Counters of a link at a point in time, corrected for times that are counted in advance.
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
 use crate::ahead::{Ahead, SignalCounts, Unsent};
@@ -17,7 +19,7 @@ pub struct LinkReadings {
     /// Further counters, ascending by link.
     more: Vec<(u32, More)>,
     /// Packets accepted and not sent yet, ascending by link.
-    unsent: Vec<(u32, Unsent)>,
+    unsent: Arc<Vec<(u32, Unsent)>>,
     /// Drops and marks counted too early, ascending by link.
     early: Vec<(u32, SignalCounts)>,
 }

@@ -194,7 +194,7 @@ impl Sectors {
         let limit_ns = into
             .map(|edge| earliest_ns[edge.from as usize].saturating_add(edge.least_ns))
             .fold(u64::MAX, u64::min);
-        (lanes[own as usize].clone(), Before::nanos(limit_ns))
+        (lanes[own as usize].clone(), transit.before_nanos(limit_ns))
     }
 
     /// Returns the mean number of events in a batch.

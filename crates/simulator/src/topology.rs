@@ -1,12 +1,11 @@
 //! Analysis of a plan's routes: which links feed which, where packets need no event, and which links share a lane.
 
-use std::collections::HashMap;
-
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportPath};
 
 use crate::build::{needs_arrivals, needs_departures};
+use crate::number_map::NumberMap;
 use crate::stages::{is_order_only, is_staged};
 
 /// When receivers are served.
@@ -156,7 +155,7 @@ impl TopologyAnalysis {
             trains = Vec::new();
         }
         let hosts_alone = before.iter().map(|upstream| upstream[..] == [Upstream::Host]).collect();
-        let mut known = HashMap::new();
+        let mut known = NumberMap::default();
         let mut number = |upstream| {
             let next = known.len() as u32;
             *known.entry(upstream).or_insert(next)
@@ -208,7 +207,7 @@ impl TopologyAnalysis {
                 in_use[hop.link as usize] = true;
             }
         }
-        let mut known = HashMap::new();
+        let mut known = NumberMap::default();
         let mut lane = |link: usize| {
             let (mut first, mut passed) = (link, Vec::new());
             loop {

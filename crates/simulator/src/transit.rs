@@ -10,7 +10,7 @@
 use core::ops::Range;
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
+use tidegate_scenario::plan::link_bits;
 
 use crate::calendar::Calendar;
 use crate::packet::PackedPacket;
@@ -20,6 +20,7 @@ use crate::tournament::{GROUP, Tournament};
 
 /// All packets in transit, and the events of stations.
 pub struct Transit {
+    keys: Keys,
     /// Number of stations: their numbers precede those of links, and their places in the tournament follow those of
     /// lanes.
     stations: usize,
@@ -81,41 +82,51 @@ pub enum NextEvent {
 #[derive(Clone, Copy)]
 pub struct Before(u64);
 
-impl Before {
-    /// Returns the limit before a time, ns.
-    pub fn nanos(at_ns: u64) -> Self {
-        Before(arrival(Time::from_nanos(at_ns), 0))
-    }
-
-    /// Returns the limit before this one and before a time.
-    pub fn and(self, at: Time) -> Self {
-        Before(self.0.min(arrival(at, 0)))
-    }
+/// How the time of an event and the number of its link or station share a word, because comparisons dominate the queue.
+/// Keys are unique: packets of a link leave one after the other, and a transmission takes at least a nanosecond.
+#[derive(Clone, Copy)]
+struct Keys {
+    /// Bits of the number.
+    bits: u32,
+    /// These bits, set.
+    numbers: u64,
+    /// Arrivals after the longest run are never taken, so their order does not matter.
+    latest_ns: u64,
 }
 
-/// Bits of the link's number. Time and number share a word, because comparisons dominate the queue. Keys are unique:
-/// packets of a link leave one after the other, and a transmission takes at least a nanosecond.
-const LINK_BITS: u32 = MAX_LINKS.trailing_zeros();
-const _: () = assert!(MAX_RUN.as_nanos() == 1 << (64 - LINK_BITS));
+impl Keys {
+    fn with_bits(bits: u32) -> Self {
+        Keys { bits, numbers: !(u64::MAX << bits), latest_ns: u64::MAX >> bits }
+    }
 
-#[inline]
-fn arrival(at: Time, number: usize) -> u64 {
-    debug_assert!(number < MAX_LINKS);
-    // Arrivals after the longest run are never taken, so their order does not matter.
-    let at_ns = at.as_nanos().min(MAX_RUN.as_nanos() - 1);
-    at_ns << LINK_BITS | number as u64
-}
+    #[inline(always)]
+    fn arrival(self, at: Time, number: usize) -> u64 {
+        debug_assert!(number < 1 << self.bits);
+        at.as_nanos().min(self.latest_ns) << self.bits | number as u64
+    }
 
-#[inline]
-fn time_of(arrival: u64) -> Time {
-    Time::from_nanos(arrival >> LINK_BITS)
+    #[inline(always)]
+    fn time_of(self, arrival: u64) -> Time {
+        Time::from_nanos(arrival >> self.bits)
+    }
+
+    #[inline(always)]
+    fn number_of(self, arrival: u64) -> usize {
+        (arrival & self.numbers) as usize
+    }
 }
 
 impl Transit {
     /// Returns an empty set; `lane_of_link` has the lane of each link.
     pub fn new(lane_of_link: Vec<u32>, stations: usize) -> Self {
+        let bits = link_bits(lane_of_link.len() + stations);
+        Transit::with_bits(bits, lane_of_link, stations)
+    }
+
+    fn with_bits(bits: u32, lane_of_link: Vec<u32>, stations: usize) -> Self {
         let lanes = lane_of_link.iter().max().map_or(0, |last| *last as usize + 1);
         Transit {
+            keys: Keys::with_bits(bits),
             stations,
             lane_of_link,
             firsts: Tournament::new(lanes + stations),
@@ -134,14 +145,14 @@ impl Transit {
     pub fn next_time(&self) -> Time {
         match self.first() {
             u64::MAX => Time::NEVER,
-            first => time_of(first),
+            first => self.keys.time_of(first),
         }
     }
 
     /// Returns the time of the next event, which may be any late time if there is none.
     #[inline]
     pub fn next_time_in_run(&self) -> Time {
-        time_of(self.first())
+        self.keys.time_of(self.first())
     }
 
     #[inline]
@@ -152,7 +163,7 @@ impl Transit {
     /// Puts a packet in transit to the far end of a link.
     #[inline(always)]
     pub fn send(&mut self, link: u32, at: Time, packed: PackedPacket) {
-        let arrival = arrival(at, link as usize + self.stations);
+        let arrival = self.keys.arrival(at, link as usize + self.stations);
         let lane_number = self.lane_of_link[link as usize] as usize;
         let lane = &mut self.lanes[lane_number];
         if lane.packets.is_empty() {
@@ -186,9 +197,9 @@ impl Transit {
         let first_apart = self.apart.first();
         if first_apart < first {
             let packed = self.apart.pop().expect("has a first");
-            return NextEvent::Packet(time_of(first_apart), packed);
+            return NextEvent::Packet(self.keys.time_of(first_apart), packed);
         }
-        let number = first as usize & (MAX_LINKS - 1);
+        let number = self.keys.number_of(first);
         let Some(link) = number.checked_sub(self.stations) else {
             return NextEvent::Station(number);
         };
@@ -196,21 +207,31 @@ impl Transit {
         let lane = &mut self.lanes[lane_number].packets;
         let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        NextEvent::Packet(time_of(due.arrival), due.packed)
+        NextEvent::Packet(self.keys.time_of(due.arrival), due.packed)
+    }
+
+    /// Returns the limit before a time, ns.
+    pub fn before_nanos(&self, at_ns: u64) -> Before {
+        Before(self.keys.arrival(Time::from_nanos(at_ns), 0))
+    }
+
+    /// Returns this limit, or an earlier one before a time.
+    pub fn earlier(&self, limit: Before, at: Time) -> Before {
+        Before(limit.0.min(self.keys.arrival(at, 0)))
     }
 
     /// Returns the limit before this time, before all packets over `link`, and before all packets queued apart.
     pub fn before(&self, time: Time, link: u32) -> Before {
         let lane = &self.lanes[self.lane_of_link[link as usize] as usize].packets;
         let first = lane.front().map_or(u64::MAX, |first| first.arrival);
-        Before(arrival(time, 0).min(first).min(self.apart.first()))
+        Before(self.keys.arrival(time, 0).min(first).min(self.apart.first()))
     }
 
     /// Returns the first packet in a link's lane, if it arrives over that link and before the limit.
     #[inline]
     pub fn first_over(&self, link: u32, limit: Before) -> Option<&PackedPacket> {
         let first = self.lanes[self.lane_of_link[link as usize] as usize].packets.front()?;
-        let number = first.arrival as usize & (MAX_LINKS - 1);
+        let number = self.keys.number_of(first.arrival);
         let comes = first.arrival < limit.0 && number == link as usize + self.stations;
         comes.then_some(&first.packed)
     }
@@ -225,7 +246,7 @@ impl Transit {
     pub fn take_over(&mut self, link: u32) -> (Time, PackedPacket) {
         let lane = &mut self.lanes[self.lane_of_link[link as usize] as usize].packets;
         let due = lane.pop().expect("has been looked at");
-        (time_of(due.arrival), due.packed)
+        (self.keys.time_of(due.arrival), due.packed)
     }
 
     /// Updates the tree after packets of a link's lane were taken.
@@ -255,7 +276,7 @@ impl Transit {
     /// Returns the time of the first arrival in groups of lanes, which may be any late time if there is none.
     #[inline]
     pub fn first_time_in(&self, groups: Range<usize>) -> Time {
-        time_of(self.firsts.smallest_in(groups))
+        self.keys.time_of(self.firsts.smallest_in(groups))
     }
 
     /// Returns the key of the first arrival in a sector if it comes before the limit, before all packets queued apart, and
@@ -268,7 +289,8 @@ impl Transit {
             }
             None => self.firsts.smallest_in(sector.groups.clone()),
         };
-        (first < limit.0.min(self.apart.first()) && time_of(first) <= last).then_some(first)
+        (first < limit.0.min(self.apart.first()) && self.keys.time_of(first) <= last)
+            .then_some(first)
     }
 
     /// Takes the packet with this key, the first of its sector. [`Transit::settle_sector`] has to follow before anything
@@ -277,13 +299,13 @@ impl Transit {
     pub fn take_in(&mut self, sector: &SectorLanes, key: u64) -> (Time, PackedPacket) {
         if let Some(lane) = sector.only {
             let due = self.lanes[lane as usize].packets.pop().expect("has a first");
-            return (time_of(due.arrival), due.packed);
+            return (self.keys.time_of(due.arrival), due.packed);
         }
         let number = self.lane_of(key);
         let lane = &mut self.lanes[number].packets;
         let due = lane.pop().expect("has a first");
         self.firsts.set_in_group(number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        (time_of(due.arrival), due.packed)
+        (self.keys.time_of(due.arrival), due.packed)
     }
 
     /// Updates the tree after packets of a sector were taken.
@@ -298,7 +320,7 @@ impl Transit {
     /// The lane of a packet in transit.
     #[inline(always)]
     fn lane_of(&self, key: u64) -> usize {
-        self.lane_of_link[(key as usize & (MAX_LINKS - 1)) - self.stations] as usize
+        self.lane_of_link[self.keys.number_of(key) - self.stations] as usize
     }
 
     /// Returns the packet `later` places after the first one in the lane of this key.
@@ -307,14 +329,14 @@ impl Transit {
         if self.apart.first() <= first {
             return self.apart.coming(later);
         }
-        let link = (first as usize & (MAX_LINKS - 1)).checked_sub(self.stations)?;
+        let link = self.keys.number_of(first).checked_sub(self.stations)?;
         let lane = &self.lanes[self.lane_of_link[link] as usize];
         lane.packets.get(later).map(|due| &due.packed)
     }
 
     /// Sets the end of a station's transmission, or that it is idle.
     pub fn set_station(&mut self, place: usize, at: Option<Time>) {
-        let key = at.map_or(u64::MAX, |at| arrival(at, place));
+        let key = at.map_or(u64::MAX, |at| self.keys.arrival(at, place));
         self.firsts.set(self.lanes.len() + place, key);
     }
 
@@ -331,16 +353,18 @@ mod tests {
     use crate::packet::Packet;
     use proptest::prelude::*;
     use tidegate_mechanisms::units::Span;
+    use tidegate_scenario::plan::MAX_RUN;
 
     proptest! {
-        /// For any assignment of lanes: packets are ordered by time, at equal times by link, stations first.
+        /// For any number of bits and any assignment of lanes: packets are ordered by time, at equal times by link, stations first.
         #[test]
         fn what_is_due_first_comes_first(
+            bits in 4..30u32,
             lane_of_link in prop::collection::vec(0..3u32, 1..12),
             steps in prop::collection::vec((0..12usize, 1..200u64, 0..4u8), 0..400)
         ) {
             let links = lane_of_link.len();
-            let mut transit = Transit::new(lane_of_link, 1);
+            let mut transit = Transit::with_bits(bits, lane_of_link, 1);
             let mut last_of_link = vec![0; links];
             let (mut now, mut due, mut station) = (0, Vec::<(u64, u64)>::new(), None);
             for (link, later, kind) in steps {

@@ -20,6 +20,7 @@ mod erlang;
 mod hosts;
 mod impairments;
 mod intervals;
+mod large;
 mod laws;
 mod mobile;
 mod nodes;

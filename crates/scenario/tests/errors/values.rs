@@ -99,7 +99,6 @@ fn each_error_is_reported_with_place_expectation_and_remedy() {
         ),
         ("users.a", "flows = 1.5", "1.5 is not whole"),
         ("users.a", "count = 600000", "1200000 flows in all; at most 1000000"),
-        ("users.a", "count = 200000", "links in all; at most 262143"),
         ("", "warm_up = \"20 h\"", "together must stay below 19.5 h"),
         ("users.a", "count = 99999999999999999999", "99999999999999999999 is out of range"),
         ("users.a", "from = \"r0\"", "there is no node \"r0\"; nodes are left, right"),

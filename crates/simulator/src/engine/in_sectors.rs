@@ -48,7 +48,7 @@ impl Engine<'_> {
         let network = &mut self.network;
         let sectors = network.sectors.as_mut().expect("the network has sectors");
         let (sector, limit) = sectors.next(&network.transit, &network.links);
-        let limit = limit.and(end);
+        let limit = network.transit.earlier(limit, end);
         let mut next = Some(network.transit.next_key());
         let mut last = self.now;
         while let Some(key) = next {

@@ -1,11 +1,9 @@
 //! Construction of the network of a plan: links, hosts, routes, stages and report paths.
 
-use std::collections::HashMap;
-
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{
-    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan,
+    Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan, longest_run,
 };
 
 use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
@@ -15,6 +13,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
 use crate::memory::large_list;
+use crate::number_map::NumberMap;
 use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
@@ -89,6 +88,8 @@ impl<C: Contents> Network<C> {
         let stages = Stages::new(plan, seed);
         let numbers = links.len() + stations.len() + stages.holders();
         assert!(numbers < MAX_LINKS, "at most {MAX_LINKS} links");
+        let longest = plan.warm_up + plan.duration + plan.drain_limit;
+        assert!(longest < longest_run(numbers), "a run ends before {}", longest_run(numbers));
         // What a stage holds waits as if on a link of its own.
         let mut lanes = topology.lanes(plan);
         let free = lanes.iter().max().map_or(0, |last| last + 1);
@@ -116,11 +117,11 @@ impl<C: Contents> Network<C> {
             next_reading: Time::ZERO,
             read_next: Time::ZERO,
             deferred: Vec::new(),
-            ahead: Ahead::default(),
+            ahead: Ahead::until(Time::ZERO + plan.warm_up + plan.duration),
             capture: None,
             sectors: None,
         };
-        let mut known = HashMap::new();
+        let mut known = NumberMap::default();
         let host_of_link = network.add_hosts(plan, topology, seed);
         let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
         for (i, flow) in plan.paths().enumerate() {

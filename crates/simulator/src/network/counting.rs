@@ -17,7 +17,8 @@ impl<C: Contents> Network<C> {
         let departs = self.links[number as usize].last_departure();
         if departs > self.next_reading {
             let group = self.flow_states[flow as usize].owner.group;
-            self.ahead.accept(Pending::new(number, group, len, ahead, departs));
+            let packet = Pending::new(number, group, len, ahead, departs);
+            self.ahead.accept(packet, &self.links);
         }
     }
 
