@@ -242,7 +242,6 @@ mod tests {
         for traffic in [
             "{ kind = \"pages\" }",
             "{ kind = \"short-flows\", size = \"9 kB\", every = \"1 s\" }",
-            "{ kind = \"video\", rate = \"1 Mb/s\", length = \"9 s\" }",
             "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\" }",
             "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\", rate = \"1 Mb/s\" }",
         ] {
