@@ -8,7 +8,7 @@ from support import lab_that_counts, lacking_for_controls
 LACKING = lacking_for_controls()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("lab"),
+    pytest.mark.xdist_group("controls"),
     pytest.mark.usefixtures("own_turn"),
 ]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

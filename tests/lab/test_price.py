@@ -18,7 +18,7 @@ from tidegate.laboratory.process import find_program
 LACKING = lacking_for_controls()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
-    pytest.mark.xdist_group("lab"),
+    pytest.mark.xdist_group("controls"),
 ]
 
 # Connects by the congestion controls named, says its ports, and waits to be told to end.
