@@ -161,7 +161,8 @@ mod tests {
         let cake = |tins: &str| format!("scheduler = {{ kind = \"cake\", tins = \"{tins}\" }}");
         check("", &conex(policer("deprioritise")), want);
         let rates = "rate = \"1 Mb/s\", peak_rate = \"2 Mb/s\"";
-        let marker = format!("ingress = [{{ kind = \"trtcm\", {rates}, yellow = \"deprioritise\" }}]");
+        let marker =
+            format!("ingress = [{{ kind = \"trtcm\", {rates}, yellow = \"deprioritise\" }}]");
         check("", &marker, want);
         for tins in ["besteffort", "precedence"] {
             check(&cake(tins), &conex(policer("deprioritise")), want);
