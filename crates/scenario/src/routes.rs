@@ -60,7 +60,7 @@ fn holders(file: &File, network: &Network) -> u64 {
     of_links.chain(of_users).sum()
 }
 
-/// Returns an error if so many numbers leave too few bits for the time of an event. Where they leave all, the length is
+/// Returns an error if this many numbers leave too few bits for the time of an event. Where they leave all, the length is
 /// checked elsewhere.
 fn too_long(file: &File, numbers: u64) -> Option<String> {
     let limit = longest_run(numbers.min(MAX_LINKS as u64 - 1) as usize);
