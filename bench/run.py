@@ -105,7 +105,7 @@ CASES = {
         ),
         # 1,000 films, and ten hours of calls, whose memory goes with those in progress.
         Case("FRAMES", "bench/frames.toml", 200),
-        Case("CALLS", "scenarios/calls.toml", 36_000),
+        Case("CALLS", "scenarios/calls.toml", 36_000, overrides=('sample_interval="off"',)),
         S4,
         S4.variant("S4-linux", 'profile="linux"'),
     )
