@@ -110,8 +110,9 @@ pub struct AuditedFlow {
     seen_bytes: i64,
     /// Next expected number.
     next: u32,
-    /// Bit set of the missing numbers before that; the lowest bit is the last number.
-    missing: u128,
+    /// Bit set of numbers before that, of which the lowest bit is the last: those that are missing or, near the sender,
+    /// whose packet declared a loss.
+    noted: u128,
     /// Send time of the packet before `next`.
     newest: Time,
     /// Start of the present allowance.
@@ -147,7 +148,7 @@ impl AuditedFlow {
             balance: Balance::default(),
             seen_bytes: 0,
             next: packet.sequence.map_or(0, |sequence| sequence.number as u32),
-            missing: 0,
+            noted: 0,
             newest: Time::ZERO,
             began: packet.now,
             then: CongestionBytes::default(),
@@ -171,7 +172,7 @@ impl AuditedFlow {
         self.balance.credit += when(credit);
         let newly_lost = match (losses, packet.sequence) {
             (LossSign::Gap, Some(sequence)) => self.newly_missing(sequence),
-            (LossSign::Repeat, Some(sequence)) => self.newly_repeated(sequence),
+            (LossSign::Repeat, Some(sequence)) => self.newly_repeated(sequence, loss),
             (LossSign::Tunnel, _) => packet.is_lost_with_its_tunnel().into(),
             (LossSign::Gap | LossSign::Repeat, None) | (LossSign::Queue, _) => 0,
         };
@@ -198,24 +199,34 @@ impl AuditedFlow {
         if let Ok(ahead) = u32::try_from(ahead) {
             self.next = (number as u32).wrapping_add(1);
             self.newest = sent;
-            let before = self.missing.checked_shl(ahead + 1).unwrap_or(0);
-            self.missing = before | ((1 << ahead.min(u128::BITS - 1)) - 1) << 1;
+            self.noted = self.moved(ahead) | ((1 << ahead.min(u128::BITS - 1)) - 1) << 1;
             return ahead.into();
         }
         // Numbers older than the window stay lost; numbers not missing are duplicates.
-        let place = 1u128.checked_shl(!ahead as u32).unwrap_or(0);
-        let fills = self.missing & place != 0;
-        self.missing &= !place;
+        let place = place_before(ahead);
+        let fills = self.noted & place != 0;
+        self.noted &= !place;
         -i64::from(fills && sent <= self.newest)
     }
 
-    /// Returns 1 if this packet's number has been seen before, else 0.
-    fn newly_repeated(&mut self, Sequence { number, .. }: Sequence) -> i64 {
+    /// Returns the number of losses that a packet shows near the sender: none if its number is new, else one, and
+    /// another if the lost packet declared a loss: its declaration is lost as well.
+    fn newly_repeated(&mut self, Sequence { number, .. }: Sequence, declares: bool) -> i64 {
         let ahead = (number as u32).wrapping_sub(self.next) as i32;
-        if ahead >= 0 {
+        if let Ok(ahead) = u32::try_from(ahead) {
             self.next = (number as u32).wrapping_add(1);
+            self.noted = self.moved(ahead) | u128::from(declares);
+            return 0;
         }
-        (ahead < 0).into()
+        let place = place_before(ahead);
+        let declared = self.noted & place != 0;
+        self.noted = if declares { self.noted | place } else { self.noted & !place };
+        1 + i64::from(declared)
+    }
+
+    /// Returns the bit set for a next number that is `ahead` of the expected one, whose bit is clear.
+    fn moved(&self, ahead: u32) -> u128 {
+        self.noted.checked_shl(ahead + 1).unwrap_or(0)
     }
 
     /// Returns the reason and the number of bytes by which declarations fall short of a `due` share of the congestion,
@@ -240,4 +251,9 @@ impl AuditedFlow {
         let asked = rules.into_iter().filter(|(answers, ..)| !answers);
         asked.map(|(_, short, why)| (short, why)).max_by(|a, b| a.0.total_cmp(&b.0))
     }
+}
+
+/// Returns the bit of a number before the next, `ahead` of it by a negative amount; none outside the window.
+fn place_before(ahead: i32) -> u128 {
+    1u128.checked_shl(!ahead as u32).unwrap_or(0)
 }

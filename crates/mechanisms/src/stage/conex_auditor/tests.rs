@@ -182,6 +182,28 @@ fn near_the_sender_a_loss_is_what_is_sent_again() {
     assert_eq!(owed(&auditor), 2.0);
 }
 
+/// RFC 7786, loss of ConEx information: a declaration that is lost with its packet has to be repeated.
+#[test]
+fn near_the_sender_a_declaration_counts_only_if_its_packet_is_not_sent_again() {
+    let params = ConexAuditorParams { losses: LossSign::Repeat, ..params() };
+    let mut auditor = ConexAuditor::new(params);
+    let mut owed_after = |number, declared| {
+        auditor.pass(&mut packet(10, number, declared), || 0.9);
+        -packets(&auditor, "loss_balance_bytes")
+    };
+    for number in 0..10 {
+        owed_after(number, CREDIT);
+    }
+    assert_eq!(owed_after(3, LOSS), 0.0, "declared by the retransmission");
+    assert_eq!(owed_after(3, CONEX), 2.0, "which is lost as well");
+    assert_eq!(owed_after(3, CONEX), 3.0, "and the second, which declared nothing");
+    assert_eq!([10, 11, 12].map(|new| owed_after(new, LOSS)), [2.0, 1.0, 0.0]);
+    assert_eq!(owed_after(11, LOSS), 1.0);
+    assert_eq!(owed_after(139, LOSS), 0.0);
+    assert_eq!(owed_after(12, CONEX), 2.0, "at the end of the window");
+    assert_eq!(owed_after(10, CONEX), 3.0, "before it, forgotten");
+}
+
 /// Returns a balance of user 0, in full packets.
 fn packets(auditor: &ConexAuditor, level: &str) -> f64 {
     let mut found = f64::NAN;
