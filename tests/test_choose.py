@@ -1,6 +1,7 @@
 """Parameters for a link: the rule, and the variants that have them."""
 
 import json
+import math
 import tomllib
 from pathlib import Path
 
@@ -13,30 +14,40 @@ from tidegate.errors import AnalysisError
 CASES = Path("studies/metering/experiments/cases.toml")
 
 
-def test_a_light_user_causes_a_third_of_what_he_may_and_has_a_sixteenth_of_his_share():
-    known = Known(rate_bps=12e6, users=10, flows=2, light_flows=1, rtt_s=0.08, queue_s=0.02)
+def test_a_light_user_causes_two_thirds_of_the_allowance_at_an_equal_share():
+    # 100 packets a second for each flow. RED marks a tenth at 30 ms, and windows of 3.2 meet that.
+    window = (math.sqrt(1 + 80 / 3) - 1) * 3 / 4
+    known = Known(rate_bps=12e6, users=10, flows=2, light_flows=1, rtt_s=window / 100 - 0.03)
     chosen = choose(known)
-    # 50 packets a second for each flow, so 5 in a round trip, of which 1.5/25 are marked.
-    assert chosen.conex_fill_bps == pytest.approx(3 * 0.06 * 50 * 12_000)
-    assert chosen.conex_depth_bytes == pytest.approx(90 * 1500)
+    assert chosen.queue_s == pytest.approx(0.03)
+    assert chosen.conex_fill_bps == pytest.approx(1.5 * 0.1 * 100 * 12_000)
+    assert chosen.conex_depth_bytes == pytest.approx(150 * 1500)
     assert chosen.abc_reference_bps == pytest.approx(75_000)
     assert chosen.cap_bps == pytest.approx(2.4e6)
     assert chosen.share_bps == pytest.approx(1.2e6)
 
 
-def test_windows_of_a_packet_meet_a_quarter_and_buckets_are_never_tiny():
-    short = Known(rate_bps=1.2e6, users=10, flows=1, light_flows=1, rtt_s=0.01, queue_s=0.02)
-    assert choose(short).conex_fill_bps == pytest.approx(3 * 0.25 * 10 * 12_000)
-    long = Known(rate_bps=1e9, users=10, flows=1, light_flows=1, rtt_s=0.3, queue_s=0.02)
+def test_more_flows_of_a_light_user_cause_more_and_buckets_are_never_tiny():
+    known = {"rate_bps": 48e6, "users": 10, "flows": 4, "rtt_s": 0.05}
+    fills = [choose(Known(light_flows=flows, **known)).conex_fill_bps for flows in (1, 2, 4)]
+    assert fills[0] < fills[1] / 2 < fills[2] / 4
+    long = Known(rate_bps=1e9, users=10, flows=1, light_flows=1, rtt_s=0.3)
     assert choose(long).conex_depth_bytes == 45 * 1500
 
 
+def test_windows_below_a_packet_meet_at_most_every_packet():
+    short = Known(rate_bps=0.12e6, users=10, flows=1, light_flows=1, rtt_s=0.001)
+    chosen = choose(short)
+    assert chosen.queue_s == 0.06
+    assert chosen.conex_fill_bps == pytest.approx(1.5 * 12_000)
+
+
 def test_gamma_is_the_largest_that_leaves_a_margin():
-    many = Known(rate_bps=10e6, users=20, flows=5, light_flows=1, rtt_s=0.1, queue_s=0.02)
+    many = Known(rate_bps=10e6, users=20, flows=5, light_flows=1, rtt_s=0.1)
     chosen = choose(many)
     assert chosen.abc_gamma < 3
     assert chosen.abc_margin >= 2
-    few = choose(Known(rate_bps=10e6, users=12, flows=1, light_flows=1, rtt_s=0.04, queue_s=0.02))
+    few = choose(Known(rate_bps=10e6, users=12, flows=1, light_flows=1, rtt_s=0.04))
     assert few.abc_gamma == 3
 
 
@@ -44,7 +55,7 @@ def test_gamma_is_the_largest_that_leaves_a_margin():
 def test_what_cannot_be_is_refused(change):
     known = {"rate_bps": 1e7, "users": 9, "flows": 2, "light_flows": 1, "rtt_s": 0.1}
     with pytest.raises(AnalysisError):
-        choose(Known(**{**known, "queue_s": 0.02, **change}))
+        choose(Known(**{**known, **change}))
 
 
 def test_a_scenario_says_what_an_operator_knows():
@@ -105,7 +116,6 @@ def test_the_cases_of_the_study_have_what_the_rule_gives():
                 flows=flows / users,
                 light_flows=one["light_flows"],
                 rtt_s=one["rtt_ms"] / 1e3,
-                queue_s=0.02,
             )
         )
         assert one["fill_kbps"] == pytest.approx(chosen.conex_fill_bps / 1e3, abs=0.051)

@@ -1,18 +1,20 @@
 """Parameters to begin with: what an operator sets for a link, from what is known of it.
 
 Known are the link's rate C, the N users that are active at once and how many flows they have on
-average, the round trip and what the queue adds to it. An equal share is ``x = C/N``. A flow with an
-equal share of all flows has ``y = C/(N k)`` packets a second, a window of ``w = y RTT``, and by
-TCP's formula meets ``p = 1.5/w²`` of them marked or lost, at most a quarter where windows are of a
-packet or two::
+average, and the round trip. An equal share is ``x = C/N``. A light user's k flows would have
+windows of ``w = x (RTT + q)/k`` there, with the queue q where RED marks as much as sawtooths from
+2 w/3 to 4 w/3 meet, one mark each::
 
-    ConEx  fill rate 3 p y for each flow of a light user; depth 10 s of it, at least 45 packets
+    p = 1/(w + 2 w²/3) = RED(q)
+
+    ConEx  fill rate 1.5 p x; depth 10 s of it, at least 45 packets
     ABC    reference rate x/16; γ 3, or the largest that leaves a gain margin of 2
     cap    2 x
 
-So a light user causes a third of the allowance in the worst case, before anyone is policed, and a
-user with more than three times as many flows exceeds it. Three, ten seconds and a quarter were
-chosen on 36 scenarios; studies/metering judges the rule on others.
+The policer drops packets that declare, and charges those that it lets pass: each declaration
+once. So the packets of a user above the allowance meet no more marks than it allows, and where
+others have about their share, and meet p, the user is left with one and a half. The constants were
+chosen on other links than those on which studies/metering judges the rule.
 """
 
 from __future__ import annotations
@@ -25,11 +27,10 @@ from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate._native import Scenario
+    from tidegate.analysis.red import Red
 
-ALLOWANCE = 3.0
-"""Of what a light user causes."""
-MOST_MET = 0.25
-"""Share of a flow's packets that are marked or lost, at most."""
+ALLOWANCE = 1.5
+"""Of what a light user causes at an equal share."""
 BUCKET_S = 10.0
 LEAST_DEPTH_PACKETS = 45.0
 """The bucket of the ConEx paper."""
@@ -58,8 +59,6 @@ class Known:
     """Of a user who is not to be held back."""
     rtt_s: float
     """Without the queue."""
-    queue_s: float
-    """What the queue adds when the link is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +67,8 @@ class Choice:
 
     share_bps: float
     """An equal share."""
+    queue_s: float
+    """What the queue adds when all have one."""
     conex_fill_bps: float
     """Congestion that a user may declare, in bits of full packets."""
     conex_depth_bytes: float
@@ -82,7 +83,7 @@ class Choice:
 def choose(known: Known) -> Choice:
     """Return what to set for a link.
 
-    >>> link = Known(rate_bps=10e6, users=12, flows=1.75, light_flows=1, rtt_s=0.04, queue_s=0.02)
+    >>> link = Known(rate_bps=10e6, users=12, flows=1.75, light_flows=1, rtt_s=0.04)
     >>> chosen = choose(link)
     >>> round(chosen.conex_fill_bps), round(chosen.conex_depth_bytes)
     (357143, 446429)
@@ -95,15 +96,13 @@ def choose(known: Known) -> Choice:
         Where what is known cannot be.
     """
     _check(known)
-    capacity_pps = known.rate_bps / PACKET_BITS
-    flow_pps = capacity_pps / (known.users * known.flows)
-    window = flow_pps * (known.rtt_s + known.queue_s)
-    met = min(1.5 / window**2, MOST_MET)
-    fill = ALLOWANCE * known.light_flows * met * flow_pps
+    met, queue_s = _met_at_a_share(known)
+    fill = ALLOWANCE * met * known.rate_bps / known.users / PACKET_BITS
     share = known.rate_bps / known.users
     gamma, margin = _gamma(known)
     return Choice(
         share_bps=share,
+        queue_s=queue_s,
         conex_fill_bps=fill * PACKET_BITS,
         conex_depth_bytes=max(LEAST_DEPTH_PACKETS, BUCKET_S * fill) * PACKET_BITS / 8,
         abc_reference_bps=share / BELOW_SHARE,
@@ -126,22 +125,48 @@ def _check(known: Known) -> None:
         raise AnalysisError("; ".join(wrong))
 
 
+def _met_at_a_share(known: Known) -> tuple[float, float]:
+    """Share of their packets that light users meet marked at an equal share, and the queue."""
+    from scipy.optimize import brentq
+
+    red = _red(known)
+    capacity_pps = known.rate_bps / PACKET_BITS
+    flow_pps = capacity_pps / (known.users * known.light_flows)
+
+    def met(queue_s: float) -> float:
+        window = flow_pps * (known.rtt_s + queue_s)
+        return 1 / (window + 2 * window**2 / 3)
+
+    def surplus(queue_s: float) -> float:
+        return float(red.probability(queue_s * capacity_pps)) - met(queue_s)
+
+    # Gentle RED marks all packets at twice the upper threshold.
+    full_s = 2 * RED_MS[1] / 1e3
+    queue_s = full_s if surplus(full_s) < 0 else brentq(surplus, RED_MS[0] / 1e3, full_s)
+    return min(met(queue_s), 1.0), queue_s
+
+
+def _red(known: Known) -> Red:
+    from tidegate.analysis.red import Red
+
+    low, high = (ms / 1e3 * known.rate_bps / PACKET_BITS for ms in RED_MS)
+    return Red(min_threshold_packets=low, max_threshold_packets=high, max_probability=0.1)
+
+
 def _gamma(known: Known) -> tuple[float, float | None]:
     """The largest γ at which users' activities settle by the model, and its gain margin."""
     from tidegate.analysis.abc_loop import own_margins
     from tidegate.analysis.abc_tcp import AbcOverTcp
     from tidegate.analysis.customers import CustomerGroup
     from tidegate.analysis.padhye import Padhye
-    from tidegate.analysis.red import Red
 
     capacity_pps = known.rate_bps / PACKET_BITS
-    low, high = (ms / 1e3 * capacity_pps for ms in RED_MS)
     reference = capacity_pps / known.users / BELOW_SHARE
     margin = None
     for gamma in GAMMAS:
         link = AbcOverTcp(
             capacity_pps=capacity_pps,
-            signal=Red(min_threshold_packets=low, max_threshold_packets=high, max_probability=0.1),
+            signal=_red(known),
             customers=(
                 CustomerGroup(
                     count=known.users,
@@ -198,7 +223,6 @@ def known_of(scenario: Scenario) -> Known:
         flows=sum(flows.values()) / len(flows),
         light_flows=_middle(list(flows.values())),
         rtt_s=_middle(list(round_trips.values())),
-        queue_s=sum(RED_MS) / 2e3,
     )
 
 
@@ -231,6 +255,7 @@ def variants(scenario: Scenario, choice: Choice) -> dict[str, dict[str, Any]]:
     policer = {
         "kind": "conex-policer", "fill_rate": f"{choice.conex_fill_bps / 1e3:.3g} kb/s",
         "depth": f"{choice.conex_depth_bytes / 1e3:.3g} kB",
+        "drops": "declared", "charge_dropped": False,
     }  # fmt: skip
     cap = {"kind": "shaper", "rate": _rate(choice.cap_bps), "burst": "15 kB"}
     return {

@@ -106,7 +106,7 @@ def _print(known: Known, choice: Choice, shape: Format) -> None:
     say(
         f"{known.users} users of {known.flows:.3g} flows on average share "
         f"{_mbps(known.rate_bps)}: {_mbps(choice.share_bps)} each\n"
-        f"round trip {1e3 * known.rtt_s:.3g} ms, and {1e3 * known.queue_s:.3g} ms in the queue "
+        f"round trip {1e3 * known.rtt_s:.3g} ms, and {1e3 * choice.queue_s:.3g} ms in the queue "
         "(RED, thresholds at 10 and 30 ms)\n"
     )
     margin = "no model applies" if choice.abc_margin is None else f"{choice.abc_margin:.3g}"
@@ -118,8 +118,8 @@ def _print(known: Known, choice: Choice, shape: Format) -> None:
     say(
         f"ConEx  fill rate {choice.conex_fill_bps / 1e3:.3g} kb/s, depth "
         f"{choice.conex_depth_bytes / 1e3:.3g} kB   (a user with {known.light_flows:g} "
-        f"{'flow' if known.light_flows == 1 else 'flows'} causes a third of it before anyone is "
-        "policed)"
+        f"{'flow' if known.light_flows == 1 else 'flows'} causes two thirds of it at an equal "
+        "share)"
     )
     say(f"cap    {_mbps(choice.cap_bps)} for each user")
 
