@@ -11,7 +11,7 @@ import tidegate
 from tidegate.analysis.choosing import Known, choose, known_of, variants
 from tidegate.errors import AnalysisError
 
-CASES = Path("studies/metering/experiments/cases.toml")
+CASES = [Path(f"studies/metering/experiments/{name}.toml") for name in ("cases", "first")]
 
 
 def test_a_light_user_causes_two_thirds_of_the_allowance_at_an_equal_share():
@@ -101,8 +101,9 @@ def test_the_page_shows_what_the_command_prints(tidegate_command):
     assert f"```text\n{tidegate_command('choose', 'evening-peak').stdout}```" in page
 
 
-def test_the_cases_of_the_study_have_what_the_rule_gives():
-    (series,) = tomllib.loads(CASES.read_text())["series"].values()
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_the_cases_of_the_study_have_what_the_rule_gives(path):
+    (series,) = tomllib.loads(path.read_text())["series"].values()
     key, cases = next(iter(series["factors"].items()))
     for case in cases:
         one = dict(zip(key.split("/"), case, strict=True))
