@@ -30,12 +30,13 @@
 //!
 //! - behind the last bottleneck, a `gap` in the transport's sequence numbers. A packet that fills it later and was sent
 //!   before its successors was reordered, not lost; one sent after them repairs a loss;
-//! - near the sender, where all packets pass in order, a `repeat` of a number;
+//! - near the sender, where all packets pass in order, a `repeat` of a number. If the packet before it declared a loss,
+//!   that is lost as well, and to be declared again (RFC 7786, loss of ConEx information);
 //! - at the bottleneck itself, at an end of its link, a drop by the `queue`, regardless of headers;
 //! - before the end of a `tunnel` in which all packets may be marked, a mark on the outer header of a packet that is
 //!   not ECN-capable, which the tunnel egress drops (RFC 6040).
 //!
-//! If headers show no sequence, the first two audit marks only.
+//! If headers show no sequence, the first two audit marks only. A `gap` shows a packet that is lost several times once.
 //!
 //! State is created by the first packet with a declaration, without signalling, so that a change of route does no harm.
 //! Until then a flow is undeclared, and all undeclared flows share one balance:

@@ -33,7 +33,8 @@
 //!
 //! - *Which packets are dropped.* The paper drops all packets of a user, which is the default; a policer that drops
 //!   only packets with declarations needs to look at no others.
-//! - *The cost of a dropped declaration.* Its tokens, since the congestion has already been caused.
+//! - *The cost of a dropped declaration.* Its tokens, since the congestion has already been caused. A sender that
+//!   declares it again (RFC 7786) pays twice; `charge_dropped = false` charges what passes, each declaration once.
 //! - *The decisive fill.* The fill after the packet has paid; `judged = "as-found"` decides first and charges
 //!   afterwards, as token buckets in ns-2 do (`adc/tbf.cc`).
 //! - *The lowest fill.* In the paper's figure the fill falls to the value where p is 1. For strict that value would be
