@@ -1,4 +1,4 @@
-"""A user who declares half of what it meets beside one who declares all, both above the allowance."""
+"""A user who declares half of what it meets, beside one who declares all: both are policed."""
 
 import math
 from statistics import mean, stdev

@@ -127,6 +127,7 @@ def _check(known: Known) -> None:
 
 def _met_at_a_share(known: Known) -> tuple[float, float]:
     """Share of their packets that light users meet marked at an equal share, and the queue."""
+    import numpy as np
     from scipy.optimize import brentq
 
     red = _red(known)
@@ -138,7 +139,7 @@ def _met_at_a_share(known: Known) -> tuple[float, float]:
         return 1 / (window + 2 * window**2 / 3)
 
     def surplus(queue_s: float) -> float:
-        return float(red.probability(queue_s * capacity_pps)) - met(queue_s)
+        return float(red.probability(np.asarray(queue_s * capacity_pps))) - met(queue_s)
 
     # Gentle RED marks all packets at twice the upper threshold.
     full_s = 2 * RED_MS[1] / 1e3
