@@ -46,6 +46,7 @@ def test_each_defence_has_its_stages_and_no_other(study):
     both = {"ingress", "egress"}
     ends = {
         "policer": {"ingress"}, "per-flow": {"ingress"}, "per-user": {"ingress"}, "both": both,
+        "near": both, "charged-once": both, "once": both,
         "oversold": both, "positive": both, "cap": {"ingress"}, "cap-oversold": {"ingress"},
     }  # fmt: skip
     for experiment in ("lies", "floods"):
