@@ -319,6 +319,21 @@ mod tests {
     }
 
     #[test]
+    fn slow_links_have_a_target_of_six_packets_up_to_double_and_of_three_beyond() {
+        let mut queue = queue();
+        for (mbps, target_ms) in
+            [(0.0, 15.0), (0.5, 72.7), (1.0, 36.3), (2.0, 30.0), (4.0, 18.2), (5.0, 15.0)]
+        {
+            queue.rate = mbps * 1e6 / 8.0;
+            assert!(
+                (queue.target_s() * 1e3 - target_ms).abs() < 0.05,
+                "{mbps}: {}",
+                queue.target_s()
+            );
+        }
+    }
+
+    #[test]
     fn while_observing_the_probability_is_the_share_that_the_queue_drops() {
         let (mut queue, mut fluid) = (queue(), Fluid::new());
         // A queue of 16 ms.
