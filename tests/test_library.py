@@ -4,8 +4,11 @@ import dataclasses
 import math
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import tomllib
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +33,27 @@ def test_the_package_has_the_version_of_its_engine():
     from tidegate import _native
 
     assert tidegate.__version__ == _native.version()
+
+
+THREADS = """
+import os, sys
+import pyarrow.parquet
+import tidegate
+
+before = os.listdir("/proc/self/task")
+assert tidegate.load(sys.argv[1]).groups.num_rows
+assert tidegate.load_sweep(sys.argv[2]).summary().num_rows
+print(*set(os.listdir("/proc/self/task")).difference(before))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists threads so")
+def test_reading_leaves_no_thread_that_runs_when_a_short_script_ends(tmp_path, result):
+    result.save(tmp_path / "result")
+    tidegate.sweep(SWEEP, out=tmp_path / "sweep", replications=1)
+    command = [sys.executable, "-c", THREADS, tmp_path / "result", tmp_path / "sweep"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_a_scenario_is_a_path_a_text_a_dictionary_or_a_scenario(tmp_path, result):

@@ -89,11 +89,14 @@ def parquet_table(path: Path, content: bytes, columns: Sequence[str] | None = No
     import pyarrow.parquet as pq
 
     try:
-        # In this thread: a thread of Arrow's that needs Python when a short script ends aborts it.
-        return pq.read_table(
-            pa.BufferReader(content), columns=None if columns is None else list(columns),
-            page_checksum_verification=True, use_threads=False, pre_buffer=False,
-        )  # fmt: skip
+        # All in this thread: one of Arrow's that still runs when a short script ends aborts it, and
+        # `read_table` starts one for its scanner.
+        file = pq.ParquetFile(
+            pa.BufferReader(content), page_checksum_verification=True, pre_buffer=False
+        )
+        if columns is None:
+            return file.read(use_threads=False)
+        return file.read(list(columns), use_threads=False).select(list(columns))
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         first = str(error).partition("\n")[0]
         raise ResultError(f"{path} is damaged: {first}") from error
