@@ -10,6 +10,8 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 TOOLS := .venv/.tools
 NATIVE := .venv/.native
+# The engine and the lab as they are quick to compile, with every sum checked: for tests where NATIVE is not there.
+CHECKED := .venv/.native-checked
 BPF := .venv/.bpf
 GATEWAY := .venv/.gateway
 # Programs that look at the lock files alone, in an environment of their own.
@@ -25,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Seed of property tests: fixed, so that a change is judged by itself. SEED=$RANDOM draws other cases.
 SEED ?= 1
 
-.PHONY: help setup wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
+.PHONY: help setup native-for-tests wheel release run test test-rust test-python lint format fuzz bench reproduce league fidelity \
 	kernels oracle packetdrill test-guest gateway gateway-bars gateway-figure gateway-kernels deb readme pages page report-page web-digests docs site lock \
 	sbom audit clean
 
@@ -44,8 +46,18 @@ $(TOOLS): requirements-dev.lock $(RUNTIME)
 	@touch $@
 
 $(NATIVE): $(ENGINE) $(RUNTIME)
-	@tools/setup.sh native
+	@rm -f $(CHECKED)
+	@tools/setup.sh native release
 	@touch $@
+
+$(CHECKED): $(ENGINE) $(RUNTIME)
+	@rm -f $(NATIVE)
+	@tools/setup.sh native dev-release
+	@touch $@
+
+# Either, where it is in step.
+native-for-tests: $(RUNTIME)
+	@$(MAKE) --question $(NATIVE) 2>/dev/null || $(MAKE) --no-print-directory $(CHECKED)
 
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
@@ -77,8 +89,8 @@ run: $(NATIVE) ## simulate a congested link with and without ABC
 		--against bottleneck.differentiation.kind=none --plot
 
 test: ## run all tests
-	@# The engine is linked on one core: Rust's tests run beside it.
-	@$(MAKE) --no-print-directory --jobs=2 test-rust setup
+	@# Python's packages are installed beside Rust's tests.
+	@$(MAKE) --no-print-directory --jobs=2 test-rust $(TOOLS) native-for-tests $(BPF) $(GATEWAY)
 	@$(MAKE) --no-print-directory test-python
 
 test-rust:
@@ -90,11 +102,11 @@ test-guest: $(NATIVE) ## run the lab's tests as root in a stock kernel, without 
 	cargo test --package tidegate-lab --test main --locked --profile dev-release \
 		--config "target.'cfg(all())'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/in_guest.py']"
 
-test-python: $(TOOLS) $(NATIVE) $(BPF) $(GATEWAY)
-	@# Two more than cores: tests of the gateway and of the lab wait for time to pass.
-	$(BIN)/pytest -n $$(($(JOBS) + 2)) --dist loadgroup --hypothesis-seed=$(SEED)
+test-python: $(TOOLS) native-for-tests $(BPF) $(GATEWAY)
+	@# Three more than cores: tests of the gateway and two kinds of the lab's wait for time to pass.
+	$(BIN)/pytest -n $$(($(JOBS) + 3)) --dist loadgroup --hypothesis-seed=$(SEED)
 
-lint: $(TOOLS) $(NATIVE) ## check formatting, clippy, ruff, mypy, stubs and spelling
+lint: $(TOOLS) native-for-tests ## check formatting, clippy, ruff, mypy, stubs and spelling
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path crates/bpf/Cargo.toml --check

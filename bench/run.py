@@ -117,12 +117,17 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def arguments(case: Case, time_s: float) -> list[str]:
+    """What the timed program is called with."""
+    words = [str(ROOT / case.file), "--time", f"{time_s:g}"]
+    for override in case.overrides:
+        words += ["--set", override]
+    return words
+
+
 def run_tidegate(case: Case, time_s: float) -> child.Outcome:
     """One run of ours."""
-    command = [str(PROGRAM), str(ROOT / case.file), "--time", f"{time_s:g}"]
-    for override in case.overrides:
-        command += ["--set", override]
-    outcome = child.run(command)
+    outcome = child.run([str(PROGRAM), *arguments(case, time_s)])
     return child.Outcome(outcome.cpu_s, outcome.result["peak_rss_mib"], outcome.result)
 
 
@@ -178,7 +183,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one repetition: a look, no more")
     parser.add_argument("--without-ns2", action="store_true", help="even where it is installed")
     parser.add_argument("--htsim", type=Path, metavar="DIR", help="htsim's source, beside S1")
+    parser.add_argument(
+        "--list", action="store_true", help="print the arguments of a run of 5 ms of each, as JSON"
+    )
     options = parser.parse_args()
+    if options.list:
+        names = options.scenario or CASES
+        print(json.dumps({name: arguments(CASES[name], 0.005) for name in names}, indent=2))
+        return 0
     if options.repetitions < 1:
         parser.error("--repetitions: 1 or more")
 

@@ -5,7 +5,8 @@
 #   tools/setup.sh tools      and those that test, check and document it
 #   tools/setup.sh audit      those that look at the lock files, in target/audit-tools
 #   tools/setup.sh release    and those that link wheels, in target/release-tools
-#   tools/setup.sh native     compile the engine into .venv and install the command
+#   tools/setup.sh native     compile the engine and the lab into .venv and install the command;
+#                             `native dev-release` as tests have them: quick to compile, checked
 #   tools/setup.sh bpf        and tidegate-bpf, where there is what it takes (never fails)
 #   tools/setup.sh gateway    and tidegate-gateway, where there is clang (never fails)
 #
@@ -70,22 +71,25 @@ check_rust() {
 }
 
 build_native() {
+    local -r profile=$1
     check_rust
     cargo fetch --locked --quiet ||
         die "could not fetch the Rust packages of Cargo.lock; the first build needs the network"
     say "compiling the engine (a minute or two the first time)"
-    PIP_QUIET=1 VIRTUAL_ENV="$PWD/$VENV" "$VENV/bin/maturin" develop --release --locked --offline --quiet >&2 ||
+    PIP_QUIET=1 VIRTUAL_ENV="$PWD/$VENV" "$VENV/bin/maturin" develop --profile "$profile" --locked --offline --quiet >&2 ||
         die "the engine did not compile"
     [[ $(uname -s) == Linux ]] || return 0
     say "compiling the lab"
-    static_program --package tidegate-lab --bin tidegate-lab --offline || die "the lab did not compile"
-    install target/release/tidegate-lab "$VENV/bin/"
+    static_program "$profile" --package tidegate-lab --bin tidegate-lab --offline || die "the lab did not compile"
+    install "target/$profile/tidegate-lab" "$VENV/bin/"
 }
 
 # Linked statically where the libraries allow it: a wheel takes these programs to other systems.
 static_program() {
-    cargo rustc --release --locked --quiet "$@" -- -C target-feature=+crt-static 2>/dev/null ||
-        cargo rustc --release --locked --quiet "$@"
+    local -r profile=$1
+    shift
+    cargo rustc --profile "$profile" --locked --quiet "$@" -- -C target-feature=+crt-static 2>/dev/null ||
+        cargo rustc --profile "$profile" --locked --quiet "$@"
 }
 
 # What the congestion control of our own takes and is not here.
@@ -107,7 +111,7 @@ build_bpf() {
     lacking=$(bpf_lacks)
     if [[ -n $lacking ]]; then
         say "without congestion control sbrm in the lab; it takes (on Debian): apt-get install $lacking"
-    elif static_program --manifest-path crates/bpf/Cargo.toml --target-dir target/bpf; then
+    elif static_program release --manifest-path crates/bpf/Cargo.toml --target-dir target/bpf; then
         install target/bpf/release/tidegate-bpf "$VENV/bin/"
     else
         say "without congestion control sbrm in the lab: crates/bpf did not compile"
@@ -132,7 +136,7 @@ case ${1:-} in
     tools) make_venv && install_locked requirements-dev.lock ;;
     audit) new_venv "$AUDIT" && install_locked requirements-audit.lock "$AUDIT" ;;
     release) new_venv "$RELEASE" && install_locked requirements-release.lock "$RELEASE" ;;
-    native) build_native ;;
+    native) build_native "${2:-release}" ;;
     bpf) build_bpf ;;
     gateway) build_gateway ;;
     *) die "which step: runtime, tools, audit, release, native, bpf or gateway?" ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a wheel with the lab's programs, from what `make setup` has built:
+# Builds a wheel with the lab's programs, from what `make setup` or `make test` has built:
 #
 #   tools/wheel.sh FOLDER     write tidegate-*.whl into FOLDER
 set -euo pipefail
@@ -11,10 +11,13 @@ readonly PROGRAMS=python/tidegate/data/programs
 exec 9>target/.wheel.lock
 flock 9
 
+profile=release
+[[ -f .venv/.native ]] || profile=dev-release
+
 rm -rf "$PROGRAMS"
 for program in tidegate-lab tidegate-bpf; do
     [[ -x .venv/bin/$program ]] || continue
     mkdir -p "$PROGRAMS"
     install --strip ".venv/bin/$program" "$PROGRAMS/"
 done
-VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin build --release --locked --offline --quiet --out "$1" >&2
+VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin build --profile "$profile" --locked --offline --quiet --out "$1" >&2

@@ -13,10 +13,11 @@ from tidegate.scenarios.plans import Plan
 from tidegate.scenarios.traces import ReadTrace
 
 __all__ = [
-    "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema",
-    "read_trace", "run_batch", "schema", "toml_key", "toml_value", "traffic", "version",
+    "CHECKED", "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms",
+    "output_schema", "read_trace", "run_batch", "schema", "toml_key", "toml_value", "traffic", "version",
 ]  # fmt: skip
 
+CHECKED: bool
 MAX_FILE_BYTES: int
 __version__: str
 

@@ -6,6 +6,7 @@ netem of a stock kernel. The queue is in the box for `own-queue`, and in a modem
 """
 
 import re
+from dataclasses import dataclass
 
 from gateway.guests import FAST_SHIFT, mean, run
 
@@ -49,30 +50,36 @@ true
 """
 
 
-def falls() -> tuple[list[tuple[str, float, float, float, float]], tuple[float, float]]:
-    """For each signal: the ratios before and after, the median delay in ms and the share used.
+@dataclass(frozen=True)
+class Fall:
+    """One run's throughput of the heavy customer over the light one's, and the signal's queue."""
 
-    The ratios of the control come beside them.
-    """
-    printed = run("auto", SCRIPT, shift=FAST_SHIFT)
+    before: float
+    after: float
+    delay_ms: float
+    used: float
 
-    def rates(name: str) -> list[list[float]]:
+
+def fall(seed: int) -> dict[str, Fall]:
+    """A run: by signal what comes out, and the control's ratios under `control`."""
+    printed = run("auto", SCRIPT, FAST_SHIFT, seed)
+    found = {}
+    for name in ("own-queue", "delay", "control"):
         reports = [printed[f"{name} {who}"] for who in ("heavy", "light")]
-        windows = ((WARM_UP_S, FALL_S), (SETTLED_S, LENGTH_S))
-        return [[mean(report, window) for report in reports] for window in windows]
-
-    def ratio(pair: list[float]) -> float:
-        return pair[0] / max(pair[1], 1e-6)
-
-    found = []
-    for signal in ("own-queue", "delay"):
-        before, after = rates(signal)
+        before, after = (
+            [mean(report, window) for report in reports]
+            for window in ((WARM_UP_S, FALL_S), (SETTLED_S, LENGTH_S))
+        )
         waiting = sorted(
             float(number) * {"": 1, "K": 1 << 10, "M": 1 << 20}[unit]
-            for number, unit in re.findall(r"backlog (\d+)([KM]?)b", printed[f"{signal} backlog"])
+            for number, unit in re.findall(
+                r"backlog (\d+)([KM]?)b", printed.get(f"{name} backlog", "")
+            )
         )
-        delay_ms = waiting[len(waiting) // 2] * 8 / (MBPS / 3) / 1e3
-        used = sum(after) / (MBPS / 3) / (1448 / 1514)
-        found.append((signal, ratio(before), ratio(after), delay_ms, used))
-    before, after = rates("control")
-    return found, (ratio(before), ratio(after))
+        found[name] = Fall(
+            before[0] / max(before[1], 1e-6),
+            after[0] / max(after[1], 1e-6),
+            waiting[len(waiting) // 2] * 8 / (MBPS / 3) / 1e3 if waiting else 0.0,
+            sum(after) / (MBPS / 3) / (1448 / 1514),
+        )
+    return found

@@ -77,7 +77,9 @@ def lacking() -> list[str]:
     return missing + [tool for tool in ("ip", "tc", "iperf3") if not shutil.which(tool)]
 
 
-def run(series: str, script: str, shift: int = guest.ICOUNT_SHIFT) -> dict[str, str]:
+def run(
+    series: str, script: str, shift: int = guest.ICOUNT_SHIFT, seed: int = SEED
+) -> dict[str, str]:
     """Run a script after that of the network; returns what it printed, by the words after `===`."""
     if missing := lacking():
         raise MissingError("; ".join(missing))
@@ -87,7 +89,7 @@ def run(series: str, script: str, shift: int = guest.ICOUNT_SHIFT) -> dict[str, 
         try:
             task = guest.Task(NETWORK + script, tuple(programs))
             code, said, _ = children.in_guest(
-                guest.chosen(series), task, SEED, output, lambda *_: None, shift
+                guest.chosen(series), task, seed, output, lambda *_: None, shift
             )
         finally:
             children.stop()

@@ -171,14 +171,16 @@ impl Delay {
         };
         let delay_s = delay_s.min(MAX_DELAY_S);
         self.plateau.look(now_ns, self.rate, delay_s < self.target_s / 2.0);
-        if acts {
+        let p = if acts {
             let least_s = if self.rate > 0.0 { LEAST_TARGET_BYTES / self.rate } else { 0.0 };
             // A link that is not full passes less than its rate.
-            self.controller.update(delay_s, self.target_s.max(least_s.min(2.0 * self.target_s)));
+            let target_s = self.target_s.max(least_s.min(2.0 * self.target_s));
+            self.controller.update_sparing(delay_s, target_s)
         } else {
-            self.controller.set_base(libm::sqrt(self.loss));
-        }
-        Finding { probability: Some(self.controller.probability()), delay_s, rate: self.rate }
+            self.controller.follow(libm::sqrt(self.loss), delay_s);
+            self.controller.probability()
+        };
+        Finding { probability: Some(p), delay_s, rate: self.rate }
     }
 
     fn learn_rate(&mut self, now_ns: u64, passed_bytes: u64) {

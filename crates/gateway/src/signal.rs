@@ -12,7 +12,8 @@
 //! average of two seconds; where PI2 takes over it begins there.
 //!
 //! A target below the time of a few packets leaves a slow link idle, since no window is smaller than a packet. So the target is
-//! at least the time of 3 full packets at the rate r (CAKE and CoDel have such bounds, of 1.5 packets for each flow's own queue).
+//! at least the time of 3 full packets at the rate r, and up to twice as long where it is less than that of 6 (CAKE and CoDel
+//! have such bounds, of 1.5 packets for each flow's own queue).
 //!
 //! A queue out of which nothing comes although packets wait is no congestion but a link that is down, or a qdisc that
 //! counts elsewhere: it gives no probability.
@@ -29,6 +30,8 @@ const LOSS_MEMORY_NS: f64 = 2e9;
 const STALL_NS: u64 = 500_000_000;
 /// Least backlog at the target, bytes: 3 full packets.
 pub const LEAST_TARGET_BYTES: f64 = 3.0 * 1514.0;
+/// Backlog up to which the target is raised to its double, bytes: 6 full packets.
+const AMPLE_TARGET_BYTES: f64 = 6.0 * 1514.0;
 /// No delay counts as longer, in seconds.
 pub const MAX_DELAY_S: f64 = 2.0;
 /// Updates that are further apart than this do not belong together.
@@ -181,13 +184,23 @@ impl OwnQueue {
             false => 0.0,
         };
         self.learn_loss(&last, &now);
-        if acts {
-            let least_s = if self.rate > 0.0 { LEAST_TARGET_BYTES / self.rate } else { 0.0 };
-            self.controller.update(delay_s, self.target_s.max(least_s.min(MAX_DELAY_S)));
+        let p = if acts {
+            self.controller.update_sparing(delay_s, self.target_s())
         } else {
-            self.controller.set_base(libm::sqrt(self.loss));
+            self.controller.follow(libm::sqrt(self.loss), delay_s);
+            self.controller.probability()
+        };
+        self.finding(Some(p), delay_s)
+    }
+
+    /// What is aimed at, at the present rate.
+    fn target_s(&self) -> f64 {
+        if self.rate == 0.0 {
+            return self.target_s;
         }
-        self.finding(Some(self.controller.probability()), delay_s)
+        let enough_s = (AMPLE_TARGET_BYTES / self.rate).min(2.0 * self.target_s);
+        let least_s = (LEAST_TARGET_BYTES / self.rate).min(MAX_DELAY_S);
+        self.target_s.max(enough_s).max(least_s)
     }
 
     fn learn_loss(&mut self, last: &Reading, now: &Reading) {
@@ -306,9 +319,25 @@ mod tests {
     }
 
     #[test]
+    fn slow_links_have_a_target_of_six_packets_up_to_double_and_of_three_beyond() {
+        let mut queue = queue();
+        for (mbps, target_ms) in
+            [(0.0, 15.0), (0.5, 72.7), (1.0, 36.3), (2.0, 30.0), (4.0, 18.2), (5.0, 15.0)]
+        {
+            queue.rate = mbps * 1e6 / 8.0;
+            assert!(
+                (queue.target_s() * 1e3 - target_ms).abs() < 0.05,
+                "{mbps}: {}",
+                queue.target_s()
+            );
+        }
+    }
+
+    #[test]
     fn while_observing_the_probability_is_the_share_that_the_queue_drops() {
         let (mut queue, mut fluid) = (queue(), Fluid::new());
-        let mut finding = queue.on_reading(fluid.step(3e6, 2.5e6), false);
+        // A queue of 16 ms.
+        let mut finding = queue.on_reading(fluid.step(5e6, 2.5e6), false);
         for _ in 0..1_000 {
             fluid.drops(2, 38);
             finding = queue.on_reading(fluid.step(2.5e6, 2.5e6), false);

@@ -63,12 +63,13 @@ impl VirtualQueue {
             self.backlog = (self.backlog + came - served).clamp(0.0, MAX_DELAY_S * self.rate);
         }
         let delay_s = self.backlog / self.rate;
-        if acts {
-            self.controller.update(delay_s, self.target_s);
+        let p = if acts {
+            self.controller.update_sparing(delay_s, self.target_s)
         } else {
-            self.controller.set_base(0.0);
-        }
-        Finding { probability: Some(self.controller.probability()), delay_s, rate: self.rate }
+            self.controller.follow(0.0, delay_s);
+            0.0
+        };
+        Finding { probability: Some(p), delay_s, rate: self.rate }
     }
 }
 

@@ -41,6 +41,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CHECKED", cfg!(debug_assertions))?;
         module.add("MAX_FILE_BYTES", tidegate_scenario::MAX_FILE_BYTES)?;
         module.add("__version__", super::version())
     }

@@ -141,7 +141,7 @@ impl<'a> Engine<'a> {
     ) -> (RunOutput, u64) {
         links.iter().for_each(|&link| self.network.links[link].observe());
         // Packets are captured in the order of their departures.
-        self.network.sectors = None;
+        self.network.leave_sectors();
         self.network.capture = Some(Box::new(Capture::new(self.plan, links, sink)));
         self.watched_for_capture = watched;
         let measured = self.measure();
@@ -224,6 +224,10 @@ impl<'a> Engine<'a> {
     fn run_until(&mut self, end: Time, read: ReadLinks) -> Readings {
         self.count_until(end);
         self.run_slices::<true>(end);
+        let drains = self.plan.drain_limit > Span::ZERO && self.ends.awaited > 0;
+        if end == self.end && !drains {
+            self.network.discard_packets();
+        }
         Readings {
             links: self.network.read_links(read, end),
             losses: Tally::of(self.network.losses()),

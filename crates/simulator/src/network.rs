@@ -7,6 +7,7 @@
 mod at_stages;
 mod construction;
 mod counting;
+mod known_routes;
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
@@ -77,6 +78,8 @@ pub struct Network<C = InPacket> {
     pub delayed_acks: DelayedAcks,
     /// Packets by outcome.
     pub ledger: PacketTotals,
+    /// Packets discarded in pipes at the end of a run.
+    discarded: u64,
     /// Packets lost for any reason, by flow.
     losses: Vec<u64>,
     /// Contents of packets that the network does not read.
@@ -535,9 +538,27 @@ impl<C: Contents> Network<C> {
         self.stages.disable_fast_paths();
     }
 
-    /// Returns the number of packets in transit.
+    /// Returns the number of packets in transit, those that were discarded there included.
     pub fn in_transit(&self) -> u64 {
         let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
-        self.transit.len() + at_stations + self.deferred.len() as u64
+        self.discarded + self.transit.len() + at_stations + self.deferred.len() as u64
+    }
+
+    /// Goes on without sectors, and without the places that they have in the queue of events.
+    pub fn leave_sectors(&mut self) {
+        if self.sectors.take().is_some() {
+            self.transit.compress();
+        }
+    }
+
+    /// Discards the packets in pipes when none will move any more, unless some are deferred until after a reading. With
+    /// many flows they have a fifth of the memory, which the last readings can use.
+    pub fn discard_packets(&mut self) {
+        if !self.deferred.is_empty() {
+            return;
+        }
+        self.discarded += self.transit.len();
+        self.transit = Transit::new(vec![0], 0);
+        self.options = OptionStore::default();
     }
 }

@@ -17,13 +17,14 @@
 //! applications other than unlimited TCP flows, which act on what arrives.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use tidegate_scenario::plan::{Greedy, Plan, Traffic};
 
 use crate::build::needs_departures;
 use crate::link::Link;
 use crate::network::Routes;
+use crate::number_map::NumberMap;
 use crate::stages::Stages;
 use crate::topology::{Hop, NO_LINK, NextHop};
 use crate::tournament::GROUP;
@@ -35,6 +36,9 @@ const MOST: usize = 16;
 const TRIAL: u64 = 1 << 12;
 /// Least mean number of events in a batch; smaller batches take longer than they gain.
 const LEAST_EVENTS: u64 = 10;
+
+/// Most flows have no more legs.
+const LEGS_OF_A_FLOW: usize = 8;
 
 /// Sectors of a network.
 pub struct Sectors {
@@ -110,7 +114,7 @@ impl Sectors {
             return None;
         }
         let mut map = Map::of(parts);
-        let (mut number_of, mut members) = (HashMap::new(), Vec::<Vec<u32>>::new());
+        let (mut number_of, mut members) = (NumberMap::default(), Vec::<Vec<u32>>::new());
         for lane in 0..map.lanes as u32 {
             let root = map.sets.root(lane);
             let sector = *number_of.entry(root).or_insert(members.len() as u32);
@@ -226,9 +230,12 @@ impl Map {
         let lanes = parts.lanes.iter().max().map_or(0, |last| *last as usize + 1);
         let senders = (lanes + links + parts.stages.count()) as u32;
         let mut map = Map { sets: Sets::of(senders + 1), lanes, legs: Vec::new() };
-        let mut known = HashSet::new();
+        let mut before = None;
         for routes in parts.routes {
-            if !known.insert((routes.forward, routes.reverse)) {
+            // Flows of a group often take the same routes.
+            if before.replace((routes.forward, routes.reverse))
+                == Some((routes.forward, routes.reverse))
+            {
                 continue;
             }
             let directions = [(routes.forward, routes.reverse), (routes.reverse, routes.forward)];
@@ -261,7 +268,7 @@ impl Map {
                 }
                 let to = parts.lanes[hop.link as usize];
                 if let Some(from) = from {
-                    self.legs.push(Leg { from, to, enters, least_ns });
+                    self.add_leg(Leg { from, to, enters, least_ns });
                 }
                 if is_answer {
                     return;
@@ -290,6 +297,17 @@ impl Map {
         let hops = parts.hops[route as usize..].iter().take_while(|hop| hop.link != NO_LINK);
         let last = hops.filter(|hop| hop.then == NextHop::Event).last();
         parts.lanes[last.expect("a route has an event").link as usize]
+    }
+
+    /// Adds a leg, unless one of the last few is alike, as in a large network.
+    fn add_leg(&mut self, leg: Leg) {
+        let is_alike = |known: &&mut Leg| {
+            (known.from, known.to, known.enters) == (leg.from, leg.to, leg.enters)
+        };
+        match self.legs.iter_mut().rev().take(LEGS_OF_A_FLOW).find(is_alike) {
+            Some(known) => known.least_ns = known.least_ns.min(leg.least_ns),
+            None => self.legs.push(leg),
+        }
     }
 
     /// Keeps the shortest of the legs that are alike.

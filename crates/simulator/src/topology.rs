@@ -85,19 +85,65 @@ enum Upstream {
     Stage,
 }
 
+/// What a packet has passed before a link since its last event.
+#[derive(PartialEq, Eq, Hash)]
+enum Behind {
+    /// Nothing: links behind an event, by the set of their upstream links, and the place that answers are from.
+    Event(u32, Option<u32>),
+    /// Links of these rates and delays, by their number.
+    Link(u32),
+}
+
+/// The sources of a link's packets, each once and in order.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+enum Sources {
+    #[default]
+    None,
+    /// Most links have one.
+    One(Upstream),
+    Several(Vec<Upstream>),
+}
+
+impl Sources {
+    fn add(&mut self, upstream: Upstream) {
+        match self {
+            Sources::None => *self = Sources::One(upstream),
+            Sources::One(only) if *only == upstream => (),
+            Sources::One(only) => *self = Sources::Several(vec![*only, upstream]),
+            Sources::Several(all) if all.last() == Some(&upstream) => (),
+            Sources::Several(all) => all.push(upstream),
+        }
+    }
+
+    fn sort(&mut self) {
+        if let Sources::Several(all) = self {
+            all.sort_unstable();
+            all.dedup();
+        }
+    }
+
+    fn as_slice(&self) -> &[Upstream] {
+        match self {
+            Sources::None => &[],
+            Sources::One(only) => core::slice::from_ref(only),
+            Sources::Several(all) => all,
+        }
+    }
+}
+
 impl TopologyAnalysis {
     /// Analyses a plan.
     ///
     /// # Panics
     /// If a route is empty.
     pub fn of(plan: &Plan, receivers: Receivers) -> Self {
-        let mut before = vec![Vec::new(); plan.links.len()];
+        let mut before = vec![Sources::default(); plan.links.len()];
         for flow in plan.paths() {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
                 let mut previous = Upstream::Host;
                 for &link in route {
-                    before[link as usize].push(previous);
+                    before[link as usize].add(previous);
                     previous = Upstream::Link(link);
                 }
             }
@@ -106,12 +152,9 @@ impl TopologyAnalysis {
         for report in &reports {
             let route = report.direction.opposite().route(plan.path(report.path).1);
             let first = report.links.as_ref().map(|links| route[links.start] as usize);
-            first.into_iter().for_each(|first| before[first].push(Upstream::Stage));
+            first.into_iter().for_each(|first| before[first].add(Upstream::Stage));
         }
-        for upstream in &mut before {
-            upstream.sort_unstable();
-            upstream.dedup();
-        }
+        before.iter_mut().for_each(Sources::sort);
         let passed_ahead = match receivers {
             Receivers::AheadOfTime => passed_ahead(plan, &before, &reports),
             Receivers::OnArrival => vec![false; plan.links.len()],
@@ -119,7 +162,7 @@ impl TopologyAnalysis {
         let punctual = punctual(plan, &passed_ahead);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only: Vec<Option<u32>> = (before.iter().enumerate())
-            .map(|(number, upstream)| match upstream[..] {
+            .map(|(number, upstream)| match *upstream.as_slice() {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs. Packets into which a price may be written, or that may
@@ -139,7 +182,7 @@ impl TopologyAnalysis {
         let mut trains = vec![None; before.len()];
         for (number, upstream) in before.iter().enumerate().filter(|(number, _)| !watched(*number))
         {
-            if let [Upstream::Link(over), Upstream::Stage] = upstream[..]
+            if let [Upstream::Link(over), Upstream::Stage] = *upstream.as_slice()
                 && !needs_arrivals(&plan.links[over as usize])
                 && let Some(reports) = only_source(plan, &reports, number as u32)
                 && passed_ahead[reports as usize]
@@ -154,7 +197,8 @@ impl TopologyAnalysis {
         if trains.iter().all(Option::is_none) {
             trains = Vec::new();
         }
-        let hosts_alone = before.iter().map(|upstream| upstream[..] == [Upstream::Host]).collect();
+        let hosts_alone =
+            before.iter().map(|upstream| upstream.as_slice() == [Upstream::Host]).collect();
         let mut known = NumberMap::default();
         let mut number = |upstream| {
             let next = known.len() as u32;
@@ -189,9 +233,10 @@ impl TopologyAnalysis {
         // Reports depart from there at the time of the arrival.
         let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
+        let mut hops = Vec::new();
         for flow in plan.paths() {
             for direction in [Direction::Forward, Direction::Reverse] {
-                let hops = self.hops(plan, flow, direction, false);
+                self.hops(plan, flow, direction, false, &mut hops);
                 for hop in hops.iter().filter(|hop| hop.then == NextHop::Event) {
                     in_use[hop.link as usize] = true;
                 }
@@ -207,29 +252,39 @@ impl TopologyAnalysis {
                 in_use[hop.link as usize] = true;
             }
         }
-        let mut known = NumberMap::default();
+        let (mut paces, mut lanes) = (NumberMap::default(), NumberMap::default());
+        let mut passed = Vec::new();
         let mut lane = |link: usize| {
-            let (mut first, mut passed) = (link, Vec::new());
-            loop {
-                passed.push((plan.links[first].rate, plan.links[first].delay));
-                let Some(before) = self.only[first] else { break };
+            let mut first = link;
+            passed.clear();
+            while let Some(before) = self.only[first] {
+                passed.push(first);
                 first = before as usize;
             }
-            let next = known.len() as u32;
-            let place = (self.origin[first], before_answer[first]);
-            *known.entry((passed, place)).or_insert(next)
+            let mut number = |link: usize, behind: Behind| {
+                let next = paces.len() as u32;
+                let pace = (plan.links[link].rate, plan.links[link].delay);
+                *paces.entry((pace, behind)).or_insert(next)
+            };
+            let start = Behind::Event(self.origin[first], before_answer[first]);
+            let first = number(first, start);
+            let last =
+                passed.iter().rev().fold(first, |before, link| number(*link, Behind::Link(before)));
+            let next = lanes.len() as u32;
+            *lanes.entry(last).or_insert(next)
         };
         (0..plan.links.len()).map(|link| if in_use[link] { lane(link) } else { 0 }).collect()
     }
 
-    /// The steps of a flow's route; `early` if its end may be reached ahead of time.
+    /// Puts the steps of a flow's route in place of `hops`; `early` if its end may be reached ahead of time.
     pub fn hops(
         &self,
         plan: &Plan,
         flow: &FlowPlan,
         direction: Direction,
         early: bool,
-    ) -> Vec<Hop> {
+        hops: &mut Vec<Hop>,
+    ) {
         let route = direction.route(flow);
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
@@ -240,9 +295,13 @@ impl TopologyAnalysis {
             None if early => NextHop::Host,
             _ => NextHop::Event,
         };
-        let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop { link, staged: staged(i), leads_train: false, then: after(i) })
-            .collect();
+        hops.clear();
+        hops.extend(route.iter().enumerate().map(|(i, &link)| Hop {
+            link,
+            staged: staged(i),
+            leads_train: false,
+            then: after(i),
+        }));
         let then = if ends_staged { NextHop::Host } else { NextHop::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, leads_train: false, then });
         for place in 1..route.len() {
@@ -250,7 +309,6 @@ impl TopologyAnalysis {
                 && [hops[place - 1].then, hops[place].then] == [NextHop::Event; 2]
                 && !hops[place].staged;
         }
-        hops
     }
 }
 
@@ -309,7 +367,7 @@ fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
 /// Returns the links behind whose end packets pass stages ahead of their arrival, until the next reading of the
 /// counters. All packets from such a link continue over one other link, which has no other input, so that the stages
 /// between the two see all of them, in order.
-fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -> Vec<bool> {
+fn passed_ahead(plan: &Plan, before: &[Sources], reports: &[ReportPath]) -> Vec<bool> {
     let ahead = StageParams::ahead_of_readings;
     let may = |link: &LinkPlan| link.egress.iter().any(ahead) && !needs_arrivals(link);
     let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
@@ -324,7 +382,7 @@ fn passed_ahead(plan: &Plan, before: &[Vec<Upstream>], reports: &[ReportPath]) -
         for (place, &link) in route.iter().enumerate() {
             passed[link as usize] &= route.get(place + 1).is_some_and(|&next| {
                 let next_plan = &plan.links[next as usize];
-                before[next as usize][..] == [Upstream::Link(link)]
+                before[next as usize].as_slice() == [Upstream::Link(link)]
                     && !next_plan.monitored
                     && !needs_departures(next_plan)
                     && flow.stages_at(plan, direction, place + 1).all(passes)

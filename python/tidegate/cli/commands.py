@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
+
+from tidegate.cli.plain_values import PlainValues
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -67,6 +69,10 @@ COMMANDS = {
 }  # fmt: skip
 
 
+class _Command(PlainValues, TyperCommand):
+    """A command whose usual values are read without pydantic."""
+
+
 class _Imported(MutableMapping[str, "Command"]):
     """The commands by name; reading one imports it."""
 
@@ -78,7 +84,8 @@ class _Imported(MutableMapping[str, "Command"]):
         if known is None:
             place = COMMANDS[name]
             module = import_module(f"tidegate.cli.{place.module or name}")
-            info = CommandInfo(name, callback=getattr(module, place.function or name))
+            callback = getattr(module, place.function or name)
+            info = CommandInfo(name, cls=_Command, callback=callback)
             known = self._known[name] = get_command_from_info(
                 info, pretty_exceptions_short=True, rich_markup_mode=None
             )
@@ -97,7 +104,7 @@ class _Imported(MutableMapping[str, "Command"]):
         return len(self._known)
 
 
-class _Commands(TyperGroup):
+class _Commands(PlainValues, TyperGroup):
     """Lists its commands without importing them."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as typer has them

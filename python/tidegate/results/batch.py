@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tidegate.results.arrow import equal, rows_where, texts
 from tidegate.results.columns import DELAYS
 from tidegate.results.completions import by_group, by_size
 from tidegate.results.quantities import flow_ratios, ratio
@@ -246,7 +246,7 @@ def _groups(batch: Batch, people: _People, users: dict[str, NDArray[Any]]) -> di
 
 def _delays(delays: pa.Table) -> dict[str, NDArray[Any]]:
     """Delays of each group's packets."""
-    of_groups = delays.filter(pc.equal(delays["level"], "group"))
+    of_groups = rows_where(delays, equal(delays["level"], "group"))
     return {name: numbers(of_groups, name) for name in DELAYS}
 
 
@@ -282,7 +282,7 @@ def _with_blocks(batch: Batch) -> list[list[int]]:
     applications = batch.tables.get("applications")
     if applications is None:
         return [[]] * len(batch)
-    is_block = pc.equal(applications["what"].cast(pa.string()), "blocks").to_numpy()
+    is_block = equal(texts(applications["what"]), "blocks").to_numpy()
     group = numbers(applications, "group").astype(int)
     return [
         sorted(set(group[first:end][is_block[first:end]].tolist()))

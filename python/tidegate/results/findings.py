@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from tidegate.results.arrow import inverted, rows_where, texts
 from tidegate.results.quantities import LINK_DROPS
 from tidegate.results.tables import numbers
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tidegate.results.result import Result
@@ -57,7 +57,7 @@ def drops(result: Result) -> list[Drops]:
     runs = max(result.replications, 1)
     found = []
     links = result.links
-    names = np.asarray(links["name"].cast(pa.string()).to_pylist(), dtype=object)
+    names = np.asarray(texts(links["name"]).to_pylist(), dtype=object)
     monitored = np.asarray(links["monitored"].to_pylist(), dtype=bool)
     for column in LINK_DROPS:
         dropped = numbers(links, column)
@@ -67,8 +67,8 @@ def drops(result: Result) -> list[Drops]:
             bottleneck = bool(monitored[of_link].any())
             found.append(Drops(str(name), _REASONS[column], packets, bottleneck))
     if result.stages is not None and result.stages.num_rows:
-        stage = np.asarray(result.stages["stage"].cast(pa.string()).to_pylist(), dtype=object)
-        count = np.asarray(result.stages["count"].cast(pa.string()).to_pylist(), dtype=object)
+        stage = np.asarray(texts(result.stages["stage"]).to_pylist(), dtype=object)
+        count = np.asarray(texts(result.stages["count"]).to_pylist(), dtype=object)
         value = numbers(result.stages, "value")
         is_drop = np.array([str(one).startswith(_DROPPED) for one in count], dtype=bool)
         for name, reason in sorted(set(zip(stage[is_drop], count[is_drop], strict=True))):
@@ -81,10 +81,10 @@ def drops(result: Result) -> list[Drops]:
 def busy_links(result: Result) -> list[BusyLink]:
     """Return links beside the bottlenecks that drop, mark, or are above 80 % used."""
     runs = max(result.replications, 1)
-    links = result.links.filter(pc.invert(result.links["monitored"]))
+    links = rows_where(result.links, inverted(result.links["monitored"]))
     dropped = np.sum([numbers(links, column) for column in LINK_DROPS], axis=0)
     used, marks = numbers(links, "utilization"), numbers(links, "marks")
-    names = np.asarray(links["name"].cast(pa.string()).to_pylist(), dtype=object)
+    names = np.asarray(texts(links["name"]).to_pylist(), dtype=object)
     found = []
     for name in _unique(names[(dropped > 0) | (marks > 0) | (used > BUSY)]):
         own = names == name
@@ -126,7 +126,7 @@ def _drops_elsewhere(result: Result) -> list[str]:
 def _unfinished(result: Result) -> list[str]:
     found = []
     groups = result.groups
-    names = groups["group"].cast(pa.string()).to_pylist()
+    names = texts(groups["group"]).to_pylist()
     finished, lacking = (numbers(groups, f"transfers_{end}") for end in ("finished", "unfinished"))
     for name in dict.fromkeys(names):
         own = np.array([one == name for one in names])
@@ -217,7 +217,7 @@ def _policer_rates(result: Result) -> dict[str, float]:
 
 
 def _whats(applications: pa.Table) -> set[str]:
-    return set(applications["what"].cast(pa.string()).to_pylist())
+    return set(texts(applications["what"]).to_pylist())
 
 
 def _unique(names: NDArray[Any]) -> list[Any]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidegate.errors import UsageError
+from tidegate.results.arrow import texts
 from tidegate.scenarios.reading import content_hash
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Result:
 
     def words(self, table: str, column: str) -> list[str]:
         """Return a column of names, such as ``group``."""
-        found: list[str] = self._with(table, column)[column].cast(pa.string()).to_pylist()
+        found: list[str] = texts(self._with(table, column)[column]).to_pylist()
         return found
 
     def _with(self, table: str, column: str) -> pa.Table:
@@ -123,8 +123,10 @@ class Result:
     @property
     def averaged(self) -> Result:
         """The runs that count: all of a simulation, those of a lab in which the machine kept up."""
-        if self.lab is None or pc.all(self.lab["valid"], min_count=0).as_py():
+        if self.lab is None or False not in self.lab["valid"].to_pylist():
             return self
+        import pyarrow.compute as pc
+
         valid = self.lab.filter(self.lab["valid"])["replication"]
         kept = {
             name: content.filter(pc.is_in(content["replication"], value_set=valid))

@@ -96,17 +96,24 @@ _MOST_PLACES = 12
 
 def grids(results: Mapping[str, Result]) -> list[Grid]:
     """Tables of throughput by group, of bottlenecks, and of applications."""
+    found = _rows_of(results)
     drawn = [
-        _grid("Throughput by group", "group", "group", results, GROUP_COLUMNS),
-        _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
-        application_grid(results),
+        _grid("Throughput by group", "group", "group", found, GROUP_COLUMNS),
+        _grid("Bottlenecks", "link", "link", found, LINK_COLUMNS),
+        _grid("Applications", "application", "group", found, APPLICATION_COLUMNS),
     ]
     return [grid for grid in drawn if grid.cells]
 
 
 def application_grid(results: Mapping[str, Result]) -> Grid:
     """Table of what applications report; it may be empty."""
-    return _grid("Applications", "application", "group", results, APPLICATION_COLUMNS)
+    found = _rows_of(results)
+    return _grid("Applications", "application", "group", found, APPLICATION_COLUMNS)
+
+
+def _rows_of(results: Mapping[str, Result]) -> dict[str, list[Row]]:
+    """All metrics of each variant."""
+    return {variant: list(rows(result.averaged.tables)) for variant, result in results.items()}
 
 
 def place_grids(results: Mapping[str, Result]) -> list[Grid]:
@@ -289,12 +296,12 @@ def _grid(
     title: str,
     kind: str,
     heading: str,
-    results: Mapping[str, Result],
+    results: Mapping[str, list[Row]],
     columns: tuple[Quantity, ...],
 ) -> Grid:
     found = {
-        variant: _by_name([row for row in rows(result.averaged.tables) if row.kind == kind])
-        for variant, result in results.items()
+        variant: _by_name([row for row in every if row.kind == kind])
+        for variant, every in results.items()
     }
     every = [row for variant in found.values() for metrics in variant.values() for row in metrics]
     shown = [column for column in (_fitted(c, every) for c in columns) if column]

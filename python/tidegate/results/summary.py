@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tidegate.results.arrow import distinct, equal, rows_where, texts
 from tidegate.results.batch import group_table
 from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
@@ -140,9 +140,9 @@ def labelled(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
     if applications is None:
         return
     for name, part in by_name(applications, "group"):
-        what = part["what"].cast(pa.string())
+        what = texts(part["what"])
         for metric in APPLICATION_METRICS:
-            if (found := part.filter(pc.equal(what, metric))).num_rows:
+            if (found := rows_where(part, equal(what, metric))).num_rows:
                 yield name, metric, found
 
 
@@ -189,7 +189,7 @@ def as_table(found: Iterable[Row]) -> pa.Table:
 
 def bottlenecks(links: pa.Table) -> pa.Table:
     """Return the monitored links, with the share of packets that each dropped."""
-    monitored = links.filter(links["monitored"])
+    monitored = rows_where(links, links["monitored"])
     # Results of before there were policers have no column for their drops.
     columns = set(monitored.column_names)
     ratio = drop_ratio(lambda name: numbers(monitored, name) if name in columns else None)
@@ -198,9 +198,9 @@ def bottlenecks(links: pa.Table) -> pa.Table:
 
 def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
     """Split a table by the names in a column."""
-    names = source[key].cast(pa.string())
-    for name in pc.unique(names).to_pylist():
-        yield name, source.filter(pc.equal(names, name))
+    names = texts(source[key])
+    for name in distinct(names):
+        yield name, rows_where(source, equal(names, name))
 
 
 def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:

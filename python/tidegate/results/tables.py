@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidegate.errors import ResultError
+from tidegate.results.arrow import cast, texts
 from tidegate.results.columns import ENGINE, USERS, field_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def column_of(source: pa.Table, column: str) -> pa.ChunkedArray | None:
 def whole(columns: Mapping[str, object]) -> dict[str, object]:
     """Counts as whole numbers; real Linux cannot tell all of them."""
     return {
-        name: array(values).cast(pa.uint64()) if name in COUNTS else values
+        name: cast(array(values), pa.uint64()) if name in COUNTS else values
         for name, values in columns.items()
     }
 
@@ -105,7 +105,9 @@ def named(index: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
 def _with_groups(source: pa.Table, groups: Sequence[str]) -> pa.Table:
     if "group" not in source.column_names:
         return source
-    names = source["group"].cast(pa.string()).combine_chunks()
+    names = texts(source["group"]).combine_chunks()
+    import pyarrow.compute as pc
+
     index = pc.index_in(names, value_set=pa.array(groups, pa.string()))
     position = source.column_names.index("group")
     column = pa.DictionaryArray.from_arrays(index, pa.array(groups, pa.string()))

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import astuple
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -19,6 +19,7 @@ from tidegate.data import in_package, nearest_file
 from tidegate.errors import ScenarioError
 from tidegate.files import UnreadableError, read_text
 from tidegate.scenarios.data_files import named_in, with_data_files
+from tidegate.scenarios.linked import linked_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -139,9 +140,15 @@ def content_text(scenario: Scenario) -> str:
 
 def content_hash(scenario: Scenario, *also: object) -> str:
     """Hash of what is run: equal for files that differ in name, comments or order alone."""
-    content = {k: v for k, v in tomllib.loads(scenario.to_toml()).items() if k not in NOT_CONTENT}
+    content = _content(scenario.to_toml())
     canonical = json.dumps([content, *also], sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@lru_cache(2)
+def _content(text: str) -> dict[str, object]:
+    """What `content_hash` is of; several hashes of a scenario are asked for in a row."""
+    return {key: value for key, value in tomllib.loads(text).items() if key not in NOT_CONTENT}
 
 
 def setting(scenario: Scenario, key: str) -> str:
@@ -188,7 +195,9 @@ def _plain(value: object) -> object:
 @cache
 def build_id() -> str:
     """Fingerprint of the compiled engine, since a version number does not tell two builds apart."""
-    return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()[:16]
+    library = Path(_native.__file__)
+    found = linked_id(library) or hashlib.sha256(library.read_bytes()).hexdigest()
+    return found[:16]
 
 
 def _pickled(scenario: Scenario) -> tuple[Callable[[str], Scenario], tuple[str]]:

@@ -22,6 +22,9 @@ pub struct Pi2 {
 }
 
 impl Pi2 {
+    /// A short queue is spared below this p.
+    pub const SPARED_BELOW: f64 = 0.2;
+
     /// Before the first update.
     pub fn new(alpha_hz: f64, beta_hz: f64) -> Self {
         Pi2 { alpha_hz, beta_hz, base: 0.0, delay_s: 0.0 }
@@ -46,6 +49,16 @@ impl Pi2 {
         self.delay_s = delay_s;
     }
 
+    /// The step of a gateway's controller. Returns the p of signals until the next one: 0 while both delays are below
+    /// half the target and p is below 0.2 (RFC 8033, section 4.1). Else p, which takes a second to fall, would keep a
+    /// link empty.
+    pub fn update_sparing(&mut self, delay_s: f64, target_s: f64) -> f64 {
+        let is_calm = delay_s.max(self.delay_s) < target_s / 2.0;
+        self.update(delay_s, target_s);
+        let p = self.probability();
+        if is_calm && p < Self::SPARED_BELOW { 0.0 } else { p }
+    }
+
     /// p′.
     pub fn base(&self) -> f64 {
         self.base
@@ -54,6 +67,12 @@ impl Pi2 {
     /// Continues where another controller has ended.
     pub fn set_base(&mut self, base: f64) {
         self.base = base.clamp(0.0, 1.0);
+    }
+
+    /// Takes p′ from elsewhere for this step, at this delay.
+    pub fn follow(&mut self, base: f64, delay_s: f64) {
+        self.set_base(base);
+        self.delay_s = delay_s;
     }
 
     /// p: probability of a signal for senders that answer as Reno does.
@@ -77,6 +96,19 @@ mod tests {
         let (step, rtt) = (Span::from_millis(16), Span::from_millis(100));
         assert!((Pi2::alpha_hz(step, rtt) - 0.16).abs() < 1e-12);
         assert!((Pi2::beta_hz(rtt) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_queue_that_has_emptied_is_spared_unless_p_is_large() {
+        for (base, spared) in [(0.3, true), (0.6, false)] {
+            let mut pi2 = Pi2::new(0.16, 3.0);
+            pi2.set_base(base);
+            assert!(pi2.update_sparing(0.02, 0.015) > 0.0, "more than half the target");
+            assert!(pi2.update_sparing(0.0, 0.015) > 0.0, "it had more a step ago");
+            let p = pi2.update_sparing(0.0, 0.015);
+            assert_eq!(p == 0.0, spared);
+            assert!(pi2.probability() > 0.0, "it goes on from there");
+        }
     }
 
     #[test]

@@ -15,12 +15,11 @@ mod datagrams;
 mod empty_path;
 mod statistics;
 
-use std::collections::HashMap;
-
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelaysBy, Plan};
 
 use crate::network::Routes;
+use crate::number_map::NumberMap;
 use crate::output::DelayTable;
 use crate::packet::PackedPacket;
 use datagrams::DatagramDelays;
@@ -80,7 +79,7 @@ pub struct Delays {
     flows: Vec<FlowPlace>,
     paths: Vec<EmptyPath>,
     /// Paths of flows that move, by the hop at their end.
-    by_hop: HashMap<u32, u32>,
+    by_hop: NumberMap<u32, u32>,
     datagrams: Vec<DatagramDelays>,
     /// Whether packets are numbered by their senders.
     numbered: bool,
@@ -90,7 +89,8 @@ impl Delays {
     /// Nothing measured yet. `routes` are those of the plan's paths; `numbered` says whether packets of UDP have the
     /// numbers that their senders gave them. Returns what each flow's packets need.
     pub fn new(plan: &Plan, routes: &[Routes], numbered: bool) -> (Self, Vec<FlowDelays>) {
-        let (mut known, mut paths, mut by_hop) = (HashMap::new(), Vec::new(), HashMap::new());
+        let (mut known, mut by_hop) = (NumberMap::default(), NumberMap::default());
+        let mut paths = Vec::new();
         let mut number_of = |shape: PathShape| {
             *known.entry(shape).or_insert_with_key(|shape| {
                 paths.push(EmptyPath::of(shape));
@@ -116,7 +116,7 @@ impl Delays {
             datagrams: Vec::new(),
             numbered,
         };
-        let mut known = HashMap::new();
+        let mut known = NumberMap::default();
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (number, flow) in plan.flows.iter().enumerate() {
             let group = plan.users[flow.user].group;

@@ -33,7 +33,7 @@ impl Engine<'_> {
                 last = last.max(self.run_batch(end));
                 let Some(sectors) = &mut self.network.sectors else { break };
                 if !sectors.count(self.events - events) {
-                    self.network.sectors = None;
+                    self.network.leave_sectors();
                     break;
                 }
             }

@@ -6,6 +6,7 @@ use tidegate_scenario::plan::{
     Direction, FlowPlan, LinkPlan, MAX_LINKS, MAX_RUN, Plan, ReportPath, UserPlan, longest_run,
 };
 
+use super::known_routes::KnownRoutes;
 use super::{FlowState, NO_HOST, Network, PacketTotals, Routes};
 use crate::ahead::Ahead;
 use crate::contents::{Contents, InPacket};
@@ -13,7 +14,6 @@ use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
 use crate::memory::large_list;
-use crate::number_map::NumberMap;
 use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
@@ -100,6 +100,7 @@ impl<C: Contents> Network<C> {
             options: OptionStore::default(),
             delayed_acks: DelayedAcks::of(plan, early),
             ledger: PacketTotals::default(),
+            discarded: 0,
             losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
@@ -121,20 +122,21 @@ impl<C: Contents> Network<C> {
             capture: None,
             sectors: None,
         };
-        let mut known = NumberMap::default();
+        let mut known = KnownRoutes::of_none(plan.links.len());
+        let mut hops = Vec::new();
         let host_of_link = network.add_hosts(plan, topology, seed);
         let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
+        network.flow_states.reserve_exact(plan.flows.len());
         for (i, flow) in plan.paths().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
-                let hops = topology.hops(plan, flow, direction, early);
+                topology.hops(plan, flow, direction, early, &mut hops);
                 let chains = network.chains_of(flow, direction, &hops, topology);
-                let len = hops.len();
-                *known.entry((hops, chains)).or_insert_with_key(|(hops, chains)| {
-                    network.hops.extend(hops);
-                    network.chains.extend(chains);
-                    network.add_tunnel_ends(plan, flow, direction, len);
-                    (network.hops.len() - len) as u32
-                })
+                let Network { hops: all, chains: all_chains, .. } = &mut *network;
+                let (first, is_new) = known.enter((&hops, &chains), (all, all_chains));
+                if is_new {
+                    network.add_tunnel_ends(plan, flow, direction, hops.len());
+                }
+                first
             };
             routes.push(Routes {
                 forward: enter(Direction::Forward, early.is(i), &mut network),

@@ -220,6 +220,10 @@ impl<T: Copy> Slab<T> {
             self.places[place as usize] = thing;
             return place;
         }
+        if self.places.len() == self.places.capacity() {
+            // By an eighth where there are many, as the rings of packets.
+            self.places.reserve_exact((self.places.len() / 8).max(64));
+        }
         self.places.push(thing);
         (self.places.len() - 1) as u32
     }
