@@ -14,7 +14,8 @@ from tidegate.scenarios.traces import ReadTrace
 
 __all__ = [
     "CHECKED", "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms",
-    "output_schema", "read_trace", "run_batch", "schema", "toml_key", "toml_value", "traffic", "version",
+    "output_schema", "read_trace", "run_batch", "schema", "toml_key", "toml_value", "traffic",
+    "version",
 ]  # fmt: skip
 
 CHECKED: bool
