@@ -86,7 +86,7 @@ def choose(known: Known) -> Choice:
     >>> link = Known(rate_bps=10e6, users=12, flows=1.75, light_flows=1, rtt_s=0.04)
     >>> chosen = choose(link)
     >>> round(chosen.conex_fill_bps), round(chosen.conex_depth_bytes)
-    (357143, 446429)
+    (75009, 93761)
     >>> round(chosen.abc_reference_bps), chosen.abc_gamma
     (52083, 3.0)
 
