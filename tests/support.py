@@ -16,6 +16,15 @@ from tidegate.laboratory import bpf, guest, process
 
 ROOT = Path(__file__).resolve().parent.parent
 
+TINY = """
+version = 1
+warm_up = "0.5 s"
+duration = "1 s"
+[bottleneck]
+rate = "1 Mb/s"
+[users.a]
+"""
+
 SMALL = """\
 version = 1
 name = "small"

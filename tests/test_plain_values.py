@@ -11,20 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support import COMMAND
+from support import COMMAND, TINY
 from typer._adapters import build_adapter
 from typer.models import OptionInfo
 
 from tidegate.cli.plain_values import MISSING, plain
-
-SCENARIO = """
-version = 1
-warm_up = "0.5 s"
-duration = "1 s"
-[bottleneck]
-rate = "1 Mb/s"
-[users.a]
-"""
 
 
 class Shape(StrEnum):
@@ -71,7 +62,7 @@ def test_usual_values_are_read(annotation: type, text: str, value: object) -> No
 
 def test_a_simulation_imports_neither_pydantic_nor_all_compute_functions(tmp_path: Path) -> None:
     path = tmp_path / "scenario.toml"
-    path.write_text(SCENARIO, encoding="utf-8")
+    path.write_text(TINY, encoding="utf-8")
     words = [sys.executable, "-X", "importtime", COMMAND, "simulate", path, "-r", "3"]
     words += ["--set", "users.a.flows=2", "--format", "table", "--seed", "4"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)

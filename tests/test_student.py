@@ -8,18 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
-from support import COMMAND
+from support import COMMAND, TINY
 
 from tidegate.results.student import t_quantile975
-
-SCENARIO = """
-version = 1
-warm_up = "0.5 s"
-duration = "1 s"
-[bottleneck]
-rate = "1 Mb/s"
-[users.a]
-"""
 
 
 @given(st.floats(1, 1e6))
@@ -34,7 +25,7 @@ def test_it_is_the_tables(freedom: int, value: float) -> None:
 
 def test_a_simulation_does_without_scipy_and_matplotlib(tmp_path: Path) -> None:
     path = tmp_path / "scenario.toml"
-    path.write_text(SCENARIO, encoding="utf-8")
+    path.write_text(TINY, encoding="utf-8")
     words = [sys.executable, "-X", "importtime", COMMAND, "simulate", path, "-r", "3"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
     imported = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
