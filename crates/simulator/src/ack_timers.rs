@@ -118,6 +118,12 @@ impl AckTimers {
         taken
     }
 
+    /// Raises the lower bound to the first expiry time.
+    pub fn find_first(&mut self) {
+        self.lists.iter_mut().for_each(Deadlines::find_first);
+        self.next = self.lists.iter().map(Deadlines::bound).fold(Time::NEVER, Time::min);
+    }
+
     /// Prefetches the timer of a forward half's receiver without a line.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {

@@ -216,6 +216,27 @@ impl Deadlines {
         }
     }
 
+    /// Raises the bound of all deadlines to the earliest.
+    pub fn find_first(&mut self) {
+        let top = self.levels.len() - 1;
+        loop {
+            let mut bound = self.bounds[self.levels[top]];
+            if bound.at() == Time::NEVER {
+                return;
+            }
+            let mut number = 0;
+            for level in (0..top).rev() {
+                number = number * BLOCK + bound.place();
+                bound = self.bounds[self.levels[level] + number];
+            }
+            let (first, _) = first_two(block(&self.entries, number));
+            if first == bound {
+                return;
+            }
+            self.raise(number, first);
+        }
+    }
+
     /// Raises the bounds above a block as far as its minimum allows.
     fn raise(&mut self, mut number: usize, least: Entry) {
         self.bounds[number] = least;
@@ -280,7 +301,7 @@ mod tests {
         #[test]
         fn the_earliest_is_taken_first(
             most in prop::sample::select(vec![4_u32, 60, 1_100]),
-            steps in prop::collection::vec((0..1_100_u32, 0..1_000_u64, 0..8_u32), 0..300),
+            steps in prop::collection::vec((0..1_100_u32, 0..1_000_u64, 0..9_u32), 0..300),
         ) {
             let (mut all, mut model) = (Deadlines::default(), vec![Time::NEVER; 1_100]);
             let first = |model: &[Time], from: usize, count: usize, until: Time| {
@@ -313,6 +334,11 @@ mod tests {
                         let bound = all.bound_at(group);
                         let is_bound = |at| all.is_due_before(at + Span::from_nanos(1), bound);
                         prop_assert!(least == Time::NEVER || is_bound(least));
+                    }
+                    7 => {
+                        all.find_first();
+                        let least = model.iter().copied().min().expect("many of them");
+                        prop_assert_eq!(all.bound(), least);
                     }
                     _ => {
                         let want = first(&model, 0, 1_100, at);

@@ -7,7 +7,7 @@ use crate::applications::{AnyApplication, ApplicationEvent};
 use crate::capture::{Capture, CaptureSink};
 use crate::delay::Delays;
 use crate::endpoints::Endpoints;
-use crate::event_queue::{TimerStatus, Timers};
+use crate::event_queue::{Owners, TimerStatus, Timers};
 use crate::intervals;
 use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
@@ -64,6 +64,8 @@ pub struct Engine<'a> {
     timers: Timers,
     /// End of the measurement.
     end: Time,
+    /// Time of the last start or offer of a flow.
+    last_start: Time,
     /// Time of the next reading of the counters; later arrivals do not count yet.
     reading_at: Time,
     ahead: Vec<Ahead>,
@@ -85,11 +87,14 @@ impl<'a> Engine<'a> {
         let (network, routes) =
             Network::new(plan, seed, receivers, AnyApplication::will_listen_or_overlap);
         let mut timers = Timers::with_lines(network.delayed_acks.places());
+        let mut last_start = Time::ZERO;
         for (i, flow) in plan.flows.iter().enumerate() {
             let at = |when, purpose| {
                 plan.time_of(i, when, || Stream::of_flow(seed, plan, i, purpose).unit())
             };
-            timers.push(at(flow.start, "start"), Wake::Start(i as u32));
+            let start = at(flow.start, "start");
+            last_start = last_start.max(start);
+            timers.push(start, Wake::Start(i as u32));
             if let Some(stop) = flow.stop {
                 timers.push(at(stop, "stop"), Wake::Stop(i as u32));
             }
@@ -98,6 +103,7 @@ impl<'a> Engine<'a> {
             timers.push(moved.at, Wake::Move(number as u32));
         }
         for (number, offer) in plan.offers.iter().enumerate() {
+            last_start = last_start.max(offer.at);
             timers.push(offer.at, Wake::Offer(number as u32));
         }
         let series = Series::new(plan);
@@ -118,6 +124,7 @@ impl<'a> Engine<'a> {
             network,
             timers,
             end: Time::ZERO + plan.warm_up + plan.duration,
+            last_start,
             reading_at: Time::ZERO,
             ahead: Vec::new(),
             prefetches: plan.flows.len() >= MANY,
@@ -378,14 +385,24 @@ impl<'a> Engine<'a> {
     /// event: it depends on the order in which they were set.
     #[inline(never)]
     fn wake(&mut self, at: Time) {
-        let Engine { network, timers, ends, now, prefetches, events, .. } = self;
-        if timers.acks.next_time() <= at {
-            if let Some(half) = timers.take_ack(at) {
-                (*now, *events) = (at, *events + 1);
-                ends.wake_receiver(half, &mut SimContext { now: at, network, timers });
-            }
-            return;
+        match self.timers.acks.next_time() <= at {
+            true => self.wake_receiver(at),
+            false => self.wake_other(at),
         }
+    }
+
+    /// Handles the next timer of a receiver, if one is due at `at`.
+    fn wake_receiver(&mut self, at: Time) {
+        let Engine { network, timers, ends, now, events, .. } = self;
+        if let Some(half) = timers.take_ack(at) {
+            (*now, *events) = (at, *events + 1);
+            ends.wake_receiver(half, &mut SimContext { now: at, network, timers });
+        }
+    }
+
+    /// Handles the next timer that is not a receiver's.
+    fn wake_other(&mut self, at: Time) {
+        let Engine { network, timers, ends, now, prefetches, events, .. } = self;
         (*now, *events) = (at, *events + 1);
         if timers.day_is_over() {
             timers.begin_day(|wake, at, after| {
@@ -394,7 +411,7 @@ impl<'a> Engine<'a> {
                 }
                 ends.foresee(wake, at)
             });
-            if timers.next_time() > *now {
+            if timers.next_of(Owners::Senders) > *now {
                 return;
             }
         }

@@ -46,6 +46,19 @@ pub struct Timers {
     next: Time,
 }
 
+/// Owners of timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// Receivers, senders, flows and probes.
+    All,
+    /// All but receivers.
+    Senders,
+    /// Receivers, which delay acknowledgements.
+    Receivers,
+    /// Nothing.
+    None,
+}
+
 /// Status of a timer before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerStatus {
@@ -85,6 +98,17 @@ impl Timers {
         self.next
     }
 
+    /// Returns a lower bound of the timers of these owners.
+    #[inline]
+    pub fn next_of(&self, owners: Owners) -> Time {
+        match owners {
+            Owners::All => self.next,
+            Owners::Senders => self.planned,
+            Owners::Receivers => self.acks.next_time(),
+            Owners::None => Time::NEVER,
+        }
+    }
+
     /// Sets a timer. It cannot be cancelled; the receiver of the wake-up checks whether it still applies.
     #[inline(never)]
     pub fn push(&mut self, at: Time, wake: Wake) {
@@ -100,6 +124,12 @@ impl Timers {
         if self.acks.set(seat, at) {
             self.next = self.next.min(at);
         }
+    }
+
+    /// Raises the bound of receivers' timers to the first of them.
+    pub fn find_first_ack(&mut self) {
+        self.acks.find_first();
+        self.next = self.planned.min(self.acks.next_time());
     }
 
     /// Takes a timer of a receiver that expires now.

@@ -9,8 +9,11 @@
 //!
 //! - All lanes whose events enter the same link, or pass the same stage, belong to one sector. So do all lanes from which
 //!   acknowledgements reach senders, because retransmission timers fire in the order in which they are set.
-//! - A batch ends before the earliest time at which a packet could arrive from another sector, by any path, and with the
-//!   next timer. Timers, readings and samples therefore find every sector at their time.
+//! - A batch ends before the earliest time at which a packet could arrive from another sector, by any path. Readings,
+//!   samples and starts therefore find every sector at their time.
+//! - Timers of senders are events of the sector of the senders. Timers of receivers, which delay acknowledgements, are
+//!   events of the sector from which packets reach the receivers. If there are several such sectors, all timers end
+//!   batches everywhere.
 //! - Packets that are queued apart from their lanes are events of the whole network.
 //!
 //! Networks with other couplings have no sectors: stations, stages that report, hold or hand over, moves, and
@@ -19,9 +22,10 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
-use tidegate_scenario::plan::{Greedy, Plan, Traffic};
+use tidegate_scenario::plan::{FlowPlan, Greedy, Plan, Traffic};
 
 use crate::build::needs_departures;
+use crate::event_queue::{Owners, Timers};
 use crate::link::Link;
 use crate::network::Routes;
 use crate::number_map::NumberMap;
@@ -48,6 +52,15 @@ pub struct Sectors {
     sector_of_group: Vec<u32>,
     /// Least times between sectors.
     edges: Vec<Edge>,
+    /// The sector of all senders.
+    senders: u32,
+    /// The sector of all receivers that delay acknowledgements, if it is only one.
+    receivers: Option<u32>,
+    /// For each sector, the least time from a receiver's timer to the arrival of its acknowledgement there, ns;
+    /// `u64::MAX` if none arrives there.
+    late_ns: Vec<u64>,
+    /// Whether timers are events of sectors. If not, they end all batches.
+    divides_timers: bool,
     /// The link that all events of a sector enter; [`NO_LINK`] if they enter several.
     gates: Vec<u32>,
     /// For each sector, when its gate is free, ns.
@@ -68,6 +81,16 @@ pub struct SectorLanes {
     pub groups: Range<usize>,
     /// The lane, if there is only one.
     pub only: Option<u32>,
+}
+
+/// Events of a sector that may be processed in a row.
+pub struct Batch {
+    /// Its lanes.
+    pub lanes: SectorLanes,
+    /// Owners of the timers that are its events, if timers are divided.
+    pub timers: Owners,
+    /// No packet of another sector arrives before.
+    pub limit: Before,
 }
 
 /// A path from one sector to another without an event in between.
@@ -139,6 +162,13 @@ impl Sectors {
             let gate = gates[from as usize].get_or_insert(leg.enters);
             *gate = if *gate == leg.enters { *gate } else { NO_LINK };
         }
+        let (mut late_ns, mut receivers) = (vec![u64::MAX; count], Vec::new());
+        for ack in &map.late_acks {
+            let late_ns = &mut late_ns[of_lane(ack.to) as usize];
+            *late_ns = ack.least_ns.min(*late_ns);
+            receivers.push(of_lane(ack.from));
+        }
+        receivers.dedup();
         let edge = |((from, to), least_ns)| Edge { from, to, least_ns };
         let edges = least.into_iter().map(edge).collect();
         let (mut lanes_of, mut sector_of_group) = (Vec::new(), Vec::new());
@@ -157,6 +187,10 @@ impl Sectors {
             lanes: lanes_of,
             sector_of_group,
             edges,
+            senders: of_lane(map.last_lane(parts, parts.routes.first()?.reverse)),
+            receivers: receivers.first().copied().filter(|_| receivers.len() == 1),
+            late_ns,
+            divides_timers: receivers.len() < 2,
             gates: gates.into_iter().map(|gate| gate.unwrap_or(NO_LINK)).collect(),
             free_ns: vec![0; count],
             earliest_ns: vec![0; count],
@@ -167,17 +201,26 @@ impl Sectors {
         Some((sectors, lanes.iter().map(|lane| renumbered[*lane as usize]).collect()))
     }
 
-    /// Returns the lanes of the sector of the next event, which is in one of them, and the time before which no packet
-    /// can arrive in them from other sectors.
+    /// Returns the events that may be processed in a row in the sector of the next arrival, if there is no timer before.
     #[inline(never)]
-    pub fn next(&mut self, transit: &Transit, links: &[Link]) -> (SectorLanes, Before) {
+    pub fn next(&mut self, transit: &Transit, links: &[Link], timers: &mut Timers) -> Batch {
         let Sectors { lanes, sector_of_group, edges, gates, free_ns, earliest_ns, .. } = self;
         let own = sector_of_group[transit.first_group()];
+        let of_senders_ns = timers.next_of(Owners::Senders).as_nanos();
+        if self.divides_timers && self.late_ns[own as usize] < u64::MAX {
+            timers.find_first_ack();
+        }
+        let of_receivers_ns = timers.next_of(Owners::Receivers).as_nanos();
         for (sector, lanes) in lanes.iter().enumerate() {
             let gate = links.get(gates[sector] as usize);
             free_ns[sector] = gate.map_or(0, |gate| gate.last_departure().as_nanos());
-            let first_ns = transit.first_time_in(lanes.groups.clone()).as_nanos();
-            earliest_ns[sector] = first_ns.max(free_ns[sector]);
+            let mut first_ns = transit.first_time_in(lanes.groups.clone()).as_nanos();
+            if sector as u32 == self.senders {
+                first_ns = first_ns.min(of_senders_ns);
+            }
+            first_ns = first_ns.max(free_ns[sector]);
+            let late_ns = of_receivers_ns.saturating_add(self.late_ns[sector]);
+            earliest_ns[sector] = first_ns.min(late_ns.max(free_ns[sector]));
         }
         // A packet may cause others along a chain of sectors, each of which it visits once.
         for _ in 1..lanes.len() {
@@ -198,7 +241,20 @@ impl Sectors {
         let limit_ns = into
             .map(|edge| earliest_ns[edge.from as usize].saturating_add(edge.least_ns))
             .fold(u64::MAX, u64::min);
-        (lanes[own as usize].clone(), transit.before_nanos(limit_ns))
+        let late_ns = of_receivers_ns.saturating_add(self.late_ns[own as usize]);
+        let (timers, limit_ns) = match (own == self.senders, self.receivers == Some(own)) {
+            (true, true) => (Owners::All, limit_ns),
+            (true, false) => (Owners::Senders, limit_ns.min(late_ns)),
+            (false, true) => (Owners::Receivers, limit_ns),
+            (false, false) => (Owners::None, limit_ns.min(late_ns)),
+        };
+        Batch { lanes: lanes[own as usize].clone(), timers, limit: transit.before_nanos(limit_ns) }
+    }
+
+    /// Whether timers are events of sectors. If not, they end all batches.
+    #[inline]
+    pub fn divides_timers(&self) -> bool {
+        self.divides_timers
     }
 
     /// Returns the mean number of events in a batch.
@@ -222,6 +278,8 @@ struct Map {
     sets: Sets,
     lanes: usize,
     legs: Vec<Leg>,
+    /// Legs of acknowledgements that timers send, from the lanes in which packets reach their receivers.
+    late_acks: Vec<Leg>,
 }
 
 impl Map {
@@ -229,7 +287,11 @@ impl Map {
         let links = parts.plan.links.len();
         let lanes = parts.lanes.iter().max().map_or(0, |last| *last as usize + 1);
         let senders = (lanes + links + parts.stages.count()) as u32;
-        let mut map = Map { sets: Sets::of(senders + 1), lanes, legs: Vec::new() };
+        let sets = Sets::of(senders + 1);
+        let mut map = Map { sets, lanes, legs: Vec::new(), late_acks: Vec::new() };
+        let delays_acks =
+            |flow: &FlowPlan| flow.tcp.as_deref().is_some_and(|tcp| tcp.delayed_acks().is_some());
+        let delays_acks = parts.plan.flows.iter().any(delays_acks);
         let mut before = None;
         for routes in parts.routes {
             // Flows of a group often take the same routes.
@@ -244,6 +306,9 @@ impl Map {
             }
             let last = map.last_lane(parts, routes.reverse);
             map.sets.unite(last, senders);
+            if delays_acks {
+                map.add_late_ack(parts, routes);
+            }
         }
         map.sets.flatten();
         map.merge_legs();
@@ -268,7 +333,7 @@ impl Map {
                 }
                 let to = parts.lanes[hop.link as usize];
                 if let Some(from) = from {
-                    self.add_leg(Leg { from, to, enters, least_ns });
+                    add_leg(&mut self.legs, Leg { from, to, enters, least_ns });
                 }
                 if is_answer {
                     return;
@@ -299,14 +364,16 @@ impl Map {
         parts.lanes[last.expect("a route has an event").link as usize]
     }
 
-    /// Adds a leg, unless one of the last few is alike, as in a large network.
-    fn add_leg(&mut self, leg: Leg) {
-        let is_alike = |known: &&mut Leg| {
-            (known.from, known.to, known.enters) == (leg.from, leg.to, leg.enters)
-        };
-        match self.legs.iter_mut().rev().take(LEGS_OF_A_FLOW).find(is_alike) {
-            Some(known) => known.least_ns = known.least_ns.min(leg.least_ns),
-            None => self.legs.push(leg),
+    /// Adds the leg of an acknowledgement that a receiver's timer sends.
+    fn add_late_ack(&mut self, parts: &Parts, routes: &Routes) {
+        let (from, enters) = (self.last_lane(parts, routes.forward), NO_LINK);
+        let mut least_ns = 0;
+        for hop in &parts.hops[routes.reverse as usize..] {
+            least_ns += parts.plan.links[hop.link as usize].least_delay().as_nanos();
+            if hop.then == NextHop::Event {
+                let to = parts.lanes[hop.link as usize];
+                return add_leg(&mut self.late_acks, Leg { from, to, enters, least_ns });
+            }
         }
     }
 
@@ -314,6 +381,16 @@ impl Map {
     fn merge_legs(&mut self) {
         self.legs.sort_unstable_by_key(|leg| (leg.from, leg.to, leg.enters, leg.least_ns));
         self.legs.dedup_by_key(|leg| (leg.from, leg.to, leg.enters));
+    }
+}
+
+/// Adds a leg, unless one of the last few is alike, as in a large network.
+fn add_leg(legs: &mut Vec<Leg>, leg: Leg) {
+    let is_alike =
+        |known: &&mut Leg| (known.from, known.to, known.enters) == (leg.from, leg.to, leg.enters);
+    match legs.iter_mut().rev().take(LEGS_OF_A_FLOW).find(is_alike) {
+        Some(known) => known.least_ns = known.least_ns.min(leg.least_ns),
+        None => legs.push(leg),
     }
 }
 

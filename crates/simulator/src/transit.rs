@@ -105,6 +105,12 @@ impl Keys {
         at.as_nanos().min(self.latest_ns) << self.bits | number as u64
     }
 
+    /// The last key of a time.
+    #[inline]
+    fn last_at(self, at: Time) -> u64 {
+        self.arrival(at, 0) | self.numbers
+    }
+
     #[inline(always)]
     fn time_of(self, arrival: u64) -> Time {
         Time::from_nanos(arrival >> self.bits)
@@ -220,6 +226,11 @@ impl Transit {
         Before(limit.0.min(self.keys.arrival(at, 0)))
     }
 
+    /// Returns this limit, or an earlier one after the events of a time.
+    pub fn up_to(&self, limit: Before, at: Time) -> Before {
+        Before(limit.0.min(self.keys.last_at(at).saturating_add(1)))
+    }
+
     /// Returns the limit before this time, before all packets over `link`, and before all packets queued apart.
     pub fn before(&self, time: Time, link: u32) -> Before {
         let lane = &self.lanes[self.lane_of_link[link as usize] as usize].packets;
@@ -291,6 +302,12 @@ impl Transit {
         };
         (first < limit.0.min(self.apart.first()) && self.keys.time_of(first) <= last)
             .then_some(first)
+    }
+
+    /// Whether the limit comes after the events of a time, and so do all packets queued apart.
+    #[inline]
+    pub fn is_before(&self, at: Time, limit: Before) -> bool {
+        self.keys.last_at(at) < limit.0.min(self.apart.first())
     }
 
     /// Takes the packet with this key, the first of its sector. [`Transit::settle_sector`] has to follow before anything

@@ -3,6 +3,8 @@
 use tidegate_mechanisms::units::Time;
 
 use super::Engine;
+use crate::event_queue::Owners;
+use crate::sectors::Batch;
 use crate::transit::NextEvent;
 
 impl Engine<'_> {
@@ -47,21 +49,45 @@ impl Engine<'_> {
     fn run_batch(&mut self, end: Time) -> Time {
         let network = &mut self.network;
         let sectors = network.sectors.as_mut().expect("the network has sectors");
-        let (sector, limit) = sectors.next(&network.transit, &network.links);
+        // Samples end the batches of all sectors. As long as flows start, all timers do.
+        let divides = sectors.divides_timers() && self.now > self.last_start;
+        let Batch { lanes, timers, limit } =
+            sectors.next(&network.transit, &network.links, &mut self.timers);
         let limit = network.transit.earlier(limit, end);
+        let (owners, limit, common) = match divides {
+            true => {
+                let sample = self.series.next();
+                (timers, network.transit.up_to(limit, sample), sample)
+            }
+            false => (Owners::All, limit, Time::ZERO),
+        };
         let mut next = Some(network.transit.next_key());
         let mut last = self.now;
-        while let Some(key) = next {
-            if self.prefetches {
-                self.prefetch(key);
+        loop {
+            while let Some(key) = next {
+                if self.prefetches {
+                    self.prefetch(key);
+                }
+                self.events += 1;
+                let (at, packed) = self.network.transit.take_in(&lanes, key);
+                last = at;
+                self.arrive(at, packed);
+                let timer = self.timers.next_of(owners);
+                next = self.network.transit.first_in(&lanes, limit, timer);
             }
-            self.events += 1;
-            let (at, packed) = self.network.transit.take_in(&sector, key);
-            last = at;
-            self.arrive(at, packed);
-            next = self.network.transit.first_in(&sector, limit, self.timers.next_time());
+            let timer = self.timers.next_of(owners);
+            if timer >= common || !self.network.transit.is_before(timer, limit) {
+                break;
+            }
+            match owners {
+                Owners::Senders => self.wake_other(timer),
+                Owners::Receivers => self.wake_receiver(timer),
+                Owners::All | Owners::None => self.wake(timer),
+            }
+            last = last.max(self.now);
+            next = self.network.transit.first_in(&lanes, limit, self.timers.next_of(owners));
         }
-        self.network.transit.settle_sector(&sector);
+        self.network.transit.settle_sector(&lanes);
         last
     }
 }
