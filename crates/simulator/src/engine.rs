@@ -304,7 +304,7 @@ impl<'a> Engine<'a> {
             }
             match self.network.transit.take_next() {
                 NextEvent::Packet(at, packed) => self.arrive(at, packed),
-                NextEvent::Station(place) => self.depart(place),
+                NextEvent::Station(place) => self.depart(place, next),
             }
         }
     }
@@ -338,8 +338,8 @@ impl<'a> Engine<'a> {
     /// Completes a transmission of a station, and forwards the packet if its arrival at the far end is no event. A
     /// separate function, so that arriving packets need not be copied to the same stack slot.
     #[inline(never)]
-    fn depart(&mut self, place: usize) {
-        if let Some((at, packed)) = self.network.depart(place) {
+    fn depart(&mut self, place: usize, now: Time) {
+        if let Some((at, packed)) = self.network.depart(place, now) {
             self.arrive(at, packed);
         }
     }

@@ -339,8 +339,8 @@ impl<C: Contents> Network<C> {
 
     /// Completes a station's transmission. Returns the packet and its arrival time if that needs no event.
     #[inline]
-    pub fn depart(&mut self, place: usize) -> Option<(Time, PackedPacket)> {
-        let (number, now) = (self.stations[place], self.transit.next_time());
+    pub fn depart(&mut self, place: usize, now: Time) -> Option<(Time, PackedPacket)> {
+        let number = self.stations[place];
         let (departed, done) = self.links[number as usize].depart(now);
         let Some(departed) = departed else {
             core::hint::cold_path();
@@ -418,7 +418,7 @@ impl<C: Contents> Network<C> {
     pub fn advance(&mut self) -> Option<(Time, PackedPacket)> {
         let (at, packed) = match self.transit.take_next() {
             NextEvent::Packet(at, packed) => (at, packed),
-            NextEvent::Station(place) => self.depart(place)?,
+            NextEvent::Station(place) => self.depart(place, self.transit.next_time())?,
         };
         self.arrive(packed, at)
     }

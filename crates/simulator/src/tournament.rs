@@ -44,6 +44,11 @@ impl Tournament {
         groups.map(least).fold(u64::MAX, u64::min)
     }
 
+    /// Returns the key of a place.
+    pub fn key(&self, place: usize) -> u64 {
+        self.groups[self.players + place / GROUP][place % GROUP]
+    }
+
     /// Changes the key of a place in its group alone. [`Tournament::settle`] has to follow.
     #[inline(always)]
     pub fn set_in_group(&mut self, place: usize, key: u64) {

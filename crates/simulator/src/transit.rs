@@ -21,9 +21,10 @@ use crate::tournament::{GROUP, Tournament};
 /// All packets in transit, and the events of stations.
 pub struct Transit {
     keys: Keys,
-    /// Number of stations: their numbers precede those of links, and their places in the tournament follow those of
-    /// lanes.
+    /// Number of stations: their numbers precede those of links.
     stations: usize,
+    /// The place of each station in the tournament, beside those of lanes.
+    place_of_station: Vec<u32>,
     lane_of_link: Vec<u32>,
     lanes: Vec<Lane>,
     /// First arrival of each lane, and events of stations.
@@ -130,12 +131,26 @@ impl Transit {
     }
 
     fn with_bits(bits: u32, lane_of_link: Vec<u32>, stations: usize) -> Self {
+        let lanes = lane_of_link.iter().max().map_or(0, |last| *last + 1);
+        Transit::with_places(bits, lane_of_link, (lanes..lanes + stations as u32).collect())
+    }
+
+    /// Returns an empty set; stations have these places beside those of lanes.
+    pub fn in_places(lane_of_link: Vec<u32>, place_of_station: Vec<u32>) -> Self {
+        let bits = link_bits(lane_of_link.len() + place_of_station.len());
+        Transit::with_places(bits, lane_of_link, place_of_station)
+    }
+
+    fn with_places(bits: u32, lane_of_link: Vec<u32>, place_of_station: Vec<u32>) -> Self {
         let lanes = lane_of_link.iter().max().map_or(0, |last| *last as usize + 1);
+        let places =
+            place_of_station.iter().map(|place| *place as usize + 1).fold(lanes, usize::max);
         Transit {
             keys: Keys::with_bits(bits),
-            stations,
+            stations: place_of_station.len(),
+            place_of_station,
             lane_of_link,
-            firsts: Tournament::new(lanes + stations),
+            firsts: Tournament::new(places),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             apart: Calendar::default(),
         }
@@ -281,7 +296,7 @@ impl Transit {
 
     /// Returns the group of the lane whose packet arrives first of all.
     pub fn first_group(&self) -> usize {
-        self.lane_of(self.firsts.smallest()) / GROUP
+        self.place_of(self.firsts.smallest()) / GROUP
     }
 
     /// Returns the time of the first arrival in groups of lanes, which may be any late time if there is none.
@@ -313,16 +328,26 @@ impl Transit {
     /// Takes the packet with this key, the first of its sector. [`Transit::settle_sector`] has to follow before anything
     /// else is taken.
     #[inline(always)]
-    pub fn take_in(&mut self, sector: &SectorLanes, key: u64) -> (Time, PackedPacket) {
+    pub fn take_in(&mut self, sector: &SectorLanes, key: u64) -> NextEvent {
         if let Some(lane) = sector.only {
             let due = self.lanes[lane as usize].packets.pop().expect("has a first");
-            return (self.keys.time_of(due.arrival), due.packed);
+            return NextEvent::Packet(self.keys.time_of(due.arrival), due.packed);
         }
-        let number = self.lane_of(key);
+        let number = self.keys.number_of(key);
+        let Some(link) = number.checked_sub(self.stations) else {
+            return NextEvent::Station(number);
+        };
+        let number = self.lane_of_link[link] as usize;
         let lane = &mut self.lanes[number].packets;
         let due = lane.pop().expect("has a first");
         self.firsts.set_in_group(number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        (self.keys.time_of(due.arrival), due.packed)
+        NextEvent::Packet(self.keys.time_of(due.arrival), due.packed)
+    }
+
+    /// Returns the time of a key.
+    #[inline]
+    pub fn time_of(&self, key: u64) -> Time {
+        self.keys.time_of(key)
     }
 
     /// Updates the tree after packets of a sector were taken.
@@ -334,10 +359,14 @@ impl Transit {
         sector.groups.clone().for_each(|group| self.firsts.settle(group));
     }
 
-    /// The lane of a packet in transit.
+    /// The place of an event in the tournament.
     #[inline(always)]
-    fn lane_of(&self, key: u64) -> usize {
-        self.lane_of_link[self.keys.number_of(key) - self.stations] as usize
+    fn place_of(&self, key: u64) -> usize {
+        let number = self.keys.number_of(key);
+        match number.checked_sub(self.stations) {
+            Some(link) => self.lane_of_link[link] as usize,
+            None => self.place_of_station[number] as usize,
+        }
     }
 
     /// Returns the packet `later` places after the first one in the lane of this key.
@@ -351,9 +380,10 @@ impl Transit {
         lane.packets.get(later).map(|due| &due.packed)
     }
 
-    /// Numbers the lanes without gaps, which makes the tree as small as it can be. In networks without stations.
+    /// Numbers lanes and stations without gaps, which makes the tree as small as it can be.
     pub fn compress(&mut self) {
-        debug_assert_eq!(self.stations, 0);
+        let of_stations: Vec<u64> =
+            self.place_of_station.iter().map(|place| self.firsts.key(*place as usize)).collect();
         let (mut number_of, mut lanes) = (vec![None; self.lanes.len()], Vec::new());
         for lane in &mut self.lane_of_link {
             let old = *lane as usize;
@@ -362,7 +392,11 @@ impl Transit {
                 (lanes.len() - 1) as u32
             });
         }
-        self.firsts = Tournament::new(lanes.len());
+        self.firsts = Tournament::new(lanes.len() + self.stations);
+        for (number, key) in of_stations.into_iter().enumerate() {
+            self.place_of_station[number] = (lanes.len() + number) as u32;
+            self.firsts.set(lanes.len() + number, key);
+        }
         for (number, lane) in lanes.iter().enumerate() {
             self.firsts.set(number, lane.packets.front().map_or(u64::MAX, |first| first.arrival));
         }
@@ -372,7 +406,7 @@ impl Transit {
     /// Sets the end of a station's transmission, or that it is idle.
     pub fn set_station(&mut self, place: usize, at: Option<Time>) {
         let key = at.map_or(u64::MAX, |at| self.keys.arrival(at, place));
-        self.firsts.set(self.lanes.len() + place, key);
+        self.firsts.set(self.place_of_station[place] as usize, key);
     }
 
     /// Returns the number of packets in transit.
@@ -436,7 +470,7 @@ mod tests {
     }
 
     proptest! {
-        /// Lanes with other numbers give the same packets in the same order.
+        /// Lanes and stations with other places give the same events in the same order.
         #[test]
         fn lanes_without_gaps_change_nothing(
             lane_of_link in prop::collection::vec(0..40u32, 1..12),
@@ -449,7 +483,15 @@ mod tests {
                 lanes.dedup();
                 lanes.len()
             };
-            let mut transits = [0, 1].map(|_| Transit::new(lane_of_link.clone(), 0));
+            // A station in a gap between lanes or behind them, and one behind all.
+            let gap = (0..41).find(|place| !lane_of_link.contains(place)).expect("few lanes");
+            let places = vec![gap, 50];
+            let mut transits =
+                [0, 1].map(|_| Transit::in_places(lane_of_link.clone(), places.clone()));
+            for transit in &mut transits {
+                transit.set_station(0, Some(Time::from_nanos(300)));
+                transit.set_station(1, Some(Time::from_nanos(200)));
+            }
             let mut last_of_link = vec![0; links];
             for (number, (link, later)) in sent.iter().enumerate() {
                 let link = link % links;
@@ -465,9 +507,13 @@ mod tests {
             let taken = transits.map(|mut transit| {
                 let take = |_: &()| match transit.take_next() {
                     NextEvent::Packet(at, packed) => (at, packed.number()),
-                    NextEvent::Station(_) => unreachable!("there is none"),
+                    NextEvent::Station(place) => {
+                        let at = transit.next_time();
+                        transit.set_station(place, None);
+                        (at, u64::MAX - place as u64)
+                    }
                 };
-                vec![(); sent.len()].iter().map(take).collect::<Vec<_>>()
+                vec![(); sent.len() + places.len()].iter().map(take).collect::<Vec<_>>()
             });
             prop_assert_eq!(&taken[0], &taken[1]);
         }

@@ -27,7 +27,7 @@ impl Engine<'_> {
             if self.network.transit.next_is_apart() {
                 self.events += 1;
                 let NextEvent::Packet(at, packed) = self.network.transit.take_next() else {
-                    unreachable!("a network with stations has no sectors")
+                    unreachable!("stations are not queued apart")
                 };
                 self.arrive(at, packed);
             } else {
@@ -69,9 +69,16 @@ impl Engine<'_> {
                     self.prefetch(key);
                 }
                 self.events += 1;
-                let (at, packed) = self.network.transit.take_in(&lanes, key);
-                last = at;
-                self.arrive(at, packed);
+                match self.network.transit.take_in(&lanes, key) {
+                    NextEvent::Packet(at, packed) => {
+                        last = at;
+                        self.arrive(at, packed);
+                    }
+                    NextEvent::Station(place) => {
+                        last = self.network.transit.time_of(key);
+                        self.depart(place, last);
+                    }
+                }
                 let timer = self.timers.next_of(owners);
                 next = self.network.transit.first_in(&lanes, limit, timer);
             }

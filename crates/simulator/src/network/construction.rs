@@ -48,10 +48,11 @@ impl Network {
 
     /// Divides the network into sectors, if it has several.
     fn find_sectors(&mut self, plan: &Plan, routes: &[Routes]) {
-        let (Network { hops, chains, stages, .. }, lanes) = (&*self, self.transit.lanes());
-        let parts = Parts { plan, hops, chains, stages, routes, lanes };
-        if let Some((sectors, lanes)) = Sectors::of(&parts) {
-            self.transit = Transit::new(lanes, 0);
+        let (Network { hops, chains, stages, stations, .. }, lanes) =
+            (&*self, self.transit.lanes());
+        let parts = Parts { plan, hops, chains, stages, routes, lanes, stations };
+        if let Some((sectors, lanes, places)) = Sectors::of(&parts) {
+            self.transit = Transit::in_places(lanes, places);
             self.sectors = Some(Box::new(sectors));
         }
     }
