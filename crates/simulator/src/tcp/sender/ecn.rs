@@ -261,7 +261,7 @@ impl EcnSender {
 
     /// Returns the flags of a retransmission.
     pub fn retransmit_flags(&mut self) -> u32 {
-        if self.on_retransmits && !self.counts_marks() {
+        if self.on_retransmits && !matches!(self.feedback, Feedback::Counted(_)) {
             self.flags_of_new()
         } else {
             self.flags_of_control()
