@@ -261,7 +261,8 @@ impl EcnSender {
 
     /// Returns the flags of a retransmission.
     pub fn retransmit_flags(&mut self) -> u32 {
-        if self.on_retransmits && !matches!(self.feedback, Feedback::Counted(_)) {
+        let by_quirk = !self.in_proportion && !matches!(self.feedback, Feedback::Counted(_));
+        if self.on_retransmits && by_quirk {
             self.flags_of_new()
         } else {
             self.flags_of_control()
