@@ -101,7 +101,7 @@ impl Scenario {
 
     /// Names of the links.
     fn links(&self) -> Vec<String> {
-        self.plan.links.iter().map(|link| link.name.clone()).collect()
+        self.plan.links.iter().map(|link| link.name.to_string()).collect()
     }
 
     /// Runs it once, and writes the first `most` packets that leave each of these links into a capture file: (link,
@@ -116,7 +116,7 @@ impl Scenario {
     ) -> PyResult<CaptureRow> {
         self.check_simulator()?;
         let target = |(name, path): (String, PathBuf)| {
-            let link = self.plan.links.iter().position(|link| link.name == name);
+            let link = self.plan.links.iter().position(|link| link.name == name.as_str());
             let link = link.ok_or_else(|| PyValueError::new_err(format!("no link {name}")))?;
             Ok(Target { link, path })
         };
@@ -271,9 +271,11 @@ impl Scenario {
 
     /// Returns name, rate in bit/s and propagation delay in seconds of each bottleneck.
     #[getter]
-    fn bottlenecks(&self) -> Vec<(&str, u64, f64)> {
+    fn bottlenecks(&self) -> Vec<(String, u64, f64)> {
         let links = self.plan.links.iter().filter(|link| link.monitored);
-        links.map(|link| (link.name.as_str(), link.rate.as_bps(), in_seconds(link.delay))).collect()
+        links
+            .map(|link| (link.name.to_string(), link.rate.as_bps(), in_seconds(link.delay)))
+            .collect()
     }
 
     /// Returns the measured time in seconds.

@@ -8,8 +8,8 @@ use tidegate_mechanisms::units::{Probability, Span, Spans, Time};
 use crate::file::{DelaysBy, File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan,
-    ShortFlows, StagePlan, StartPlan, TcpPlan, Traffic, UserPlan,
+    AccessPlan, AttachmentPlan, FlowKind, FlowPlan, GroupPlan, LinkName, LinkPlan, MovePlan,
+    OfferPlan, Plan, Route, ShortFlows, StagePlan, StartPlan, TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::traffic::{PacketSizes, Variation};
@@ -61,7 +61,7 @@ fn add_group(
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
-    let own = OwnLinks::of(file, user, access_delays(file, network, user));
+    let own = OwnLinks::of(file, name, user, access_delays(file, network, user));
     plan.users.reserve_exact(user.count.count());
     plan.links.reserve_exact(user.count.count() * own.links_per_user());
     let mut shared_stages = None;
@@ -70,7 +70,7 @@ fn add_group(
         plan.users.push(UserPlan { group, number: number as u32, customer, receives: false });
         let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
-        let (access, receiver_access) = own.add(plan, &own_name, number, place);
+        let (access, receiver_access) = own.add(plan, number, place);
         let meter = add_meter(plan, user, &own_name);
         let (ingress, egress) = shared_stages.clone().unwrap_or_else(|| {
             let owner = if user.shares_stages { name } else { &own_name };
@@ -182,15 +182,12 @@ impl Seat<'_> {
     }
 
     /// Returns the routes in both directions, around the shared part of the path.
-    fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
+    fn routes(&self, there: &[u32], back: &[u32]) -> (Route, Route) {
         let ((access, access_back), receiver_access) = self.ends();
-        let mut forward = vec![access];
-        forward.extend(there);
-        forward.extend(receiver_access.map(|(receiver_access, _)| receiver_access));
-        let mut reverse: Vec<u32> = receiver_access.map(|(_, back)| back).into_iter().collect();
-        reverse.extend(back);
-        reverse.push(access_back);
-        (forward.into(), reverse.into())
+        let (far, far_back) = receiver_access.unzip();
+        let forward = [access].iter().chain(there).chain(&far).copied().collect();
+        let reverse = far_back.iter().chain(back).chain(&[access_back]).copied().collect();
+        (forward, reverse)
     }
 
     /// Returns the stages on its path: at the ingress those of the sending host, and on the reverse path those of a
@@ -207,19 +204,24 @@ impl Seat<'_> {
     }
 }
 
-/// Parameters of the own links of a group's users, one for each delay.
+/// The own links of a group's first user, in both directions. Users take them in rotation, one pair for each delay.
 struct OwnLinks {
-    access: Option<Vec<LinkPlan>>,
-    receiver_access: Option<Vec<LinkPlan>>,
+    access: Option<Vec<[LinkPlan; 2]>>,
+    receiver_access: Option<Vec<[LinkPlan; 2]>>,
 }
 
 impl OwnLinks {
     /// `delays` are those of the users' access links, in rotation.
-    fn of(file: &File, user: &User, delays: Spans) -> Self {
-        let plain = |end: &str, link: AccessPlan| {
+    fn of(file: &File, group: &str, user: &User, delays: Spans) -> Self {
+        let plain = |line: &str, link: AccessPlan| {
             let AccessPlan { rate, delay, buffer } = link;
-            let plain =
-                |delay| LinkPlan::plain(end.to_owned(), rate, delay, buffer, file.packet_size);
+            let name = LinkName::of_user(group, 0, line);
+            let back = LinkName::of_user(group, 0, &format!("{line}.reverse"));
+            let plain = |delay| {
+                let there = LinkPlan::plain(name.clone(), rate, delay, buffer, file.packet_size);
+                let back = LinkPlan { name: back.clone(), ..there.clone() };
+                [there, back]
+            };
             delay.0.into_iter().map(plain).collect()
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
@@ -242,25 +244,31 @@ impl OwnLinks {
     fn add(
         &self,
         plan: &mut Plan,
-        owner: &str,
-        number: usize,
+        user: usize,
         ((from, to), host): ((u32, u32), u32),
     ) -> (Option<Duplex>, Option<Duplex>) {
         let far_end = host + 1;
-        let mut add = |links: &Vec<LinkPlan>, ends| {
-            add_duplex(plan, owner, &links[number % links.len()], ends)
+        let mut add = |links: &Vec<[LinkPlan; 2]>, ends| {
+            add_duplex(plan, &links[user % links.len()], user as u32, ends)
         };
-        let access = self.access.as_ref().map(|link| add(link, (host, from)));
-        (access, self.receiver_access.as_ref().map(|link| add(link, (to, far_end))))
+        let access = self.access.as_ref().map(|links| add(links, (host, from)));
+        (access, self.receiver_access.as_ref().map(|links| add(links, (to, far_end))))
     }
 }
 
-fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan, (from, to): (u32, u32)) -> Duplex {
-    let name = format!("{owner}.{}", link.name);
-    let back = LinkPlan { name: format!("{name}.reverse"), ends: (to, from), ..link.clone() };
-    let there = LinkPlan { name, ends: (from, to), ..link.clone() };
+fn add_duplex(
+    plan: &mut Plan,
+    [there, back]: &[LinkPlan; 2],
+    user: u32,
+    (from, to): (u32, u32),
+) -> Duplex {
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
-    plan.links.extend([there, back]);
+    let of_user = |link: &LinkPlan, ends| LinkPlan {
+        name: link.name.of_another(user),
+        ends,
+        kind: link.kind.clone(),
+    };
+    plan.links.extend([of_user(there, (from, to)), of_user(back, (to, from))]);
     (index, index + 1)
 }
 
@@ -303,7 +311,7 @@ fn flow(
     plan: &Plan,
     file: &File,
     owner: usize,
-    (forward, reverse): (Box<[u32]>, Box<[u32]>),
+    (forward, reverse): (Route, Route),
     attachments: Box<[AttachmentPlan]>,
     kind: &Arc<FlowKind>,
 ) -> FlowPlan {

@@ -94,7 +94,7 @@ impl Network {
         let number = u32::try_from(self.links.len()).expect("links of a file fit 32 bits");
         self.outgoing.resize_with(self.numbers.len(), Vec::new);
         self.outgoing[ends[0] as usize].push(number);
-        self.by_name.insert(link.name.clone(), number);
+        self.by_name.insert(link.name.to_string(), number);
         self.links.push(LinkPlan { ends: ends.into(), ..link });
     }
 
@@ -235,10 +235,10 @@ fn reverse_link(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
         (declared.ingress, declared.egress) =
             (turned_round(&link.ingress, &link.egress), turned_round(&link.egress, &link.ingress));
         let back = link.clone().with(declared, link.price_encoding);
-        return LinkPlan { name, ..back.watched(link.monitored) };
+        return LinkPlan { name: name.into(), ..back.watched(link.monitored) };
     }
     if duplex {
-        return LinkPlan { name, ..link.clone() };
+        return LinkPlan { name: name.into(), ..link.clone() };
     }
     let plain = LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size);
     match &link.delay_trace {

@@ -7,6 +7,7 @@ use std::fmt::{self, Display};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tidegate_mechanisms::bottleneck::scheduler::Users;
 use tidegate_mechanisms::dscp::Dscp;
 use tidegate_mechanisms::price::Encoding;
@@ -15,6 +16,7 @@ use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 
 mod conex;
 mod link;
+mod link_name;
 mod paths;
 mod tcp;
 mod traced;
@@ -38,6 +40,7 @@ pub use link::{
     AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange, ReverseLine,
 };
 pub(crate) use link::{length, place};
+pub use link_name::LinkName;
 pub use paths::{Direction, ReportPath};
 #[cfg(test)]
 pub(crate) use tcp::COMMON_OPTIONS;
@@ -232,6 +235,9 @@ pub struct AttachmentPlan {
     pub replicas: Vec<u32>,
 }
 
+/// Indices into [`Plan::links`], in order. Few links need no memory of their own: there are two routes for each flow.
+pub type Route = SmallVec<[u32; 4]>;
+
 /// One flow, from its sender to its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowPlan {
@@ -241,9 +247,9 @@ pub struct FlowPlan {
     pub number: u32,
     /// Links from the sender to the receiver, in order. The first identifies the host: all paths that begin with the
     /// same link, of data or acknowledgements, begin at the same host.
-    pub forward: Box<[u32]>,
+    pub forward: Route,
     /// Links from the receiver back to the sender, in order.
-    pub reverse: Box<[u32]>,
+    pub reverse: Route,
     /// Positions of users' stages on its path, in order.
     pub attachments: Box<[AttachmentPlan]>,
     /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,

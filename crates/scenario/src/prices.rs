@@ -44,7 +44,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
     });
     let of_links = network.into_iter().flat_map(|network| &network.links).filter_map(|link| {
         let mut stages = link.ingress.iter().chain(&link.egress);
-        stages.any(StageParams::writes_signal).then(|| link.name.clone())
+        stages.any(StageParams::writes_signal).then(|| link.name.to_string())
     });
     if let Some(place) = of_users.chain(of_links).next() {
         let message = format!(

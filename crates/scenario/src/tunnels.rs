@@ -231,7 +231,7 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
         for (side, stages) in [(Side::Ingress, &link.ingress), (Side::Egress, &link.egress)] {
             for (number, stage) in stages.iter().enumerate() {
                 let (written, number) = written_at(network, link, side, number);
-                let place = place(file, &link.name, written);
+                let place = place(file, link.name.as_str(), written);
                 let path = place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]);
                 let (path, rate) = (path.collect(), Some(link.rate));
                 all.push(AttachedStage { path, stage, rate, turned: written != side });
@@ -245,7 +245,7 @@ fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Attac
 /// other end.
 fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
     let unchanged = (side, number);
-    let Some(name) = link.name.strip_suffix(".reverse") else { return unchanged };
+    let Some(name) = link.name.as_str().strip_suffix(".reverse") else { return unchanged };
     if !link.ingress.iter().chain(&link.egress).any(StageParams::is_of_tunnels) {
         return unchanged;
     }

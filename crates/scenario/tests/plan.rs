@@ -20,8 +20,8 @@ fn plan_with(text: &str, overrides: &[(&str, &str)]) -> Plan {
     Scenario::parse(text, &overrides).unwrap_or_else(|issues| panic!("{issues:#?}")).plan()
 }
 
-fn names<'a>(plan: &'a Plan, route: &[u32]) -> Vec<&'a str> {
-    route.iter().map(|link| plan.links[*link as usize].name.as_str()).collect()
+fn names(plan: &Plan, route: &[u32]) -> Vec<String> {
+    route.iter().map(|link| plan.links[*link as usize].name.to_string()).collect()
 }
 
 fn link<'a>(plan: &'a Plan, name: &str) -> &'a LinkPlan {

@@ -8,6 +8,7 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::MAX_LINKS;
 
 use crate::link::Link;
+use crate::memory::reserve_next;
 use crate::probe::Accepted;
 
 /// Events counted too early for the next reading of the counters.
@@ -15,7 +16,7 @@ pub struct Ahead {
     /// Packets that links have accepted and that leave after the reading.
     pending: Vec<Pending>,
     /// Sums of further ones by link, ascending. Before the last reading of a run, nothing else is read of packets.
-    sums: Arc<Vec<(u32, Unsent)>>,
+    sums: Arc<Vec<Unsent>>,
     last_reading: Time,
     /// Number of pending packets from which on they are summed.
     sums_from: usize,
@@ -94,7 +95,7 @@ impl Ahead {
 
     /// Returns, by link in ascending order, the packets accepted and not sent by `now`. Stations are asked for the
     /// packet in transmission, since none of their packets is pending.
-    pub fn unsent(&mut self, links: &[Link], now: Time) -> Arc<Vec<(u32, Unsent)>> {
+    pub fn unsent(&mut self, links: &[Link], now: Time) -> Arc<Vec<Unsent>> {
         let mut all = Arc::default();
         if self.sums_from < usize::MAX {
             self.sum(links);
@@ -135,20 +136,21 @@ impl Ahead {
 }
 
 /// Adds packets to sums by link, which remain ascending.
-fn add_by_link(sums: &mut Vec<(u32, Unsent)>, packets: &mut [Pending], links: &[Link]) {
+fn add_by_link(sums: &mut Vec<Unsent>, packets: &mut [Pending], links: &[Link]) {
     packets.sort_unstable_by_key(|packet| packet.place);
     let known = sums.len();
     for packets in packets.chunk_by(|one, other| one.link() == other.link()) {
         let link = packets[0].link();
-        let place = sums[..known].binary_search_by_key(&link, |(link, _)| *link);
+        let place = sums[..known].binary_search_by_key(&link, |unsent| unsent.link);
         let place = place.unwrap_or_else(|_| {
-            sums.push((link, Unsent::none()));
+            reserve_next(sums);
+            sums.push(Unsent::none_over(link));
             sums.len() - 1
         });
         let monitored = links[link as usize].is_monitored();
-        packets.iter().for_each(|packet| sums[place].1.add(packet, monitored));
+        packets.iter().for_each(|packet| sums[place].add(packet, monitored));
     }
-    sums.sort_unstable_by_key(|(link, _)| *link);
+    sums.sort_unstable_by_key(|unsent| unsent.link);
 }
 
 /// Packet that a link has accepted and that leaves it after the next reading. Links without a monitor may accept
@@ -182,12 +184,15 @@ impl Pending {
     }
 }
 
-/// Packets that a link has accepted and not sent at a point in time.
+/// Packets that a link has accepted and not sent at a point in time. The type is small, since most links have some.
 #[derive(Clone)]
 pub struct Unsent {
-    pub in_all: Accepted,
+    /// Number of the link.
+    pub link: u32,
+    packets: u32,
+    bytes: u64,
     /// Accepted packets by user group, of a monitored link.
-    pub groups: Vec<(u16, Accepted)>,
+    groups: Option<Box<Vec<(u16, Accepted)>>>,
     /// Number of these packets that have not arrived yet.
     pub not_arrived: u32,
     /// Length of the packet that leaves first, bytes.
@@ -197,27 +202,43 @@ pub struct Unsent {
 }
 
 impl Unsent {
-    fn none() -> Self {
+    fn none_over(link: u32) -> Self {
         Unsent {
-            in_all: Accepted::default(),
-            groups: Vec::new(),
+            link,
+            packets: 0,
+            bytes: 0,
+            groups: None,
             not_arrived: 0,
             first_len: 0,
             first_departs: Time::NEVER,
         }
     }
 
+    /// Returns all of them.
+    pub fn in_all(&self) -> Accepted {
+        Accepted { packets: self.packets.into(), bytes: self.bytes }
+    }
+
+    /// Returns those of a user group, over a monitored link.
+    pub fn of_group(&self, group: usize) -> Accepted {
+        let mut groups = self.groups.iter().flat_map(|groups| groups.iter());
+        let own = groups.find(|(of, _)| usize::from(*of) == group);
+        own.map_or(Accepted::default(), |(_, accepted)| *accepted)
+    }
+
     fn add(&mut self, packet: &Pending, monitored: bool) {
         let bytes = u64::from(packet.len);
-        self.in_all.add(bytes);
+        self.packets += 1;
+        self.bytes += bytes;
         self.not_arrived += u32::from(packet.is_ahead());
         if packet.departs < self.first_departs {
             (self.first_len, self.first_departs) = (packet.len, packet.departs);
         }
         if monitored {
-            match self.groups.iter_mut().find(|(of, _)| *of == packet.group) {
+            let groups = self.groups.get_or_insert_default();
+            match groups.iter_mut().find(|(of, _)| *of == packet.group) {
                 Some((_, accepted)) => accepted.add(bytes),
-                None => self.groups.push((packet.group, Accepted { packets: 1, bytes })),
+                None => groups.push((packet.group, Accepted { packets: 1, bytes })),
             }
         }
     }
@@ -251,15 +272,12 @@ mod tests {
                 ahead.unsent(&links, reading)
             };
             prop_assert_eq!(links.len(), 6);
-            let read = |all: Arc<Vec<(u32, Unsent)>>| {
-                let groups = |unsent: &Unsent| {
-                    let mut groups = unsent.groups.clone();
-                    groups.sort_unstable_by_key(|(group, _)| *group);
-                    groups
-                };
-                let of_link = |(link, unsent): &(u32, Unsent)| {
-                    let Unsent { in_all, not_arrived, first_len, first_departs, .. } = *unsent;
-                    (*link, in_all, groups(unsent), not_arrived, first_len, first_departs)
+            prop_assert_eq!(size_of::<Unsent>(), 40);
+            let read = |all: Arc<Vec<Unsent>>| {
+                let of_link = |unsent: &Unsent| {
+                    let Unsent { link, not_arrived, first_len, first_departs, .. } = *unsent;
+                    let groups = [0, 1, 2].map(|group| unsent.of_group(group));
+                    (link, unsent.in_all(), groups, not_arrived, first_len, first_departs)
                 };
                 all.iter().map(of_link).collect::<Vec<_>>()
             };

@@ -250,7 +250,7 @@ impl<'a> Endpoints<'a> {
         if left != CongestionGauges::default() {
             account.past_mut().left += left;
         }
-        let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
+        let before = account.close(id).and_then(|id| self.connections.release(id));
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
             account.past_mut().add(&gone.forward.sender);
         }

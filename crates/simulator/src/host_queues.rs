@@ -44,14 +44,17 @@ impl<S> Interface<S> {
 
 impl HostQueues {
     /// Returns the hosts before their first packets. Each uses the name of its first link for its random stream.
-    pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
-        if links.len() < MANY {
-            let host =
-                |label| Interface::new(Stream::new(seed, format_args!("host/{label}/jitter")));
-            return HostQueues::Few(links.map(stream_label).map(host).collect());
+    pub fn new(links: impl ExactSizeIterator<Item = impl ToString>, seed: u64) -> Self {
+        let labels = links.map(|link| stream_label(&link.to_string()).into_owned());
+        if labels.len() < MANY {
+            let host = |label: String| {
+                Interface::new(Stream::new(seed, format_args!("host/{label}/jitter")))
+            };
+            return HostQueues::Few(labels.map(host).collect());
         }
-        let host = |label| Interface::new(SparseStream::new(format_args!("host/{label}/jitter")));
-        HostQueues::Many { seed, hosts: large_list(links.map(stream_label).map(host)) }
+        let host =
+            |label: String| Interface::new(SparseStream::new(format_args!("host/{label}/jitter")));
+        HostQueues::Many { seed, hosts: large_list(labels.map(host)) }
     }
 
     /// Returns the entry time of a packet sent at `now`, after a random jitter of up to `jitter_ns`.

@@ -63,7 +63,7 @@ fn links(
         let packets = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;
         let bytes = (passed.backlog_byte_ns - was_passed.backlog_byte_ns) as f64;
         table.interval.push(interval);
-        table.link.push(planned.name.clone());
+        table.link.push(planned.name.to_string());
         let start = Time::ZERO + plan.warm_up + length * u64::from(interval);
         let busy_ns = (passed.busy_ns - was_passed.busy_ns) as f64;
         table.utilization.push(busy_ns / able_ns(planned, start, start + length));

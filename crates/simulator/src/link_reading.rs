@@ -19,7 +19,7 @@ pub struct LinkReadings {
     /// Further counters, ascending by link.
     more: Vec<(u32, More)>,
     /// Packets accepted and not sent yet, ascending by link.
-    unsent: Arc<Vec<(u32, Unsent)>>,
+    unsent: Arc<Vec<Unsent>>,
     /// Drops and marks counted too early, ascending by link.
     early: Vec<(u32, SignalCounts)>,
 }
@@ -90,8 +90,8 @@ impl LinkReadings {
     pub fn of(&self, link: usize) -> LinkReading<'_> {
         let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let more = place.ok().map(|place| &self.more[place].1);
-        let place = self.unsent.binary_search_by_key(&(link as u32), |(number, _)| *number);
-        let unsent = place.ok().map(|place| &self.unsent[place].1);
+        let place = self.unsent.binary_search_by_key(&(link as u32), |unsent| unsent.link);
+        let unsent = place.ok().map(|place| &self.unsent[place]);
         let place = self.early.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let early = place.map_or(SignalCounts::default(), |place| self.early[place].1);
         LinkReading { accepted: self.accepted.at(link), more, unsent, early }
@@ -128,17 +128,16 @@ impl<'a> LinkReading<'a> {
 
     /// Returns the packets sent to the last bit.
     pub fn departed(&self) -> Accepted {
-        let unsent = self.unsent.map(|unsent| unsent.in_all).unwrap_or_default();
+        let unsent = self.unsent.map(Unsent::in_all).unwrap_or_default();
         self.accepted.without(unsent)
     }
 
     /// Returns the packets sent to the last bit of a user group, at a monitored link.
     pub fn departed_of(&self, group: usize) -> Accepted {
-        let groups = self.unsent.map_or(&[][..], |unsent| &unsent.groups);
-        let unsent = groups.iter().find(|(of, _)| usize::from(*of) == group);
+        let unsent = self.unsent.map(|unsent| unsent.of_group(group));
         let counts = self.monitor().map(|monitor| monitor.groups[group]).unwrap_or_default();
         let accepted = Accepted { packets: counts.accepted, bytes: counts.accepted_bytes };
-        accepted.without(unsent.map(|(_, unsent)| *unsent).unwrap_or_default())
+        accepted.without(unsent.unwrap_or_default())
     }
 
     /// Returns the time in ns that a link of this rate has been sending until the reading at `now`.

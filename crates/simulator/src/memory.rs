@@ -58,6 +58,14 @@ pub fn reserve_large<T>(list: &mut Vec<T>, more: usize) {
     }
 }
 
+/// Reserves capacity for another element. A long list grows by an eighth, to limit unused memory.
+#[inline]
+pub fn reserve_next<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 8).max(64));
+    }
+}
+
 /// Requests large pages for the part of the range that they fill. The system may decline.
 #[cfg(target_os = "linux")]
 fn ask_for_large_pages(address: *mut u8, bytes: usize) {

@@ -224,7 +224,7 @@ impl Series {
             let Some(monitor) = link.monitor() else { continue };
             self.links.price.push(price);
             self.links.time_s.push(now.as_secs());
-            self.links.link.push(plan.links[number].name.clone());
+            self.links.link.push(plan.links[number].name.to_string());
             self.links.backlog_packets.push(packets);
             self.links.backlog_bytes.push(bytes);
             let [drops, policed, marks] = core::mem::take(&mut monitor.since_sample);

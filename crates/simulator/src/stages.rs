@@ -142,7 +142,9 @@ impl Stages {
             }
         }
         stages.init();
-        stages.at = UserLocation::of(plan);
+        if stages.all.iter().any(|stage| stage.hands_over) {
+            stages.at = UserLocation::of(plan);
+        }
         stages
     }
 

@@ -165,7 +165,7 @@ pub fn links(
         let departed = to.departed().without(from.departed());
         let [full, aqm, wire, policer] =
             [0, 1, 2, 3].map(|reason| to.drops()[reason] - from.drops()[reason]);
-        table.name.push(planned.name.clone());
+        table.name.push(planned.name.to_string());
         table.monitored.push(planned.monitored);
         table.arrivals.push(to.arrived() - from.arrived() + full + aqm + policer);
         table.departures.push(departed.packets);
@@ -226,7 +226,7 @@ pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> 
         for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
             let accepted = to.accepted - from.accepted;
             let departed = after.departed_of(group).without(before.departed_of(group));
-            table.link.push(planned.name.clone());
+            table.link.push(planned.name.to_string());
             table.group.push(group as u32);
             table.arrivals.push(accepted + to.refused - from.refused);
             table.departures.push(departed.packets);

@@ -170,9 +170,9 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
             let here = route.iter().position(|&l| l as usize == number).expect("it crosses");
             route[here + 1..].iter().map(|&link| &plan.links[link as usize])
         };
-        let names: BTreeSet<&str> =
-            flows.iter().flat_map(|&flow| behind(flow)).map(|link| link.name.as_str()).collect();
-        let links = plan.links.iter().filter(|link| names.contains(link.name.as_str()));
+        let names: BTreeSet<String> =
+            flows.iter().flat_map(|&flow| behind(flow)).map(|link| link.name.to_string()).collect();
+        let links = plan.links.iter().filter(|link| names.contains(&link.name.to_string()));
         let waiting: f64 = links.map(|link| buffer_bits(plan, link)).sum();
         let path_s = |flow: usize| -> f64 {
             let sending = |link: &LinkPlan| sending_s(link, largest_packet_bits(plan));
@@ -338,7 +338,7 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
     let (links, parts) = (&output.links, &output.link_groups);
     for (number, planned) in monitored(plan) {
         let rows: Vec<usize> =
-            (0..parts.link.len()).filter(|&row| parts.link[row] == planned.name).collect();
+            (0..parts.link.len()).filter(|&row| planned.name == parts.link[row].as_str()).collect();
         let total = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).sum::<u64>();
         let drops = reasons(links).iter().map(|column| column[number]).sum::<u64>();
         assert_eq!(total(&parts.arrivals), links.arrivals[number]);

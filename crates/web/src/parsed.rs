@@ -17,7 +17,7 @@ pub fn describe(scenario: &Scenario) -> Json {
     }).collect();
     let monitored = plan.links.iter().filter(|link| link.monitored);
     let links: Vec<Json> = monitored.map(|link| {
-        json!({ "name": link.name, "rate_bps": link.rate.as_bps(), "delay_s": link.delay.as_secs() })
+        json!({ "name": link.name.to_string(), "rate_bps": link.rate.as_bps(), "delay_s": link.delay.as_secs() })
     }).collect();
     json!({
         "name": scenario.name(),

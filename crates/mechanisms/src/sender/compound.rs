@@ -51,7 +51,7 @@ parameters! {
 /// State of Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Compound {
-    params: CompoundParams,
+    params: Box<CompoundParams>,
     /// Second window dwnd, which is part of the window in use.
     second: f64,
     base_rtt: Option<Span>,
@@ -74,7 +74,7 @@ impl Sender for Compound {
 
 impl Control for Compound {
     fn new(params: CompoundParams) -> Self {
-        Compound { params, second: 0.0, base_rtt: None, counted: 0 }
+        Compound { params: Box::new(params), second: 0.0, base_rtt: None, counted: 0 }
     }
 
     #[inline]
@@ -131,7 +131,7 @@ impl Compound {
     /// Handles the end of a round trip.
     fn on_round_trip(&mut self, window: &mut Window, ack: &Ack) {
         let (Some(base), Some(rtt)) = (self.base_rtt, ack.srtt) else { return };
-        let CompoundParams { gamma: Factor(gamma), zeta: Factor(zeta), .. } = self.params;
+        let CompoundParams { gamma: Factor(gamma), zeta: Factor(zeta), .. } = *self.params;
         let diff = window.cwnd * (1.0 - base.as_secs() / rtt.as_secs());
         if diff >= gamma {
             let less = self.second.min(zeta * diff);
@@ -148,7 +148,7 @@ impl Compound {
 
     /// Returns the growth of the second window in a round trip without queueing.
     fn growth(&self, window: f64) -> f64 {
-        let CompoundParams { alpha: Share(alpha), k: Share(k), .. } = self.params;
+        let CompoundParams { alpha: Share(alpha), k: Share(k), .. } = *self.params;
         (self.rounded(alpha * libm::pow(window, k)) - 1.0).max(0.0)
     }
 }

@@ -83,15 +83,15 @@ fn beta_is_of_the_rfc(params: &CubicParams) -> Option<ParameterError> {
     (kept.0 <= 0.0 || kept.0 >= 1.0).then(|| ("beta", "must lie between 0 and 1".to_owned()))
 }
 
-/// CUBIC, computed by one of the variants.
+/// CUBIC, computed by one of the variants. Their state is larger than that of other controllers, which share the room.
 #[derive(Clone, Debug)]
 pub enum Cubic {
     /// In floating point.
-    Rfc9438(Rfc9438Cubic),
+    Rfc9438(Box<Rfc9438Cubic>),
     /// As in Linux.
-    Linux(LinuxCubic),
+    Linux(Box<LinuxCubic>),
     /// As in Linux 2.6.22.
-    Linux2622(Cubic21),
+    Linux2622(Box<Cubic21>),
 }
 
 impl Sender for Cubic {
@@ -123,10 +123,10 @@ impl Control for Cubic {
         match params.growth {
             CubicGrowth::Rfc9438 => {
                 let beta = params.beta.map_or(BETA, |share| share.0);
-                Cubic::Rfc9438(Rfc9438Cubic::new(beta, &params.slow_start_exit))
+                Cubic::Rfc9438(Box::new(Rfc9438Cubic::new(beta, &params.slow_start_exit)))
             }
-            CubicGrowth::Linux => Cubic::Linux(LinuxCubic::new(params.slow_start_exit)),
-            CubicGrowth::Linux2622 => Cubic::Linux2622(Cubic21::default()),
+            CubicGrowth::Linux => Cubic::Linux(Box::new(LinuxCubic::new(params.slow_start_exit))),
+            CubicGrowth::Linux2622 => Cubic::Linux2622(Box::default()),
         }
     }
 

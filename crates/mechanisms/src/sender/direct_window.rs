@@ -71,7 +71,7 @@ words! {
 pub struct DirectWindow {
     params: DirectWindowParams,
     /// Price of the path, if it is not a segment's mark.
-    path: Option<PathPrice>,
+    path: Option<Box<PathPrice>>,
 }
 
 impl Sender for DirectWindow {
@@ -105,12 +105,12 @@ impl Control for DirectWindow {
     }
 
     fn set_price_encoding(&mut self, encoding: Encoding) {
-        let path = PathPrice::new(encoding, self.params.history.0);
+        let path = Box::new(PathPrice::new(encoding, self.params.history.0));
         self.path = Some(path).filter(|_| self.params.price == PriceReading::Path);
     }
 
     fn path_price(&self) -> Option<f64> {
-        self.path.as_ref().and_then(PathPrice::get)
+        self.path.as_deref().and_then(PathPrice::get)
     }
 
     #[inline]

@@ -88,7 +88,7 @@ pub struct VegasCp {
     moves: Moves,
     /// Charge of the previous round trip, if it was measured.
     charged: Option<f64>,
-    path: Option<PathPrice>,
+    path: Option<Box<PathPrice>>,
     least_rtt_s: f64,
     /// Slow start, if enabled; boxed, since all connections have room for the largest controller.
     slow_start: Option<Box<SlowStart>>,
@@ -139,11 +139,12 @@ impl Control for VegasCp {
     }
 
     fn set_price_encoding(&mut self, encoding: Encoding) {
-        self.path = Some(PathPrice::new(encoding, self.history).renewed(self.renewal));
+        let path = PathPrice::new(encoding, self.history).renewed(self.renewal);
+        self.path = Some(Box::new(path));
     }
 
     fn path_price(&self) -> Option<f64> {
-        self.path.as_ref().and_then(PathPrice::get)
+        self.path.as_deref().and_then(PathPrice::get)
     }
 
     #[inline]
@@ -181,7 +182,7 @@ impl Control for VegasCp {
 
 impl VegasCp {
     fn on_round_trip(&mut self, window: &mut Window, rtt_s: f64, limited: bool) {
-        let Some(price) = self.path.as_ref().and_then(PathPrice::get) else { return };
+        let Some(price) = self.path.as_deref().and_then(PathPrice::get) else { return };
         let rtt_s = match self.rate_by {
             RateBy::Rtt => rtt_s,
             RateBy::LeastRtt => self.least_rtt_s,

@@ -140,7 +140,8 @@ impl Mobile {
 
     /// Returns the link with the stages at its ends.
     fn with_stages(&self, link: &LinkPlan, prices: Option<Encoding>) -> LinkPlan {
-        let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
+        let at =
+            |side| Self::key_at(link.name.as_str(), side).map(|key| self.stages_of(key).to_vec());
         let [ingress, egress] =
             [Side::Ingress, Side::Egress].map(|side| at(side).unwrap_or_default());
         let declared = LinkMechanisms { ingress, egress, ..link.declared.clone() };

@@ -258,7 +258,7 @@ fn bottlenecks_after(network: &Network, senders: &[&Sender], link: Option<u32>) 
         let start = link.and_then(|link| path.iter().position(|own| *own == link));
         let after = path.into_iter().skip(start.map_or(0, |place| place + 1));
         let links = after.map(|number| &network.links[number as usize]);
-        names.extend(links.filter(|link| link.monitored).map(|link| link.name.clone()));
+        names.extend(links.filter(|link| link.monitored).map(|link| link.name.to_string()));
     }
     names.into_iter().collect()
 }
@@ -292,7 +292,7 @@ fn places<'a>(
         let is_here = |link: &LinkPlan| {
             [Side::Ingress, Side::Egress]
                 .iter()
-                .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
+                .any(|side| Mobile::key_at(link.name.as_str(), *side) == Some(key))
         };
         let takes =
             |sender: &&Sender| shared_links(network, sender.user, Direction::Forward).any(is_here);

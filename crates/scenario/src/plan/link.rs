@@ -15,6 +15,7 @@ use tidegate_mechanisms::units::{
     BufferSize, Bytes, Probability, Rate, RateOrOutage, Span, Spans, Whole,
 };
 
+use super::link_name::LinkName;
 use super::traced::{LinkDelay, LinkRate, TracedDelay, TracedRate};
 use crate::kernel_qdisc::KernelQdisc;
 
@@ -200,8 +201,8 @@ impl LinkMechanisms {
 /// A unidirectional link with the queue in front of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkPlan {
-    /// Name, such as `bottleneck`, `bottleneck.reverse`, `heavy.0.access`.
-    pub name: String,
+    /// Name.
+    pub name: LinkName,
     /// Numbers of the nodes at its beginning and at its end. Hosts are nodes too.
     pub ends: (u32, u32),
     /// Properties, accessible as its own. Equal links share them: with 100,000 users they would be most of the plan.
@@ -289,7 +290,7 @@ impl LinkKind {
 impl LinkPlan {
     /// Returns an unmonitored link without mechanisms and without position.
     pub fn plain(
-        name: String,
+        name: impl Into<LinkName>,
         rate: Rate,
         delay: Span,
         buffer: Buffer,
@@ -309,12 +310,12 @@ impl LinkPlan {
             declared,
             kernel_qdisc: None,
         };
-        LinkPlan { name, ends: (0, 0), kind: kind.into() }
+        LinkPlan { name: name.into(), ends: (0, 0), kind: kind.into() }
     }
 
     /// A link with this rate and delay, which may follow traces.
     pub(crate) fn on_line(
-        name: String,
+        name: impl Into<LinkName>,
         rate: &LinkRate,
         delay: &LinkDelay,
         buffer: Buffer,

@@ -29,7 +29,7 @@ impl TooSmall {
                 let inside = packet + overhead;
                 // A queue too small even without tunnel headers is reported elsewhere.
                 if (packet..inside).contains(&room) {
-                    let largest = self.0.entry(place(file, &link.name)).or_default();
+                    let largest = self.0.entry(place(file, link.name.as_str())).or_default();
                     *largest = (*largest).max((room, inside, packet));
                 }
             }

@@ -31,16 +31,15 @@ pub struct TransferRecord {
 }
 
 /// State of a flow besides its application and its connections.
-#[derive(Default)]
 pub struct FlowRecord {
     /// Totals of released connections, if there are any.
     past: Option<Box<ClosedConnections>>,
     /// Number of connections opened so far.
     opened: u32,
-    /// Connection opened last.
-    latest: Option<ConnectionId>,
-    /// Connection closed last. It is kept to answer late packets.
-    pub closed: Option<ConnectionId>,
+    /// Connection opened last, if any.
+    latest: ConnectionId,
+    /// Connection closed last, if any. It is kept to answer late packets.
+    closed: ConnectionId,
     random: Option<Box<Stream>>,
     /// Whether the flow has stopped: its application gets no more events.
     pub stopped: bool,
@@ -65,6 +64,19 @@ impl ClosedConnections {
     }
 }
 
+impl Default for FlowRecord {
+    fn default() -> Self {
+        FlowRecord {
+            past: None,
+            opened: 0,
+            latest: ConnectionId::NONE,
+            closed: ConnectionId::NONE,
+            random: None,
+            stopped: false,
+        }
+    }
+}
+
 impl FlowRecord {
     /// Returns the totals of released connections.
     pub fn past(&self) -> ClosedConnections {
@@ -78,13 +90,18 @@ impl FlowRecord {
 
     /// Returns the connection opened last.
     pub fn latest(&self) -> Option<ConnectionId> {
-        self.latest
+        self.latest.known()
+    }
+
+    /// Notes a connection that is closed. Returns the one closed before.
+    pub fn close(&mut self, id: ConnectionId) -> Option<ConnectionId> {
+        core::mem::replace(&mut self.closed, id).known()
     }
 
     /// Moves out the totals of the flow's connections, for the next connection to continue from. Data acknowledged
     /// again over the previous connection no longer count.
     fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> ClosedConnections {
-        let before = self.closed.and_then(|id| connections.get(flow, id));
+        let before = self.closed.known().and_then(|id| connections.get(flow, id));
         if let Some(before) = before.filter(|before| !before.superseded) {
             before.superseded = true;
             self.past_mut().add(&before.forward.sender);
@@ -177,7 +194,7 @@ impl System<'_, '_> {
             backward: (at == End::Receiver)
                 .then(|| Box::new(self.route.half(id, at, self.seed, now))),
         });
-        self.account.latest = Some(id);
+        self.account.latest = id;
         if let Some(connection) = self.connections.get(self.route.flow, id) {
             connection.forward.sender.go_on(past.sent, past.declared, past.left);
             if let Some(place) = self.sim.network.delayed_acks.place_of(self.route.flow) {

@@ -107,7 +107,7 @@ impl<C: Contents> Network<C> {
             trains: topology.trains.clone(),
             stations,
             flow_states: Vec::new(),
-            hosts: HostQueues::new([].into_iter(), seed),
+            hosts: HostQueues::Few(Vec::new()),
             shared_hosts: false,
             stages,
             chains: Vec::new(),
@@ -182,7 +182,7 @@ impl<C: Contents> Network<C> {
                     "the first link of a sender carries nothing that comes over another"
                 );
                 *host = links.len() as u32;
-                links.push(plan.links[flow.forward[0] as usize].name.as_str());
+                links.push(&plan.links[flow.forward[0] as usize].name);
             }
         }
         self.hosts = HostQueues::new(links.into_iter(), seed);

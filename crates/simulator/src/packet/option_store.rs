@@ -1,7 +1,7 @@
 //! Where the options of packets in transit are: packets carry a ticket.
 
 use super::{MAX_SACK_BLOCKS, Options, PackedPacket, Rewritten, SackBlocks, TunnelHeader, flags};
-use crate::memory::prefetch;
+use crate::memory::{prefetch, reserve_next};
 
 /// Store of the options of packets in transit, so that packets carry only a ticket. Few packets have options, but a
 /// large network with losses has hundreds of thousands of them, most with SACK blocks alone, and many of those with a
@@ -201,29 +201,73 @@ impl Blocks {
     }
 }
 
-/// Values in reusable numbered slots.
+/// Values in reusable numbered slots. A free slot has the number of the next free one.
 struct Slab<T> {
     places: Vec<T>,
-    free: Vec<u32>,
+    free: u32,
+}
+
+/// No slot.
+const NO_SLOT: u32 = u32::MAX;
+
+/// Value whose slot names another while it is free.
+trait Slot: Copy {
+    /// Returns the contents of a free slot: the next free one.
+    fn free(next: u32) -> Self;
+
+    /// Returns the next free slot.
+    fn next_free(&self) -> u32;
+}
+
+impl Slot for (u32, u32) {
+    #[inline(always)]
+    fn free(next: u32) -> Self {
+        (next, 0)
+    }
+
+    #[inline(always)]
+    fn next_free(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Slot for Blocks {
+    #[inline(always)]
+    fn free(next: u32) -> Self {
+        Blocks([(next, 0), (0, 0), (0, 0)])
+    }
+
+    #[inline(always)]
+    fn next_free(&self) -> u32 {
+        self.0[0].0
+    }
+}
+
+impl Slot for Options {
+    fn free(next: u32) -> Self {
+        Options { payload: next, ..Options::NONE }
+    }
+
+    fn next_free(&self) -> u32 {
+        self.payload
+    }
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { places: Vec::new(), free: Vec::new() }
+        Slab { places: Vec::new(), free: NO_SLOT }
     }
 }
 
-impl<T: Copy> Slab<T> {
+impl<T: Slot> Slab<T> {
     #[inline]
     fn put(&mut self, thing: T) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = thing;
-            return place;
+        if let Some(place) = self.places.get_mut(self.free as usize) {
+            let number = core::mem::replace(&mut self.free, place.next_free());
+            *place = thing;
+            return number;
         }
-        if self.places.len() == self.places.capacity() {
-            // By an eighth where there are many, as the rings of packets.
-            self.places.reserve_exact((self.places.len() / 8).max(64));
-        }
+        reserve_next(&mut self.places);
         self.places.push(thing);
         (self.places.len() - 1) as u32
     }
@@ -235,7 +279,7 @@ impl<T: Copy> Slab<T> {
 
     #[inline]
     fn take(&mut self, place: u32) -> T {
-        self.free.push(place);
-        self.places[place as usize]
+        let next = core::mem::replace(&mut self.free, place);
+        core::mem::replace(&mut self.places[place as usize], T::free(next))
     }
 }

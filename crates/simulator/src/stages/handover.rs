@@ -15,7 +15,7 @@ pub struct UserLocation {
 }
 
 impl UserLocation {
-    /// Returns the locations before the first packet.
+    /// Returns the locations before the first packet, where stages hand over.
     pub fn of(plan: &Plan) -> Self {
         let customer = |user: usize| plan.users[user].customer as u32;
         let user_of_flow = plan.flows.iter().map(|flow| customer(flow.user)).collect();

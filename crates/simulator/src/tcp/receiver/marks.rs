@@ -98,7 +98,7 @@ impl Receiver {
     /// Notes a duplicate segment for the next acknowledgement, if marks are counted.
     #[inline(never)]
     pub(super) fn note_whether_twice(&mut self, segment: u64) {
-        let twice = segment < self.next || self.out_of_order.contains(segment);
+        let twice = segment < self.next || self.out_of_order.contains(segment, self.next);
         if let Some(counted) = self.counted.as_mut().filter(|_| twice) {
             counted.note_twice(segment);
         }

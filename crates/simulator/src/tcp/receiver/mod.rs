@@ -235,7 +235,7 @@ impl Receiver {
         } else {
             at_once = true;
             if segment > self.next {
-                self.out_of_order.insert(segment);
+                self.out_of_order.insert(segment, self.next);
             }
         }
         let Some(delaying) = self.delaying.as_deref() else { return Reply::Now };
@@ -255,7 +255,7 @@ impl Receiver {
     /// Returns the blocks to report, most recent first; `None` when all is in order.
     #[inline(always)]
     pub fn sack_blocks(&self) -> Option<SackBlocks> {
-        if self.sack { self.out_of_order.report() } else { None }
+        if self.sack { self.out_of_order.report(self.next) } else { None }
     }
 
     /// Returns the delayed-acknowledgement timer, if acknowledgements are delayed.
