@@ -39,6 +39,15 @@ def test_several_metrics_have_a_column_each():
     assert row[1].startswith("9.0")
 
 
+def test_a_value_over_nothing_is_a_dash():
+    over = estimate(0.2).over(estimate(0.0))
+    points = Points({("fig", "calls"): [Point({"load": 540}, {"blocked": over})]})
+    table = {**ROWS, "metrics": {"blocked": "share"}}
+    experiment = SimpleNamespace(name="fig", title="", tables=[table], factors={})
+    (text,) = tables_of(experiment, points)
+    assert text.splitlines()[-1] == "| 540 | - |"
+
+
 def test_rows_of_several_factors_stand_in_the_order_of_each():
     head, _, *rows = shown(
         row={"control": "control", "load": "Erlang"},

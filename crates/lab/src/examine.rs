@@ -289,6 +289,7 @@ mod tests {
         let reported =
             |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
         assert_eq!(reported(""), Vec::<String>::new());
+        assert_eq!(reported("quirks.timer_wheel = true"), Vec::<String>::new());
         let options = reported("quirks.loss_to_one = true, quirks.whole_threshold = true");
         assert_eq!(
             options,

@@ -104,6 +104,7 @@ const SPOKEN_OF: &[&str] = &[
     "rearm_on_each_ack",
     "backoff_forgets_rtt",
     "progress_ends_backoff",
+    "timer_wheel",
     "initial_window",
     "initial_ssthresh",
     "window_limit",

@@ -192,7 +192,7 @@ pub struct Unsent {
     packets: u32,
     bytes: u64,
     /// Accepted packets by user group, of a monitored link.
-    groups: Option<Box<Vec<(u16, Accepted)>>>,
+    groups: Option<Box<ByGroup>>,
     /// Number of these packets that have not arrived yet.
     pub not_arrived: u32,
     /// Length of the packet that leaves first, bytes.
@@ -200,6 +200,10 @@ pub struct Unsent {
     /// Departure time of that packet.
     pub first_departs: Time,
 }
+
+/// Packets by user group.
+#[derive(Clone, Default)]
+struct ByGroup(Vec<(u16, Accepted)>);
 
 impl Unsent {
     fn none_over(link: u32) -> Self {
@@ -221,7 +225,7 @@ impl Unsent {
 
     /// Returns those of a user group, over a monitored link.
     pub fn of_group(&self, group: usize) -> Accepted {
-        let mut groups = self.groups.iter().flat_map(|groups| groups.iter());
+        let mut groups = self.groups.iter().flat_map(|groups| &groups.0);
         let own = groups.find(|(of, _)| usize::from(*of) == group);
         own.map_or(Accepted::default(), |(_, accepted)| *accepted)
     }
@@ -235,7 +239,7 @@ impl Unsent {
             (self.first_len, self.first_departs) = (packet.len, packet.departs);
         }
         if monitored {
-            let groups = self.groups.get_or_insert_default();
+            let groups = &mut self.groups.get_or_insert_default().0;
             match groups.iter_mut().find(|(of, _)| *of == packet.group) {
                 Some((_, accepted)) => accepted.add(bytes),
                 None => groups.push((packet.group, Accepted { packets: 1, bytes })),

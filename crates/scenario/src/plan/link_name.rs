@@ -63,7 +63,10 @@ impl PartialEq<str> for LinkName {
     fn eq(&self, other: &str) -> bool {
         match self.user {
             None => *self.parts[0] == *other,
-            Some(_) => self.to_string() == other,
+            Some(_) => {
+                let text = self.to_string();
+                text == other
+            }
         }
     }
 }

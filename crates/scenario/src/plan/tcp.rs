@@ -334,6 +334,10 @@ parameters! {
         /// The fourth successive backoff of the timeout and each further one clear the smoothed RTT: the next sample is
         /// treated as the first, RFC 6298, section 5, as in ns-2.
         pub backoff_forgets_rtt: bool = "false",
+        /// The sender's timers expire in steps of Linux's timer wheel, with 250 ticks a second: within 252 ms at the
+        /// next tick of 4 ms, within 2 s at the next multiple of 32 ms, within 16 s of 256 ms, and later of 2 s.
+        /// Connections then time out together. Otherwise timers are exact.
+        pub timer_wheel: bool = "false",
         /// Tick of the clock that measures round trips for the timeout, in whole ticks, with srtt and rttvar in eighths
         /// and quarters of a tick, rounded down, Jacobson 1988, appendix A, as in ns-2 (tcpTick_, 10 ms unless set), or
         /// "off" for an exact clock.

@@ -23,15 +23,16 @@ With `interval = false` means stand without their intervals. Series of other exp
 with these: `"equals:mechanisms"`. A column's `derive` makes one value of several points (see
 `derivations`), and `place` names the factor whose level at that value stands behind it.
 
-Numbers stand in their order, words as they come. Titles of levels are those of
-`[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor. A table
-or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics, and a
-column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so. A table
-with `rows` has these rows: names, each with the levels of the row's factor that stand there.
+A quotient over 0 is a dash. Numbers stand in their order, words as they come. Titles of levels are
+those of `[factors.X.titles]`. A column with `texts` has a text for each level of the row's factor.
+A table or a column with `having = { gain_margin = { min = 2 } }` has only points with such metrics,
+and a column with `count = { spread = { max = 0.5 } }` says of how many of its points that is so. A
+table with `rows` has these rows: names, each with the levels of the row's factor that stand there.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,8 @@ class Column:
         return f"{text} ({title(self.factors, self.place, made[0].points[0].levels[self.place])})"
 
     def _written(self, value: Estimate) -> str:
+        if math.isnan(value.mean):
+            return "-"
         scaled = value.scaled(self.scale)
         if value.runs and self.interval:
             return scaled.written(self.digits)

@@ -261,11 +261,8 @@ impl EcnSender {
 
     /// Returns the flags of a retransmission.
     pub fn retransmit_flags(&mut self) -> u32 {
-        if self.on_retransmits && !self.counts_marks() {
-            self.flags_of_new()
-        } else {
-            self.flags_of_control()
-        }
+        let by_quirk = !self.in_proportion && !matches!(self.feedback, Feedback::Counted(_));
+        if self.on_retransmits && by_quirk { self.flags_of_new() } else { self.flags_of_control() }
     }
 
     /// Returns the ECN flags of retransmissions and ACKs: not ECN-capable by RFC 3168 (section 6.1.5). All packets of

@@ -26,7 +26,7 @@ impl Default for Kernel {
 impl TcpSender {
     /// Sets the kernel of this sender.
     pub fn set_kernel(&mut self, kernel: Kernel) {
-        self.timer.set_least(kernel.tick * 2);
+        self.timer.set_tick(kernel.tick);
         self.timer.set_even_requests(kernel.even_requests);
         self.transmit.set_least_burst(kernel.least_burst);
     }

@@ -35,6 +35,7 @@ mod state_changes;
 pub mod stream;
 mod timeout;
 mod timer;
+mod timer_wheel;
 mod transmit;
 mod undo;
 mod window;
@@ -131,7 +132,11 @@ impl TcpSender {
             detection,
             recovery: Recovery::new(plan),
             window,
-            timer: Timer::new(plan.rearm_on_retransmit, plan.quirks.rearm_on_each_ack),
+            timer: Timer::new(
+                plan.rearm_on_retransmit,
+                plan.quirks.rearm_on_each_ack,
+                plan.quirks.timer_wheel,
+            ),
             transmit: Transmit::new(sizes, plan, pushes, models_path),
             established: PackedOption::NONE,
             counts: SenderCounts::default(),

@@ -330,9 +330,10 @@ impl Recovery {
         partial && core::mem::replace(&mut self.had_partial_ack, true)
     }
 
-    /// Whether the reduction for a mark is complete: `una` is `segments` beyond its end.
+    /// Whether the reduction for a mark is complete: `una` is `segments` beyond its end, at least.
     #[inline]
     pub fn is_answered(&self, una: u64, segments: u64) -> bool {
+        let segments = segments.max(self.rules.have(RecoveryRule::AnswersAbove).into());
         self.points.phase == Phase::Reducing && una >= self.points.end + segments
     }
 

@@ -1,6 +1,6 @@
 //! Optional rules of a recovery as a bit set, to keep senders small: each sender stores its rules.
 
-use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
+use tidegate_scenario::plan::{AfterTimeoutPlan, FeedbackPlan, RecoveryPlan, TcpPlan};
 
 /// An optional rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub enum RecoveryRule {
     Inflates,
     /// Any progress ends the backoff of the RTO.
     ProgressEndsBackoff,
+    /// A reduction for a mark lasts until a segment is acknowledged that was sent after it, although each mark is
+    /// reported: a sender of Linux expects latched ECE (`tcp_fastretrans_alert`).
+    AnswersAbove,
     /// Timestamps reveal spurious retransmissions.
     Stamped,
 }
@@ -61,6 +64,10 @@ impl RecoveryRules {
             (RecoveryRule::Repeats, plan.quirks.repeated_recovery && recovery == Reno),
             (RecoveryRule::Inflates, plan.quirks.inflation_after_timeout && !sack),
             (RecoveryRule::ProgressEndsBackoff, plan.quirks.progress_ends_backoff),
+            (
+                RecoveryRule::AnswersAbove,
+                by_time && plan.mark_feedback() == Some(FeedbackPlan::Dctcp) && !plan.is_scalable(),
+            ),
             (RecoveryRule::Stamped, plan.timestamps),
         ];
         let holding = rules.into_iter().filter(|(_, holds)| *holds);

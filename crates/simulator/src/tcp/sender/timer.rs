@@ -5,6 +5,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::kernel::Kernel;
+use super::timer_wheel;
 use crate::event_queue::TimerStatus;
 use crate::tcp::HostContext;
 
@@ -28,8 +29,10 @@ pub struct Timer {
     restarts_on_each_ack: bool,
     /// Number of SYN retransmissions before the timeout begins to double.
     even_requests: u8,
-    /// Minimum added to the waits of loss detection, ns.
-    least_ns: u32,
+    /// Whether it expires in steps of Linux's timer wheel.
+    in_wheel: bool,
+    /// Tick of the kernel's clock, µs.
+    tick_us: u16,
     purpose: Purpose,
     /// Expiry time.
     deadline: Time,
@@ -42,13 +45,14 @@ pub struct Timer {
 impl Timer {
     /// Returns a timer that is not set. With `restarts_on_retransmit`, every retransmission of the first segment
     /// restarts it (RFC 6675, section 6), not only the one that starts a fast recovery. With `restarts_on_each_ack`, so
-    /// do ACKs of no new data.
-    pub fn new(restarts_on_retransmit: bool, restarts_on_each_ack: bool) -> Self {
+    /// do ACKs of no new data. With `in_wheel`, it expires in steps of Linux's timer wheel.
+    pub fn new(restarts_on_retransmit: bool, restarts_on_each_ack: bool, in_wheel: bool) -> Self {
         Timer {
             restarts_on_retransmit,
             restarts_on_each_ack,
             even_requests: 0,
-            least_ns: (Kernel::default().tick * 2).as_nanos() as u32,
+            in_wheel,
+            tick_us: micros(Kernel::default().tick),
             purpose: Purpose::Timeout,
             deadline: Time::NEVER,
             release: Time::NEVER,
@@ -71,12 +75,12 @@ impl Timer {
     /// Returns the time added to the waits of loss detection: two ticks of the kernel's clock.
     #[inline]
     pub fn least(&self) -> Span {
-        Span::from_nanos(self.least_ns.into())
+        self.tick() * 2
     }
 
     /// Returns a tick of the kernel's clock.
     pub fn tick(&self) -> Span {
-        Span::from_nanos(u64::from(self.least_ns / 2).max(1))
+        Span::from_micros(self.tick_us.into())
     }
 
     /// Returns a wait of loss detection as the kernel counts it: plus `least`, rounded up to ticks
@@ -86,9 +90,9 @@ impl Timer {
         Span::from_nanos((wait + self.least()).as_nanos().div_ceil(tick) * tick)
     }
 
-    /// Sets the time added to the waits of loss detection.
-    pub fn set_least(&mut self, least: Span) {
-        self.least_ns = u32::try_from(least.as_nanos()).unwrap_or(u32::MAX);
+    /// Sets the tick of the kernel's clock.
+    pub fn set_tick(&mut self, tick: Span) {
+        self.tick_us = micros(tick);
     }
 
     /// Returns the number of SYN retransmissions before the timeout begins to double.
@@ -122,6 +126,7 @@ impl Timer {
     /// Sets or resets the timer.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, at: Time, ctx: &mut HostContext) {
+        let at = if self.in_wheel { timer_wheel::expiry(ctx.now, at, self.tick()) } else { at };
         self.purpose = purpose;
         self.deadline = at;
         if at < self.wake_at {
@@ -203,6 +208,11 @@ impl Timer {
     }
 }
 
+/// Returns whole microseconds, at least one.
+fn micros(span: Span) -> u16 {
+    u16::try_from(span.as_nanos() / 1_000).unwrap_or(u16::MAX).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use tidegate_mechanisms::units::Span;
@@ -215,7 +225,7 @@ mod tests {
     fn a_release_leaves_the_deadline_as_it_was() {
         let (mut network, address, mut timers) = idle_network();
         let ms = |n| Time::ZERO + Span::from_millis(n);
-        let mut timer = Timer::new(false, false);
+        let mut timer = Timer::new(false, false, false);
         let mut woken = Vec::new();
         let mut ctx = |now, timers: &mut _, act: &mut dyn FnMut(&mut HostContext)| {
             act(&mut HostContext { now, network: &mut network, timers, address, prompt: false });
@@ -233,7 +243,7 @@ mod tests {
     fn one_wake_up_serves_however_often_it_is_set() {
         let (mut network, address, mut timers) = idle_network();
         let ms = |n| Time::ZERO + Span::from_millis(n);
-        let mut timer = Timer::new(false, false);
+        let mut timer = Timer::new(false, false, false);
         let mut wakes = Vec::new();
         let mut ctx = |now, timers: &mut _, act: &mut dyn FnMut(&mut HostContext)| {
             act(&mut HostContext { now, network: &mut network, timers, address, prompt: false });
