@@ -55,7 +55,7 @@ fn list<'py>(
 
 fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
-    all.set_item("name", &plan.name)?;
+    all.set_item("name", plan.name.to_string())?;
     all.set_item("ends", [plan.ends.0, plan.ends.1])?;
     all.set_item("rate_bps", plan.rate.as_bps())?;
     all.set_item("delay_s", in_seconds(plan.delay))?;
