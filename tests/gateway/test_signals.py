@@ -12,19 +12,25 @@ def upload(kind: str, **parameters: str) -> list[str]:
     return ["--set", f"upload={{ {table} }}"]
 
 
+def signals(box: Box) -> int:
+    """Packets dropped or marked so far."""
+    packets = box.totals()
+    return packets["dropped"] + packets["marked"]
+
+
 def test_probes_see_a_bottleneck_beyond_the_box_also_after_its_rate_has_fallen() -> None:
     words = upload("delay", reflectors=f"{SERVER['ipv4']} {SERVER['ipv6']}")
     with Box(beyond=True) as box:
         box.shape("m1", 20, slowest=7)
         with box.control_loop("enforce", *words), box.duel(18) as duel:
             time.sleep(6)
-            before = box.status()["upload"]
+            before, signals_before = box.status()["upload"], signals(box)
             box.shape("m1", 7, slowest=7)
             time.sleep(6)
-            after = box.status()["upload"]
+            after, signals_after = box.status()["upload"], signals(box)
     assert (before["signal"], before["fresh"]) == ("ok", True)
-    assert before["probability"] > 0
-    assert after["probability"] > 0
+    # The probability itself may be 0 at a moment at which the queue is short.
+    assert 0 < signals_before < signals_after
     # The queue of 300 ms would be full.
     assert after["delay_s"] < 0.15
     assert duel.ratio(10, 18) <= 1.6, duel.rates
