@@ -52,3 +52,10 @@ def test_jains_index_lies_between_one_takes_all_and_all_equal(shares):
 )
 def test_numbers_have_the_digits_that_they_are_worth(mean, half, scale, written):
     assert uncertain(Estimate(mean, half, 20), scale) == written
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_value_has_a_mean_without_an_interval():
+    one = estimate([1.0, float("inf")])
+    assert one.mean == float("inf")
+    assert np.isnan(one.ci95)

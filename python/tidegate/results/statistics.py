@@ -113,8 +113,10 @@ def estimate(values: ArrayLike) -> Estimate:
         return Estimate(float("nan"), float("nan"), 0)
     if count == 1:
         return Estimate(float(known[0]), float("nan"), 1)
-    half = student_t95(count) * float(known.std(ddof=1)) / count**0.5
-    return Estimate(float(known.mean()), half, count)
+    # Infinite values have no deviation.
+    with np.errstate(invalid="ignore"):
+        half = student_t95(count) * float(known.std(ddof=1)) / count**0.5
+        return Estimate(float(known.mean()), half, count)
 
 
 def welch95(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
