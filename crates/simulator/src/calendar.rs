@@ -9,6 +9,8 @@ use core::cmp::Reverse;
 
 use dary_heap::QuaternaryHeap;
 
+use crate::memory::prefetch_next;
+
 /// Number of key bits within a day.
 const DAY: u32 = 32;
 /// Number of days of a calendar.
@@ -114,6 +116,7 @@ impl<T: Copy> Calendar<T> {
             self.days[place] = self.rooms.pop().unwrap_or_default();
         }
         self.days[place].push(dated);
+        prefetch_next(&self.days[place]);
     }
 
     /// Adds a value of the current day or, in a network between real hosts, of a past one.

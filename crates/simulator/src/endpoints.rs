@@ -11,9 +11,8 @@ use crate::applications::{
 };
 #[cfg(test)]
 use crate::connections::Connection;
-use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
+use crate::connections::{ConnectionId, Connections, End, Stage, is_of_backward_half};
 use crate::event_queue::TimerStatus;
-use crate::memory::prefetch;
 use crate::network::{Network, Routes};
 use crate::output::ApplicationTable;
 use crate::packet::{PackedPacket, Packet, flags};
@@ -128,8 +127,8 @@ impl<'a> Endpoints<'a> {
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
         let connection = self.connections.get(packet.flow, id);
         let Some(connection) = connection else { return self.deliver_elsewhere(packed, sim) };
-        let listened = connection.listened;
         let Some(half) = connection.half(backward) else { return 0 };
+        let listened = half.listened;
         let mut ctx = sim.ctx(half.address);
         if packet.has(flags::ACK) {
             let before = half.sender.una();
@@ -173,31 +172,25 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Prefetches the routes of a packet's flow.
-    #[inline(always)]
-    pub fn prefetch_path(&self, packed: &PackedPacket) {
-        prefetch(&self.routes[packed.flow() as usize]);
-    }
-
-    /// Prefetches the receiving end of a packet's connection, and the link into which that end answers.
+    /// Prefetches the receiving end of a packet's connection.
     #[inline(always)]
     pub fn prefetch_connection(&self, packed: &PackedPacket, network: &Network, acks: &AckTimers) {
         let is_ack = packed.has(flags::ACK);
         self.connections.prefetch(packed.connection(), is_ack);
-        let Routes { forward, reverse } = self.routes[packed.flow() as usize];
         if is_ack {
             network.prefetch_host(packed.flow());
-            network.prefetch_links(forward);
         } else {
-            network.prefetch_links(reverse);
             acks.prefetch(ConnectionId::unpack(packed.connection()).place());
         }
     }
 
-    /// Prefetches the data that this end refers to.
+    /// Prefetches the data that this end refers to, and the links over which it answers.
     #[inline(always)]
-    pub fn prefetch_rest(&self, packed: &PackedPacket) {
-        self.connections.prefetch_rest(packed.connection(), packed.has(flags::ACK));
+    pub fn prefetch_rest(&self, packed: &PackedPacket, network: &Network) {
+        let answers = self.connections.prefetch_rest(packed.connection(), packed.has(flags::ACK));
+        if let Some(hop) = answers {
+            network.prefetch_links(hop);
+        }
     }
 
     /// Handles a packet without a connection: a datagram, or a late packet of a released connection.
@@ -241,17 +234,18 @@ impl<'a> Endpoints<'a> {
     /// closed before it is released.
     fn close_if_done(&mut self, flow: u32, id: ConnectionId, sim: &mut SimContext) {
         let connection = self.connections.get(flow, id);
-        let Some(connection) = connection.filter(|own| own.is_done() && !own.closed) else {
+        let Some(connection) = connection.filter(|own| own.is_done() && own.stage == Stage::Open)
+        else {
             return;
         };
-        connection.closed = true;
+        connection.stage = Stage::Closed;
         let left = connection.forward.sender.undeclared();
         let account = &mut self.accounts[flow as usize];
         if left != CongestionGauges::default() {
             account.past_mut().left += left;
         }
         let before = account.close(id).and_then(|id| self.connections.release(id));
-        if let Some(gone) = before.filter(|gone| !gone.superseded) {
+        if let Some(gone) = before.filter(|gone| !gone.is_superseded()) {
             account.past_mut().add(&gone.forward.sender);
         }
         self.notify(flow, ApplicationEvent::Closed(id), sim);
@@ -301,12 +295,12 @@ impl<'a> Endpoints<'a> {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let (plan, routes) = (&self.plan.flows[number], self.routes[number]);
-        let route = Route { flow, plan, routes, whole: self.plan };
+        let listens = application.listens();
+        let route = Route { flow, plan, routes, whole: self.plan, listens };
         let mut system = System {
             route,
             seed: self.seed,
             name: application.name(),
-            listens: application.listens(),
             account: &mut self.accounts[number],
             connections: &mut self.connections,
             records: &mut self.records,
@@ -364,7 +358,7 @@ impl<'a> Endpoints<'a> {
     /// Returns the counts of packets sent so far, by flow.
     pub fn sent(&self) -> Vec<SenderCounts> {
         let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.past().sent).collect();
-        for connection in self.connections.iter().filter(|connection| !connection.superseded) {
+        for connection in self.connections.iter().filter(|connection| !connection.is_superseded()) {
             add(
                 &mut sent[connection.forward.address.flow as usize],
                 &connection.forward.sender.counts,
@@ -379,7 +373,7 @@ impl<'a> Endpoints<'a> {
             return Vec::new();
         }
         let mut declared: Vec<_> = self.accounts.iter().map(|own| own.past().declared).collect();
-        for connection in self.connections.iter().filter(|connection| !connection.superseded) {
+        for connection in self.connections.iter().filter(|connection| !connection.is_superseded()) {
             let Half { address, sender, .. } = &connection.forward;
             declared[address.flow as usize].add(&sender.declarations());
         }

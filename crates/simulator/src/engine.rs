@@ -320,18 +320,19 @@ impl<'a> Engine<'a> {
         }
         if let Some(packed) = first {
             network.prefetch_path(packed);
-            ends.prefetch_path(packed);
+            network.transit.prefetch_place(key, STEPS_AHEAD[1]);
         }
         if let Some(packed) = second {
-            let ends_there = network.prefetch_links(packed.hop());
-            if ends_there {
+            if network.prefetch_links(packed.hop()) {
                 prefetch(&reached[packed.flow() as usize]);
                 ends.prefetch_connection(packed, network, &timers.acks);
                 network.options.prefetch(packed);
+            } else {
+                network.prefetch_owner(packed);
             }
         }
         if let Some(packed) = third {
-            ends.prefetch_rest(packed);
+            ends.prefetch_rest(packed, network);
         }
     }
 

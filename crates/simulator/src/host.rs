@@ -277,7 +277,7 @@ impl Host {
             at: self.now,
             number: arrival.number,
             stamp: arrival.stamp,
-            len: self.back.sizes.header + arrival.bytes,
+            len: self.back.header + arrival.bytes,
             flags: flag(arrival.pushed, flags::PSH)
                 | flag(arrival.reduced, flags::CWR)
                 | arrival.ecn.flags(),
@@ -326,7 +326,7 @@ impl Host {
         }
         Sent::Segment {
             number: packet.number,
-            bytes: packet.len - self.out.sizes.header,
+            bytes: packet.len - self.out.header,
             pushed: packet.has(flags::PSH),
             capable: packet.has(flags::ECT),
             reduced: packet.has(flags::CWR),

@@ -6,26 +6,38 @@
 //! itself; large pages reduce that ([`large_list`]).
 #![allow(unsafe_code)]
 
+use core::ops::Range;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Lists of at least this many bytes use large pages, of 2 MiB.
-const LARGE: usize = 1 << 23;
+const LARGE: usize = 1 << 21;
 
 /// Prefetches the first cache line of a value.
 #[inline(always)]
 pub fn prefetch<T>(thing: &T) {
-    prefetch_within(thing, 0, size_of::<T>());
+    prefetch_within(thing, 0..size_of::<T>());
 }
 
-/// Prefetches the lines of `bytes` bytes of a value, from an offset on.
+/// Prefetches the lines of a range of bytes of a value.
 #[inline(always)]
-pub fn prefetch_within<T>(thing: &T, offset: usize, bytes: usize) {
-    let first = core::ptr::from_ref(thing).cast::<u8>().wrapping_add(offset);
-    for line in (0..bytes).step_by(LINE) {
-        prefetch_line(first.wrapping_add(line));
+pub fn prefetch_within<T>(thing: &T, bytes: Range<usize>) {
+    let all = core::ptr::from_ref(thing).cast::<u8>();
+    if align_of::<T>() >= LINE.min(size_of::<T>()) {
+        let lines = bytes.start / LINE..bytes.end.div_ceil(LINE);
+        return lines.for_each(|line| prefetch_line(all.wrapping_add(line * LINE)));
     }
     // The range need not begin at a line.
-    prefetch_line(first.wrapping_add(bytes.saturating_sub(1)));
+    for line in bytes.clone().step_by(LINE) {
+        prefetch_line(all.wrapping_add(line));
+    }
+    prefetch_line(all.wrapping_add(bytes.end.saturating_sub(1)));
+}
+
+/// Prefetches the slot of the next element of a list.
+#[inline(always)]
+pub fn prefetch_next<T>(list: &Vec<T>) {
+    prefetch_line(list.as_ptr().wrapping_add(list.len()).cast());
 }
 
 /// Prefetches a line. Any address is allowed, since nothing is read or written.

@@ -501,10 +501,18 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Prefetches a packet's next hop and its flow's state.
+    /// Prefetches a packet's next hop, and its flow's state if its arrival may release data.
     #[inline(always)]
     pub fn prefetch_path(&self, packed: &PackedPacket) {
         prefetch(&self.hops[packed.hop() as usize]);
+        if packed.has(flags::ACK) || self.shared_hosts {
+            self.prefetch_owner(packed);
+        }
+    }
+
+    /// Prefetches the state of a packet's flow.
+    #[inline(always)]
+    pub fn prefetch_owner(&self, packed: &PackedPacket) {
         prefetch(&self.flow_states[packed.flow() as usize]);
     }
 
@@ -514,6 +522,7 @@ impl<C: Contents> Network<C> {
         for hop in &self.hops[hop as usize..] {
             if hop.link != NO_LINK {
                 prefetch(&self.links[hop.link as usize]);
+                self.transit.prefetch_lane(hop.link);
             }
             match hop.then {
                 NextHop::Link => {}

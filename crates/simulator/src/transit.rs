@@ -13,6 +13,7 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::link_bits;
 
 use crate::calendar::Calendar;
+use crate::memory::prefetch;
 use crate::packet::PackedPacket;
 use crate::ring::Ring;
 use crate::sectors::SectorLanes;
@@ -378,6 +379,22 @@ impl Transit {
         let link = self.keys.number_of(first).checked_sub(self.stations)?;
         let lane = &self.lanes[self.lane_of_link[link] as usize];
         lane.packets.get(later).map(|due| &due.packed)
+    }
+
+    /// Prefetches the lane of that packet.
+    #[inline(always)]
+    pub fn prefetch_place(&self, first: u64, later: usize) {
+        let Some(link) = self.keys.number_of(first).checked_sub(self.stations) else { return };
+        let lane = &self.lanes[self.lane_of_link[link] as usize];
+        if let Some(due) = lane.packets.get(later) {
+            self.prefetch_lane((self.keys.number_of(due.arrival) - self.stations) as u32);
+        }
+    }
+
+    /// Prefetches the lane of a link.
+    #[inline(always)]
+    pub fn prefetch_lane(&self, link: u32) {
+        prefetch(&self.lane_of_link[link as usize]);
     }
 
     /// Numbers lanes and stations without gaps, which makes the tree as small as it can be.

@@ -75,7 +75,8 @@ pub struct Prague {
     share: MarkedShare,
     marked_before: bool,
     observed: Round,
-    reduced: Round,
+    /// Boxed, since all connections have room for the largest controller.
+    reduced: Box<Round>,
 }
 
 impl Sender for Prague {
@@ -106,7 +107,7 @@ impl Control for Prague {
             share: MarkedShare::new(),
             marked_before: false,
             observed: Round::OVER,
-            reduced: Round::OVER,
+            reduced: Box::new(Round::OVER),
         }
     }
 
@@ -137,7 +138,7 @@ impl Control for Prague {
         if marks.marked > 0 && !marks.in_recovery && self.reduced.is_over(marks) {
             window.cwnd = (self.share.kept() * window.cwnd).max(MIN_SSTHRESH);
             window.ssthresh = window.cwnd;
-            self.reduced = Round::begin(self.reference, marks);
+            *self.reduced = Round::begin(self.reference, marks);
         }
     }
 

@@ -54,7 +54,8 @@ fn thresholds_are_in_order(params: &VegasParams) -> Option<ParameterError> {
 /// State of Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    params: VegasParams,
+    /// Boxed, since all connections have room for the largest controller.
+    params: Box<VegasParams>,
     base_rtt: Option<Span>,
     /// Minimum of this round trip.
     round_rtt: Option<Span>,
@@ -77,7 +78,7 @@ impl Sender for Vegas {
 
 impl Control for Vegas {
     fn new(params: VegasParams) -> Self {
-        Vegas { params, base_rtt: None, round_rtt: None, doubles: true }
+        Vegas { params: Box::new(params), base_rtt: None, round_rtt: None, doubles: true }
     }
 
     #[inline]
@@ -110,7 +111,7 @@ impl Vegas {
     fn on_round_trip(&mut self, window: &mut Window, limited: bool) {
         let (Some(base), Some(rtt)) = (self.base_rtt, self.round_rtt.take()) else { return };
         let VegasParams { alpha: Factor(alpha), beta: Factor(beta), gamma: Factor(gamma) } =
-            self.params;
+            *self.params;
         let target = window.cwnd * base.as_secs() / rtt.as_secs();
         let diff = window.cwnd - target;
         if window.in_slow_start() {
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn it_never_falls_below_two_segments_by_itself() {
-        let params = VegasParams { alpha: Factor(0.0), beta: Factor(1.0), ..PARAMS };
+        let params = Box::new(VegasParams { alpha: Factor(0.0), beta: Factor(1.0), ..PARAMS });
         let (mut vegas, mut window) =
             (Vegas { params, ..vegas() }, Window { cwnd: 6.0, ssthresh: 5.0 });
         for _ in 0..20 {

@@ -42,7 +42,8 @@ pub struct Westwood {
     estimate: Option<(f64, f64)>,
     /// Sample under way: its start, and segments acknowledged since.
     sample: Option<(Time, u32)>,
-    rtt_min: Option<Span>,
+    /// Shortest round trip, seconds; infinite before the first.
+    rtt_min_s: f64,
 }
 
 impl Sender for Westwood {
@@ -60,7 +61,12 @@ impl Sender for Westwood {
 
 impl Control for Westwood {
     fn new(_: WestwoodParams) -> Self {
-        Westwood { whole: WholeSegments::default(), estimate: None, sample: None, rtt_min: None }
+        Westwood {
+            whole: WholeSegments::default(),
+            estimate: None,
+            sample: None,
+            rtt_min_s: f64::INFINITY,
+        }
     }
 
     #[inline]
@@ -81,13 +87,14 @@ impl Control for Westwood {
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         self.whole.reset();
         self.sample = None;
-        let fills = self.estimate.zip(self.rtt_min).map(|((_, rate), rtt)| rate * rtt.as_secs());
+        let rtt_s = Some(self.rtt_min_s).filter(|rtt_s| rtt_s.is_finite());
+        let fills = self.estimate.zip(rtt_s).map(|((_, rate), rtt_s)| rate * rtt_s);
         libm::floor(fills.unwrap_or(BETA * window.cwnd)).max(MIN_SSTHRESH)
     }
 
     fn on_timeout(&mut self) {
         self.sample = None;
-        self.rtt_min = None;
+        self.rtt_min_s = f64::INFINITY;
     }
 
     /// The share without an estimate.
@@ -100,7 +107,7 @@ impl Westwood {
     /// Takes round trip and rate of an ACK outside loss recovery.
     fn measure(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+            self.rtt_min_s = self.rtt_min_s.min(rtt.as_secs());
         }
         let Some((since, counted)) = &mut self.sample else {
             self.sample = Some((ack.now, 0));

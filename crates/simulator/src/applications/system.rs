@@ -8,7 +8,7 @@ use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 use super::carrier::{Carrier, StreamCarrier};
 use super::site::Site;
 use crate::ack_timers::AckSlot;
-use crate::connections::{Connection, ConnectionId, Connections, End};
+use crate::connections::{Connection, ConnectionId, Connections, End, Stage};
 use crate::network::Routes;
 use crate::packet::flags;
 use crate::random::Stream;
@@ -102,8 +102,8 @@ impl FlowRecord {
     /// again over the previous connection no longer count.
     fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> ClosedConnections {
         let before = self.closed.known().and_then(|id| connections.get(flow, id));
-        if let Some(before) = before.filter(|before| !before.superseded) {
-            before.superseded = true;
+        if let Some(before) = before.filter(|before| !before.is_superseded()) {
+            before.stage = Stage::Superseded;
             self.past_mut().add(&before.forward.sender);
         }
         self.past.take().map_or_else(ClosedConnections::default, |past| *past)
@@ -130,6 +130,8 @@ pub struct Route<'a> {
     pub(crate) routes: Routes,
     /// Plan that contains the flow.
     pub(crate) whole: &'a Plan,
+    /// Whether the application acts on arriving data.
+    pub(crate) listens: bool,
 }
 
 impl Route<'_> {
@@ -139,6 +141,7 @@ impl Route<'_> {
         let timer = TimerId::new(id.place(), from == End::Receiver);
         let mut half =
             Half::new(tcp, packet_size, Address::new(self.flow, id.pack(), timer, self.routes));
+        half.listened = self.listens;
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
         }
@@ -161,7 +164,6 @@ pub struct System<'a, 'd> {
     pub(crate) seed: u64,
     /// Name of the application.
     pub(crate) name: &'static str,
-    pub(crate) listens: bool,
     pub(crate) account: &'a mut FlowRecord,
     pub(crate) connections: &'a mut Connections,
     pub(crate) records: &'a mut Vec<(u32, TransferRecord)>,
@@ -187,9 +189,7 @@ impl System<'_, '_> {
         self.account.opened = number.wrapping_add(1);
         let now = self.sim.now;
         let id = self.connections.add(number, |id| Connection {
-            listened: self.listens,
-            closed: false,
-            superseded: false,
+            stage: Stage::Open,
             forward: self.route.half(id, End::Sender, self.seed, now),
             backward: (at == End::Receiver)
                 .then(|| Box::new(self.route.half(id, at, self.seed, now))),

@@ -13,7 +13,7 @@ use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::host_queues::HostQueues;
 use crate::link::Link;
-use crate::memory::large_list;
+use crate::memory::{large_list, reserve_large};
 use crate::owner::{DscpAndEnd, Owner};
 use crate::packet::{MAX_PLACES, OptionStore};
 use crate::reports::Reports;
@@ -127,7 +127,7 @@ impl<C: Contents> Network<C> {
         let mut hops = Vec::new();
         let host_of_link = network.add_hosts(plan, topology, seed);
         let mut routes = Vec::with_capacity(plan.flows.len() + plan.moves.len());
-        network.flow_states.reserve_exact(plan.flows.len());
+        reserve_large(&mut network.flow_states, plan.flows.len());
         for (i, flow) in plan.paths().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
                 topology.hops(plan, flow, direction, early, &mut hops);
@@ -165,6 +165,7 @@ impl<C: Contents> Network<C> {
         for report in &topology.reports {
             network.add_report_path(plan, topology, report, &routes[report.path]);
         }
+        network.hops = large_list(core::mem::take(&mut network.hops).into_iter());
         network.fast_paths = network.fast_path_stages();
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, routes)

@@ -265,6 +265,8 @@ impl<T: Slot> Slab<T> {
         if let Some(place) = self.places.get_mut(self.free as usize) {
             let number = core::mem::replace(&mut self.free, place.next_free());
             *place = thing;
+            // It names another, which the next call reads.
+            self.prefetch(self.free);
             return number;
         }
         reserve_next(&mut self.places);

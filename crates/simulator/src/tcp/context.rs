@@ -76,6 +76,12 @@ impl Address {
         TimerId::new(ConnectionId::unpack(self.connection).place(), self.is_backward())
     }
 
+    /// Returns the first hop of data, or of acknowledgements.
+    #[inline]
+    pub fn first_hop(&self, data: bool) -> u32 {
+        if data { self.data } else { self.acks }
+    }
+
     /// Changes the routes.
     pub fn reroute(&mut self, Routes { forward, reverse }: Routes) {
         (self.data, self.acks) =

@@ -43,15 +43,16 @@ pub struct Sizes {
     pub full: u16,
     /// Length of the headers of a segment or an acknowledgement.
     pub header: u16,
-    /// Length of a SYN or SYN/ACK.
-    pub syn: u16,
 }
 
 impl Sizes {
+    /// Length of a SYN or SYN/ACK.
+    pub const SYN: u16 = HEADER_BYTES + SYN_OPTION_BYTES;
+
     /// Returns the sizes for full packets of `packet_size` bytes.
     pub fn new(packet_size: u16, timestamps: bool) -> Self {
         let header = HEADER_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 };
-        Sizes { full: packet_size, header, syn: HEADER_BYTES + SYN_OPTION_BYTES }
+        Sizes { full: packet_size, header }
     }
 
     /// Returns the largest payload of a segment.
@@ -65,18 +66,22 @@ impl Sizes {
     }
 }
 
-/// One half of a connection: data in one direction and its acknowledgements, with both ends.
+/// One half of a connection: data in one direction and its acknowledgements, with both ends. What a segment needs precedes
+/// the sender.
+#[repr(C)]
 pub struct Half {
     /// Flow, connection and routes.
     pub address: Address,
-    /// The sending end.
-    pub sender: sender::TcpSender,
+    /// Length of the headers of a segment or an acknowledgement, bytes.
+    pub header: u16,
+    /// Whether the receiver's application acts on arriving data.
+    pub listened: bool,
     /// The receiving end.
     pub receiver: receiver::Receiver,
-    /// Sizes on the wire.
-    pub sizes: Sizes,
     /// How the SYN was answered, if it came in this direction.
     answered: Answered,
+    /// The sending end.
+    pub sender: sender::TcpSender,
 }
 
 /// Time of the last SYN/ACK in nanoseconds; the highest bit is set if there was more than one. Which of several the
@@ -116,7 +121,8 @@ impl Half {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::TcpSender::new(plan, sizes);
         let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes);
-        Half { address, sender, receiver, sizes, answered: Answered::default() }
+        let Sizes { header, .. } = sizes;
+        Half { address, header, listened: false, receiver, answered: Answered::default(), sender }
     }
 
     /// Lets the sender read prices in this encoding.
@@ -164,7 +170,7 @@ impl Half {
         self.answered.note(ctx.now);
         let (flags, received_bytes) = self.receiver.on_request(&request);
         let mut flags = flags::SYN | flags;
-        let (mut len, mut ticket) = (self.sizes.syn, 0);
+        let (mut len, mut ticket) = (Sizes::SYN, 0);
         if received_bytes.is_some() {
             len += accecn::ANSWERED_OPTION_BYTES;
             flags |= flags::OPTIONS;
@@ -185,7 +191,7 @@ impl Half {
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let blocks = self.receiver.sack_blocks();
-        let (mut len, mut payload) = (self.sizes.header, 0);
+        let (mut len, mut payload) = (self.header, 0);
         if blocks.is_some() || self.receiver.has_more_feedback() {
             let (received_at, prices) = self.receiver.more_feedback();
             payload = prices;
@@ -207,7 +213,7 @@ impl Half {
         if let Some(ace) = self.receiver.echo_packets_alone(ctx.now) {
             let (echo, _) = self.receiver.on_ack_sent();
             let flags = self.receiver.capable() | ace.flags();
-            return ctx.send_ack(self.receiver.next, echo, self.sizes.header, flags, 0);
+            return ctx.send_ack(self.receiver.next, echo, self.header, flags, 0);
         }
         let blocks = self.receiver.sack_blocks();
         let (ace, fitted, sack) = self.receiver.echo_marks(blocks, ctx.now);
@@ -215,7 +221,7 @@ impl Half {
         let mut flags = self.receiver.capable() | ace.flags();
         let used = sack.iter().filter(|(start, end)| start < end).count();
         let size = fitted.map_or(0, |fitted| fitted.size);
-        let len = self.sizes.header + Sizes::sack_option(used) + size;
+        let len = self.header + Sizes::sack_option(used) + size;
         let received_bytes = fitted.map(|fitted| fitted.bytes);
         let mut ticket = 0;
         let has_more_feedback = self.receiver.has_more_feedback();

@@ -3,7 +3,7 @@
 use super::*;
 use tidegate_mechanisms::units::OrOff;
 
-const SIZES: Sizes = Sizes { full: 1500, header: 40, syn: 60 };
+const SIZES: Sizes = Sizes { full: 1500, header: 40 };
 
 fn segment(number: u64) -> Packet {
     Packet {

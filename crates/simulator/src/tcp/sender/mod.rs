@@ -40,6 +40,9 @@ mod transmit;
 mod undo;
 mod window;
 
+use core::mem::offset_of;
+use core::ops::Range;
+
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::PathEstimate;
 use tidegate_mechanisms::units::{Demand, Time};
@@ -82,37 +85,45 @@ pub struct SenderCounts {
     pub acks_without_srtt: u64,
 }
 
-/// One sender.
+/// One sender. It has eleven cache lines, in the order of [`TcpSender::OFTEN`].
+#[repr(C)]
 pub struct TcpSender {
-    /// Data written by the application.
-    stream: SendStream,
-    /// Segments sent and not acknowledged.
-    outstanding: Outstanding,
-    /// Reader of ACKs.
-    feedback: Feedback,
-    /// ECN state.
-    ecn: EcnSender,
-    /// Loss detection.
-    detection: Detection,
-    /// Recovery state.
-    recovery: Recovery,
-    /// Congestion window.
-    window: SendWindow,
-    /// Timers of the sender.
-    timer: Timer,
     /// Transmission of segments.
     transmit: Transmit,
+    /// Data written by the application.
+    stream: SendStream,
     /// Declaration of congestion, if the sender declares any.
     conex: Option<Box<ConexSender>>,
+    /// Timers of the sender.
+    timer: Timer,
+    /// Loss detection.
+    detection: Detection,
+    /// ECN state.
+    ecn: EcnSender,
+    /// Congestion window.
+    window: SendWindow,
+    /// Recovery state.
+    recovery: Recovery,
+    /// Segments sent and not acknowledged.
+    outstanding: Outstanding,
     /// When the connection was established.
     established: PackedOption,
     /// Counters.
     pub counts: SenderCounts,
+    /// Reader of ACKs.
+    feedback: Feedback,
 }
 
 impl TcpSender {
     /// Offset of the timer, for prefetching.
-    pub const TIMER: usize = core::mem::offset_of!(TcpSender, timer);
+    pub const TIMER: usize = offset_of!(TcpSender, timer);
+
+    /// Bytes that most ACKs need, for prefetching. Between them is what only some controllers, losses and marks need; so
+    /// these structures have their fields in C's order.
+    pub const OFTEN: [Range<usize>; 2] = [
+        0..offset_of!(TcpSender, window) + SendWindow::OFTEN,
+        offset_of!(TcpSender, recovery) + Recovery::OFTEN..size_of::<TcpSender>(),
+    ];
 
     /// Returns a closed sender without data.
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {

@@ -106,8 +106,8 @@ pub struct Outstanding {
     short: ShortSegments,
     memory: SegmentHistory,
     times: SendTimes,
-    /// Retransmissions in the order sent.
-    retransmissions: VecDeque<Retransmission>,
+    /// Retransmissions in the order sent. Boxed, since few connections have any at a time.
+    retransmissions: Option<Box<VecDeque<Retransmission>>>,
 }
 
 impl Outstanding {
@@ -121,7 +121,7 @@ impl Outstanding {
             short: ShortSegments::default(),
             memory,
             times: SendTimes::default(),
-            retransmissions: VecDeque::new(),
+            retransmissions: None,
         }
     }
 
@@ -206,7 +206,8 @@ impl Outstanding {
     pub fn retransmit(&mut self, segment: u64, now: Time) {
         self.board.on_retransmit(self.una, segment, self.nxt);
         if self.memory != SegmentHistory::None {
-            self.retransmissions.push_back(Retransmission { segment, at: now, nxt: self.nxt });
+            let sent = Retransmission { segment, at: now, nxt: self.nxt };
+            self.retransmissions.get_or_insert_default().push_back(sent);
         }
         self.note_time(segment, now, true);
     }
@@ -398,7 +399,8 @@ impl Outstanding {
     #[inline]
     pub fn lose(&mut self, detected: &LossDetection, now: Time) -> Lost {
         let known = detected.below <= self.board.lost_below().max(self.una);
-        if known && !detected.head && self.retransmissions.is_empty() {
+        let resent = self.retransmissions.as_ref().is_some_and(|resent| !resent.is_empty());
+        if known && !detected.head && !resent {
             return Lost::default();
         }
         self.lose_more(detected, now)
@@ -420,7 +422,7 @@ impl Outstanding {
     /// Marks lost retransmissions. Returns how many of them count as a new loss (RFC 8985).
     fn lose_retransmissions(&mut self, late: LostRetransmissions, now: Time) -> u32 {
         let mut lost = 0;
-        while let Some(&retransmission) = self.retransmissions.front() {
+        while let Some(retransmission) = self.first_retransmission() {
             let is_late = match late {
                 LostRetransmissions::None => false,
                 LostRetransmissions::Overtaken(highest) => retransmission.nxt < highest,
@@ -433,7 +435,7 @@ impl Outstanding {
             if is_open && !is_late {
                 break;
             }
-            self.retransmissions.pop_front();
+            self.retransmissions.as_mut().and_then(|resent| resent.pop_front());
             if is_open {
                 self.board.lose_retransmission(retransmission.segment);
                 if let LostRetransmissions::Older(..) = late {
@@ -442,6 +444,16 @@ impl Outstanding {
             }
         }
         lost
+    }
+
+    fn first_retransmission(&self) -> Option<Retransmission> {
+        self.retransmissions.as_ref()?.front().copied()
+    }
+
+    fn forget_retransmissions(&mut self) {
+        if let Some(resent) = &mut self.retransmissions {
+            resent.clear();
+        }
     }
 
     /// Whether a retransmission is the last of its segment, and neither arrived nor lost.
@@ -457,7 +469,7 @@ impl Outstanding {
             self.board.forget_sacked(self.una, self.nxt);
         }
         self.board.mark_all_lost(self.una, end, self.nxt);
-        self.retransmissions.clear();
+        self.forget_retransmissions();
     }
 
     /// Marks the first segment as not retransmitted, so that it can be.
@@ -468,7 +480,7 @@ impl Outstanding {
     /// Clears all losses, which were spurious.
     pub fn forget_losses(&mut self) {
         self.board.forget_losses(self.una, self.nxt);
-        self.retransmissions.clear();
+        self.forget_retransmissions();
     }
 }
 

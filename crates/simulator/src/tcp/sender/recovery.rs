@@ -11,6 +11,8 @@
 //! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). The treatment of timeouts is a variant:
 //! [`super::timeout`].
 
+use core::mem::offset_of;
+
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
@@ -74,28 +76,32 @@ pub enum LossOutcome {
 }
 
 /// State of a sender's recovery.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    points: RecoveryPoints,
-    timeouts: Timeouts,
-    rules: RecoveryRules,
-    /// End of the segments outstanding when a mark reduced the window, since the last timeout.
-    marked_to: PackedOption,
-    /// Whether a partial ACK has arrived in this fast recovery.
-    had_partial_ack: bool,
     /// End of the last fast recovery, if no mark has been answered and no timeout has occurred since: marks are not
     /// answered until more is acknowledged, if recoveries and marks are combined.
     recovered_to: PackedOption,
+    /// State for undoing the current reduction.
+    undo: Option<Box<Undo>>,
+    /// End of the segments outstanding when a mark reduced the window, since the last timeout.
+    marked_to: PackedOption,
+    timeouts: Timeouts,
+    points: RecoveryPoints,
+    rules: RecoveryRules,
+    /// Whether a partial ACK has arrived in this fast recovery.
+    had_partial_ack: bool,
     /// Whether the last reduction was for a mark, regardless of later timeouts.
     marked_last: bool,
     /// Whether duplicates have inflated the window during recovery from a timeout, or would have, since the last ACK of
     /// new data.
     inflated: bool,
-    /// State for undoing the current reduction.
-    undo: Option<Box<Undo>>,
 }
 
 impl Recovery {
+    /// Offset from which on most ACKs need it.
+    pub const OFTEN: usize = offset_of!(Recovery, timeouts);
+
     /// Returns the state for a plan.
     pub fn new(plan: &TcpPlan) -> Self {
         let by_time = plan.loss_recovery == RecoveryPlan::Rack;

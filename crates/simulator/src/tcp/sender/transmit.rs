@@ -105,7 +105,7 @@ impl TcpSender {
     pub(super) fn send_request(&mut self, ctx: &mut HostContext) {
         self.counts.sent += 1;
         let flags = flags::SYN | self.ecn.flags_of_request();
-        ctx.send_data(0, self.transmit.sizes.syn, flags);
+        ctx.send_data(0, Sizes::SYN, flags);
         self.restart_timer(ctx);
     }
 

@@ -5,6 +5,7 @@
 //! window was full or, in slow start, half used.
 
 use core::hint::select_unpredictable;
+use core::mem::offset_of;
 
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{
@@ -52,14 +53,18 @@ enum Pipe {
 }
 
 /// Window of one sender.
+#[repr(C)]
 pub struct SendWindow {
     window: Window,
-    controller: Controller,
+    pipe: Pipe,
+    /// Maximum number of outstanding segments.
+    limit: u32,
+    /// Number of further SYN losses until the initial window is one segment.
+    forgiven_requests: u32,
     grows_by: GrowsBy,
     reduces_by: ReductionPlan,
     /// Whether it may fall to half of the threshold, if the reduction allows.
     reduces_to_half: bool,
-    reduction: Reduction,
     /// Whether the first two duplicate ACKs allow new segments (RFC 3042).
     limited_transmit: bool,
     /// Whether each of them allows one segment, and further ones none, regardless of the segments that have arrived.
@@ -70,20 +75,20 @@ pub struct SendWindow {
     losses_to_one: bool,
     /// Whether the threshold is an integer.
     whole_threshold: bool,
-    pipe: Pipe,
-    /// Maximum number of outstanding segments.
-    limit: u32,
     /// The round trip ends when this segment is acknowledged.
     round_end: u64,
+    reduction: Reduction,
     /// Recent use of the window, if evaluated per round trip.
     usage: Option<Usage>,
+    controller: Controller,
     /// Minimum window after a pause, segments, if a pause reduces it.
     restarts_at: Option<u32>,
-    /// Number of further SYN losses until the initial window is one segment.
-    forgiven_requests: u32,
 }
 
 impl SendWindow {
+    /// Number of bytes, from the first, that most ACKs need: many controllers are small or boxed.
+    pub const OFTEN: usize = offset_of!(SendWindow, controller) + 24;
+
     /// Returns the window of a plan, for segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;

@@ -154,7 +154,7 @@ impl Bench {
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
                 let segments: u64 = segments.parse().expect("a number of segments");
-                self.write(segments * self.connection.sizes.mss());
+                self.write(segments * u64::from(PACKET_BYTES - self.connection.header));
                 self.with_context(|connection, ctx| connection.sender.on_written(ctx));
             }
             ["push", bytes] => {
