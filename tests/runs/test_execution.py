@@ -76,12 +76,21 @@ def test_groups_grow_until_they_last_long_enough():
     assert sizes == [1, 4, 16, 64, 256, MAX_GROUP, MAX_GROUP, MAX_GROUP]
 
 
-def test_tasks_of_known_number_go_out_in_equal_groups():
-    queue = Queue(Counted(iter(range(10)), 10), 4)
-    groups = [queue.next_group() for _ in range(5)]
-    assert groups == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9], []]
+def test_each_group_of_tasks_of_known_number_is_a_share_of_what_is_left():
+    queue = Queue(Counted(iter(range(20)), 20), 4)
+    groups = [queue.next_group() for _ in range(10)]
+    assert [len(group) for group in groups] == [5, 4, 3, 2, 2, 1, 1, 1, 1, 0]
+    assert [task for group in groups for task in group] == list(range(20))
     queue.finished(groups[0], Done(None, 1, 3600.0))
-    assert queue.next_group() == [1], "one by one where a task takes long"
+    assert [queue.next_group() for _ in range(2)] == [[1], [2]], "those that it did not begin"
+
+
+def test_a_share_of_short_tasks_lasts_long_beside_handing_it_over():
+    queue = Queue(Counted(iter(range(200)), 200), 4)
+    first = queue.next_group()
+    queue.finished(first, Done(None, len(first), 1e-3 * len(first)))
+    sizes = [len(queue.next_group()) for _ in range(8)]
+    assert sizes == [38, 30, 30, 30, 22, 0, 0, 0]
 
 
 def test_a_group_that_lasts_too_long_gives_the_rest_back():

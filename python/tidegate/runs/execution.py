@@ -31,6 +31,8 @@ MAX_JOBS = 1_000
 
 GROUP_S = 1.0
 """How long a group of tasks lasts: long beside handing it over, short beside losing it."""
+LEAST_GROUP_S = 0.03
+"""How long a share of tasks lasts at least: long beside handing it over."""
 MAX_GROUP = 500
 
 
@@ -186,25 +188,37 @@ class Counted(Generic[Task]):
 class Queue(Generic[Task]):
     """Tasks that wait, handed out in groups that last about as long as they should.
 
-    With `shares`, tasks that are `Counted` are divided into as many equal groups, of which a
-    group that lasts too long gives back what it did not begin.
+    With `shares`, tasks that are `Counted` go out in groups of which each is that share of what is
+    left, so that all workers end at about the same time (C. D. Polychronopoulos and D. J. Kuck,
+    "Guided self-scheduling", IEEE Trans. Computers C-36(12), 1987), but none much shorter than
+    `LEAST_GROUP_S`. A group that lasts too long gives back what it did not begin.
     """
 
     def __init__(self, tasks: Iterable[Task], shares: int | None = None) -> None:
-        count = tasks.count if isinstance(tasks, Counted) else 0
-        self._most = max(1, min(-(-count // shares), MAX_GROUP)) if count and shares else MAX_GROUP
-        self._size = self._most if count and shares else 1
+        self._left = tasks.count if isinstance(tasks, Counted) and shares else None
+        self._shares = shares or 1
+        self._size = MAX_GROUP if self._left else 1
+        self._least = 1
         self._tasks = iter(tasks)
         self._again: deque[Task] = deque()
 
     def next_group(self) -> list[Task]:
         """The next tasks to do; empty when there are none."""
-        group = [self._again.popleft() for _ in range(min(self._size, len(self._again)))]
-        return group + list(islice(self._tasks, self._size - len(group)))
+        size = self._size
+        if self._left is not None:
+            size = min(size, max(self._least, -(-self._left // self._shares)))
+        group = [self._again.popleft() for _ in range(min(size, len(self._again)))]
+        group += islice(self._tasks, size - len(group))
+        if self._left is not None:
+            self._left -= len(group)
+        return group
 
     def finished(self, group: Sequence[Task], done: Done[Any]) -> Sequence[Task]:
         """Learn how long tasks last; gives those that were done and takes the others back."""
-        fitting = GROUP_S * done.count / max(done.seconds, 1e-9)
-        self._size = max(1, min(int(fitting), 4 * self._size, self._most))
+        a_second = done.count / max(done.seconds, 1e-9)
+        self._size = max(1, min(int(GROUP_S * a_second), 4 * self._size, MAX_GROUP))
+        self._least = max(1, int(LEAST_GROUP_S * a_second))
         self._again.extend(group[done.count :])
+        if self._left is not None:
+            self._left += len(group) - done.count
         return group[: done.count]
