@@ -34,10 +34,10 @@ pub fn prefetch_within<T>(thing: &T, bytes: Range<usize>) {
     prefetch_line(all.wrapping_add(bytes.end.saturating_sub(1)));
 }
 
-/// Prefetches the slot of the next element of a list.
+/// Prefetches what follows a list, where its next element will be.
 #[inline(always)]
-pub fn prefetch_next<T>(list: &Vec<T>) {
-    prefetch_line(list.as_ptr().wrapping_add(list.len()).cast());
+pub fn prefetch_next<T>(list: &[T]) {
+    prefetch_line(list.as_ptr_range().end.cast());
 }
 
 /// Prefetches a line. Any address is allowed, since nothing is read or written.

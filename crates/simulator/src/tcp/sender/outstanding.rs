@@ -106,7 +106,8 @@ pub struct Outstanding {
     short: ShortSegments,
     memory: SegmentHistory,
     times: SendTimes,
-    /// Retransmissions in the order sent. Boxed, since few connections have any at a time.
+    /// Retransmissions in the order sent.
+    #[expect(clippy::box_collection, reason = "few connections have any at a time")]
     retransmissions: Option<Box<VecDeque<Retransmission>>>,
 }
 
