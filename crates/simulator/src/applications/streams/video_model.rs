@@ -42,10 +42,14 @@ pub struct Statistics {
     predicted: f64,
     /// Mean size over a group, in the same unit.
     group_mean: f64,
-    /// Variance of the logarithm of a scene's activity.
-    scene: f64,
-    /// Variance of the logarithm of a frame's factor.
-    frame: f64,
+    /// Mean size of the frame at each place of a group, relative to the mean of all.
+    means: [f64; GROUP],
+    /// Standard deviation of the logarithm of a scene's activity.
+    scene_deviation: f64,
+    /// Standard deviation of the logarithm of a frame's factor.
+    frame_deviation: f64,
+    /// Variance of the logarithm of a frame's size at one place of a group.
+    variance: f64,
     /// Correlation of the activity from one group to the next.
     memory: f64,
 }
@@ -59,24 +63,24 @@ impl Statistics {
             None => &default,
         };
         let group_s = frame_interval.as_secs() * GROUP as f64;
+        let (full, predicted) = (full.0, predicted.0);
+        let group_mean = (full + 3.0 * predicted + 8.0) / 12.0;
+        let mean_at = |place: usize| match place {
+            0 => full / group_mean,
+            _ if place.is_multiple_of(PREDICTED_EACH) => predicted / group_mean,
+            _ => 1.0 / group_mean,
+        };
+        let (scene, frame) = (log_variance(scenes.0), log_variance(frames.0));
         Statistics {
-            full: full.0,
-            predicted: predicted.0,
-            group_mean: (full.0 + 3.0 * predicted.0 + 8.0) / 12.0,
-            scene: log_variance(scenes.0),
-            frame: log_variance(frames.0),
+            full,
+            predicted,
+            group_mean,
+            means: core::array::from_fn(mean_at),
+            scene_deviation: libm::sqrt(scene),
+            frame_deviation: libm::sqrt(frame),
+            variance: scene + frame,
             memory: libm::exp(-group_s / SCENE_S),
         }
-    }
-
-    /// Returns the mean size of the frame at this place of a group.
-    fn mean_at(&self, place: usize) -> f64 {
-        let kind = match place {
-            0 => self.full,
-            _ if place.is_multiple_of(PREDICTED_EACH) => self.predicted,
-            _ => 1.0,
-        };
-        kind / self.group_mean
     }
 }
 
@@ -106,11 +110,10 @@ impl ModelledVideo {
             let news = libm::sqrt(1.0 - own.memory * own.memory);
             self.scene = own.memory * self.scene + news * random.normal();
         }
-        let mean = own.mean_at(self.place);
+        let mean = own.means[self.place];
         self.place = (self.place + 1) % GROUP;
-        let (scene, frame) = (own.scene, own.frame);
-        let spread = libm::sqrt(scene) * self.scene + libm::sqrt(frame) * random.normal();
-        mean * libm::exp(spread - (scene + frame) / 2.0)
+        let spread = own.scene_deviation * self.scene + own.frame_deviation * random.normal();
+        mean * libm::exp(spread - own.variance / 2.0)
     }
 }
 
@@ -166,10 +169,9 @@ impl Cut {
     /// Returns the mean number of packets of a frame: one, plus one for each multiple of a packet's payload that is
     /// exceeded.
     fn mean_packets(&self, own: &Statistics) -> f64 {
-        let variance = own.scene + own.frame;
-        let deviation = libm::sqrt(variance);
+        let deviation = libm::sqrt(own.variance);
         let of = |kind: f64| {
-            let median = self.mean_bytes * kind / own.group_mean * libm::exp(-variance / 2.0);
+            let median = self.mean_bytes * kind / own.group_mean * libm::exp(-own.variance / 2.0);
             let mut packets = 1.0;
             let mut above = 0.0;
             loop {
@@ -190,7 +192,9 @@ impl Cut {
 
     /// Returns the sizes on the wire of a frame's packets; no packets for an empty frame of a file.
     pub fn packets(&self, size: f64) -> impl Iterator<Item = Bytes> + use<> {
-        let bytes = libm::ceil(self.mean_bytes * size).min(LARGEST_FRAME_BYTES) as u64;
+        let exact = (self.mean_bytes * size).min(LARGEST_FRAME_BYTES);
+        // Rounded up, without a call where the processor has no instruction for it.
+        let bytes = exact as u64 + u64::from(exact > (exact as u64) as f64);
         let (full, header) = (self.payload_bytes as u64, HEADER_BYTES as u64);
         (0..bytes.div_ceil(full)).map(move |k| Bytes::new(header + (bytes - k * full).min(full)))
     }
