@@ -128,7 +128,6 @@ impl<'a> Endpoints<'a> {
         let connection = self.connections.get(packet.flow, id);
         let Some(connection) = connection else { return self.deliver_elsewhere(packed, sim) };
         let Some(half) = connection.half(backward) else { return 0 };
-        let listened = half.listened;
         let mut ctx = sim.ctx(half.address);
         if packet.has(flags::ACK) {
             let before = half.sender.una();
@@ -144,7 +143,7 @@ impl<'a> Endpoints<'a> {
         let before = half.received_bytes();
         half.on_data(packed, &mut ctx);
         let bytes = half.received_bytes() - before;
-        if listened && bytes > 0 {
+        if half.listened && bytes > 0 {
             connection.accept(&mut sim);
             let at = if backward { End::Sender } else { End::Receiver };
             self.notify(packet.flow, ApplicationEvent::Arrived(at, id, bytes), &mut sim);
