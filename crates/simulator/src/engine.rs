@@ -357,11 +357,12 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn deliver(&mut self, at: Time, packed: PackedPacket) {
         let Engine { network, timers, reached, ends, .. } = self;
+        let payload_bytes = ends.deliver(&packed, SimContext { now: at, network, timers });
+        // After the delivery, which needs all registers.
         let packet = &packed.packet(at);
         if at < self.end {
             reached[packet.flow as usize].digest(packet);
         }
-        let payload_bytes = ends.deliver(&packed, SimContext { now: at, network, timers });
         if packet.flags & (flags::ACK | flags::BACK) == 0 {
             self.count(&packed, at, payload_bytes);
         }
