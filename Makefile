@@ -59,15 +59,16 @@ $(CHECKED): $(ENGINE) $(RUNTIME)
 native-for-tests: $(RUNTIME)
 	@$(MAKE) --question $(NATIVE) 2>/dev/null || $(MAKE) --no-print-directory $(CHECKED)
 
+# What is missing for want of clang is tried again, here and for the gateway.
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
-	@touch $@
+	@! test -x $(BIN)/tidegate-bpf || touch $@
 
 $(GATEWAY): $(wildcard bpf/gateway/* crates/gateway/*.* crates/gateway/src/* crates/gateway/page/* web/src/style.css) \
 		$(filter crates/mechanisms/% crates/scenario/%,$(ENGINE))
 	@mkdir -p .venv
 	@tools/setup.sh gateway
-	@touch $@
+	@! test -x $(BIN)/tidegate-gateway || touch $@
 
 $(AUDIT)/.installed: requirements-audit.lock $(RUNTIME)
 	@tools/setup.sh audit
