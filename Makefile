@@ -59,7 +59,7 @@ $(CHECKED): $(ENGINE) $(RUNTIME)
 native-for-tests: $(RUNTIME)
 	@$(MAKE) --question $(NATIVE) 2>/dev/null || $(MAKE) --no-print-directory $(CHECKED)
 
-# What is missing for want of clang is tried again, here and for the gateway.
+# Without clang these two build nothing and leave no stamp, so that a later call builds them.
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@! test -x $(BIN)/tidegate-bpf || touch $@

@@ -193,7 +193,7 @@ impl Cut {
     /// Returns the sizes on the wire of a frame's packets; no packets for an empty frame of a file.
     pub fn packets(&self, size: f64) -> impl Iterator<Item = Bytes> + use<> {
         let exact = (self.mean_bytes * size).min(LARGEST_FRAME_BYTES);
-        // Rounded up, without a call where the processor has no instruction for it.
+        // Rounds up. `libm::ceil` takes longer: x86-64 has no instruction for it in its baseline.
         let bytes = exact as u64 + u64::from(exact > (exact as u64) as f64);
         let (full, header) = (self.payload_bytes as u64, HEADER_BYTES as u64);
         (0..bytes.div_ceil(full)).map(move |k| Bytes::new(header + (bytes - k * full).min(full)))
